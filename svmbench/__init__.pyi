@@ -4,14 +4,15 @@ from .base.version import __version__ as __version__
 from .baselines.catalogue import solver as solver
 from .baselines.catalogue import solvers as solvers
 from .core.csvc import CSVC as CSVC
-from .core.kernel_svm.bvm import BVM as BVM
 from .core.kernel_svm.chunking import Chunking as Chunking
+from .core.kernel_svm.core_set import BVM as BVM
+from .core.kernel_svm.core_set import CVM as CVM
 from .core.kernel_svm.cpsp import CPSP as CPSP
 from .core.kernel_svm.cpsp import CPSPTr as CPSPTr
-from .core.kernel_svm.cvm import CVM as CVM
 from .core.kernel_svm.decomposition import SVMLight as SVMLight
+from .core.kernel_svm.feature_map import ICF as ICF
+from .core.kernel_svm.feature_map import Nystrom as Nystrom
 from .core.kernel_svm.fixed_threshold import FixedThresholdSMO as FixedThresholdSMO
-from .core.kernel_svm.icf import ICF as ICF
 from .core.kernel_svm.lasvm import LASVM as LASVM
 from .core.kernel_svm.lssvm import LSSVM as LSSVM
 from .core.kernel_svm.lssvm_cg import LSSVMCG as LSSVMCG
@@ -19,7 +20,6 @@ from .core.kernel_svm.mn_svm import MNSVM as MNSVM
 from .core.kernel_svm.nl_sgd import NLSGD as NLSGD
 from .core.kernel_svm.nl_sgd import KernelPegasos as KernelPegasos
 from .core.kernel_svm.nn_isda import NNISDA as NNISDA
-from .core.kernel_svm.nystrom import Nystrom as Nystrom
 from .core.kernel_svm.osuna import Osuna as Osuna
 from .core.kernel_svm.sgd_lssvm import SGDLSSVM as SGDLSSVM
 from .core.kernel_svm.smo import SMO as SMO

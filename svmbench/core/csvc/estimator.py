@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.thread_pool import require_n_jobs
 from svmbench.core.models.joint_pairs import JointData, JointSolution
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 
 
 @declare(
@@ -39,8 +39,8 @@ from svmbench.core.models.kernel_classifier import KernelClassifier
     kernels=KERNELS,
     paths=("C",),
 )
-@dataclass(eq=False, repr=False)
-class CSVC(Weighted, KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CSVC(Weighted, ClassifierWithC):
     """C-SVC with a free offset, as LIBSVM's, and faster; or without an offset.
 
     Parameters
@@ -100,12 +100,6 @@ class CSVC(Weighted, KernelClassifier):
 
     may_run_on: ClassVar[bool] = True
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     max_iter: int = 10_000_000
     stop: str = "kkt"

@@ -1,9 +1,9 @@
 """A growing basis of free points, and cuts projected on its span.
 
-With basis points b_1 … b_k, G = K(b, b) = L L' and the samples' values K(b, x), a vector of the
-span is kept by its coordinates in the orthonormal basis L^-1 phi(b): those of a projection are
-p = L^-1 (<phi(b_j), delta>)_j, its squared length is p'p, and its coefficients are L^-T p. A new
-point adds a row to L and one coordinate to every projection, and changes none that is there.
+With basis points b_1 … b_k and G = K(b, b) = L L', a vector of the span is kept by its coordinates
+in the orthonormal basis L^-1 phi(b). The projection of delta has the coordinates
+p = L^-1 (<phi(b_j), delta>)_j, the squared length p'p and the coefficients L^-T p. A new point adds
+a row to L and one coordinate to every projection; the other coordinates stay as they are.
 """
 
 from __future__ import annotations
@@ -14,14 +14,10 @@ import numpy as np
 
 from svmbench.base.compiled import compiled_sums
 from svmbench.core.kernel_svm.preimage_inputs import NearSums
-from svmbench.core.kernels.kernels import KernelFunction
-
-#: Squared distance of a new point from the span, relative to K(b, b), below which it is refused:
-#: what is left is rounding. With kernel values in double and in single precision.
-LEAST_PIVOT = {np.float64: 1e-10, np.float32: 1e-6}
+from svmbench.core.kernels.kernels import PIVOT_TOL, KernelFunction
 
 #: Up to so many kernel values of basis points with samples are kept in double precision.
-DOUBLE_UP_TO = 1 << 22
+FLOAT64_MAX_BASIS_VALUES = 1 << 22
 
 
 @compiled_sums
@@ -33,7 +29,7 @@ def most_violated(
     violated: np.ndarray,  # uint8 (n_samples,): written: 1 where y f < 1
     products: np.ndarray,  # (n_basis,): written: sum over those of y times the sample's values
 ) -> tuple[int, float]:  # n_violated, loss (summed hinge losses)
-    """Find the most violated constraint at an expansion over the basis, in one pass."""
+    """Find the most violated cut at an expansion over the basis, in one pass."""
     for j in range(n_basis):
         products[j] = 0.0
     n_violated, loss = 0, 0.0
@@ -98,11 +94,11 @@ class Basis:
         self,
         X: Any,  # (n_samples, n_features)
         function: KernelFunction,
-        near: NearSums | None,  # what makes kernel values in single precision
-        n_most: int,  # points that it may have
+        near: NearSums | None,  # maker of kernel values in single precision
+        n_most: int,  # largest number of points
     ) -> None:
         self._X, self.function, self.n_most = X, function, n_most
-        single = near is not None and X.shape[0] * n_most > DOUBLE_UP_TO
+        single = near is not None and X.shape[0] * n_most > FLOAT64_MAX_BASIS_VALUES
         self._near = near if single else None
         self.dtype: Any = np.float32 if single else np.float64
         # (n_samples, n_most): kernel values, of which the first `n` columns are filled
@@ -111,7 +107,7 @@ class Basis:
         self._points = np.empty((0, X.shape[1]))
         self._own = np.empty(n_most)
         self.n = 0  # points so far
-        self.refused = 0  # points that were not taken, as they were in the span already
+        self.refused = 0  # points that were in the span already
 
     @property
     def points(self) -> np.ndarray:
@@ -130,7 +126,7 @@ class Basis:
         return solved
 
     def coefficients(self, coordinates: np.ndarray) -> np.ndarray:
-        """Return L^-T times coordinates: what an expansion over the points has."""
+        """Return L^-T times coordinates: the coefficients of the expansion over the points."""
         solved = np.array(coordinates)
         backward(self._L, self.n, solved)
         return solved
@@ -147,12 +143,12 @@ class Basis:
         self,
         z: np.ndarray,  # (n_features,)
         near_z: np.ndarray | None,  # the point in the coordinates of `near`
-        scale: float,  # what the point's distance from the span is compared with: K(z, z), or more
+        scale: float,  # at least K(z, z): the distance from the span is relative to it
     ) -> bool:
-        """Take a point in, unless it is in the span; say whether it was taken."""
+        """Add a point unless it is in the span; return whether it was added."""
         k = self.n
         pivot, own, row = self.distance(z)
-        if not pivot > LEAST_PIVOT[self.dtype] * max(scale, own):
+        if not pivot > PIVOT_TOL[self.dtype] * max(scale, own):
             self.refused += 1
             return False
         if self._near is None or near_z is None:
@@ -173,10 +169,9 @@ class Basis:
     def scan(
         self, coordinates: np.ndarray, y: np.ndarray, violated: np.ndarray
     ) -> tuple[np.ndarray, int, float]:
-        """Find the most violated constraint at a vector of the span.
+        """Find the most violated cut at a vector of the span.
 
-        Return the sums over the violated samples of labels times kernel values with each point, the
-        number of violated samples, and the loss.
+        Return its sums of y_i K(b_j, x_i) for each point, its number of samples, and the loss.
         """
         beta = self.coefficients(coordinates).astype(self.dtype)
         products = np.empty(self.n)

@@ -24,31 +24,36 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.base.errors import BudgetError
-from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm import projected_gradient
-from svmbench.core.kernel_svm.working_set import Variables, combination, first_of_both, worst_of
+from svmbench.core.kernel_svm.working_set import (
+    Variables,
+    WorkingSetClassifier,
+    first_of_both,
+    require_pair,
+    worst_of,
+)
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.kernels.storage import require_storage, stored
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
 
-#: The relative improvement at which the conjugate gradient first stops, and the least tried.
+#: Relative improvement at which the conjugate gradient stops: at first, and at least.
 FIRST_THRESHOLD, LEAST_THRESHOLD = 3e-10, 1e-30
 
-#: Conjugate gradient steps in one program.
-MOST_STEPS = 100_000
+#: Largest number of conjugate gradient steps in one program.
+PROGRAM_MAX_STEPS = 100_000
 
-#: A variable is freed from its bound if it violates by this share of the tolerance.
-RELEASE = 0.1
+#: Violation, as a share of the tolerance, from which a variable is freed from its bound.
+RELEASE_TOL_SHARE = 0.1
 
 
 @compiled
@@ -102,82 +107,27 @@ class Chunk:
             self.K[:old, old:size] = block[:, :old].T
 
     def optimise(self, variables: Variables, threshold: float, tol: float) -> int:
-        """Solve the chunk's program, bring everyone's gradient up to date; return its steps."""
-        members = self.members
-        before = variables.beta[members]
-        beta, v = before.copy(), variables.v[members]
+        """Solve the chunk's program and update the whole gradient; return its steps."""
+        part = variables.part(self.members)
         steps = projected_gradient.maximise(
             self.K,
-            variables.y[members],
-            beta,
-            v,
-            variables.low[members],
-            variables.high[members],
+            part.y,
+            part.beta,
+            part.v,
+            part.low,
+            part.high,
             threshold,
-            RELEASE * tol,
-            MOST_STEPS,
+            RELEASE_TOL_SHARE * tol,
+            PROGRAM_MAX_STEPS,
         )
-        moved = np.flatnonzero(beta != before)
-        variables.beta[members] = beta
-        variables.v -= combination(self.source, members[moved], (beta - before)[moved])
-        return int(steps) if len(moved) else 0
+        n_moved = variables.move(self.source, self.members, part.beta)
+        return int(steps) if n_moved else 0
 
 
-def spread(variables: Variables) -> float:
+def threshold_spread(variables: Variables) -> float:
     """Return the spread of the thresholds that the non-bound examples propose."""
-    free = (variables.beta > variables.low) & (variables.beta < variables.high)
+    free = variables.is_free
     return float(np.ptp(variables.v[free])) if free.any() else 0.0
-
-
-def optimise(
-    source: KernelSource,
-    variables: Variables,  # a feasible start; changed in place
-    *,
-    tol: float,
-    max_iter: int,  # largest number of chunks
-    cache_mb: float,  # memory for the chunk's matrix, MiB
-    M: int,  # violators that enter at a time
-) -> KernelSolution:
-    """Solve chunk after chunk until the conditions hold within `tol`."""
-    before = source.kernel_evaluations
-    chunk = Chunk(source, cache_mb)
-    iteration, steps, largest, threshold = 0, 0, 0, FIRST_THRESHOLD
-    reason = ""
-    while not reason:
-        violation, _ = variables.violations()
-        if violation.max() <= tol:
-            reason = "converged"
-            break
-        if iteration >= max_iter:
-            reason = "max_iter"
-            break
-        if iteration == 0:
-            started = np.flatnonzero(variables.beta)
-            entering = started if len(started) else first_of_both(variables.y, M)
-            leaving = np.empty(0, dtype=np.int64)
-        else:
-            leaving = np.flatnonzero(variables.beta[chunk.members] == 0.0)
-            # One that violates stays: it is a violator like those outside.
-            leaving = leaving[violation[chunk.members[leaving]] <= tol]
-            violation[chunk.members] = 0.0
-            entering = worst_of(violation, tol, M)
-            if spread(variables) > 2.0 * tol or len(entering) == 0:
-                threshold /= 3.0
-        chunk.replace(leaving, entering)
-        largest = max(largest, len(chunk.members))
-        done = chunk.optimise(variables, threshold, tol)
-        steps, iteration = steps + done, iteration + 1
-        if done == 0 and threshold < LEAST_THRESHOLD:
-            reason = "stalled"
-    return variables.solution(
-        iteration,
-        reason,
-        {
-            "kernel_evaluations": source.kernel_evaluations - before,
-            "conjugate_gradient_steps": steps,
-            "largest_chunk": largest,
-        },
-    )
 
 
 @declare(
@@ -189,8 +139,8 @@ def optimise(
     paper="smo",
     kernels=KERNELS,
 )
-@dataclass(eq=False, repr=False)
-class Chunking(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class Chunking(WorkingSetClassifier):
     """Chunking with the projected conjugate gradient.
 
     Its memory grows with the square of the number of support vectors: it refuses, and says how
@@ -198,9 +148,6 @@ class Chunking(KernelClassifier):
 
     Parameters
     ----------
-    tol : float
-        How far f may be from where the conditions want it; the gap at the end is at most twice
-        that (LIBSVM's eps bounds the gap).
     max_iter : int
         Largest number of chunks.
     cache_mb : float
@@ -230,13 +177,6 @@ class Chunking(KernelClassifier):
     array([-2.])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    tol: float = 1e-3
     max_iter: int = 10_000
     cache_mb: float = 1024.0
     M: int = 500
@@ -245,10 +185,7 @@ class Chunking(KernelClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_storage(self.storage)
-        require_count("M", self.M)
-        if self.M < 2:
-            msg = f"M must be at least 2, since a step moves two multipliers, got M={self.M}"
-            raise ValueError(msg)
+        require_pair("M", self.M)
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and bring the inputs into the chosen storage."""
@@ -267,17 +204,41 @@ class Chunking(KernelClassifier):
         super().warm_up_rest()
         close_up(np.zeros((2, 2)), np.arange(2))
 
-    def solve(
-        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
-    ) -> KernelSolution:
-        """Solve chunk after chunk, from `start` or from zero."""
-        C = float(self.C)
-        variables = Variables.at_zero(y, C) if start is None else Variables.at(source, y, C, start)
-        return optimise(
-            source,
-            variables,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-            cache_mb=float(self.cache_mb),
-            M=self.M,
-        )
+    def _optimise(self, source: KernelSource, variables: Variables) -> KernelSolution:
+        """Solve chunk after chunk until the conditions hold within `tol`."""
+        tol, before = float(self.tol), source.kernel_evaluations
+        chunk = Chunk(source, float(self.cache_mb))
+        iteration, steps, largest, threshold = 0, 0, 0, FIRST_THRESHOLD
+        reason = ""
+        while not reason:
+            violation, _ = variables.violations()
+            if violation.max() <= tol:
+                reason = "converged"
+                break
+            if iteration >= self.max_iter:
+                reason = "max_iter"
+                break
+            if iteration == 0:
+                started = np.flatnonzero(variables.beta)
+                entering = started if len(started) else first_of_both(variables.y, self.M)
+                leaving = np.empty(0, dtype=np.int64)
+            else:
+                # Examples with alpha = 0 leave, but for violators: these would enter again.
+                leaving = np.flatnonzero(variables.beta[chunk.members] == 0.0)
+                leaving = leaving[violation[chunk.members[leaving]] <= tol]
+                violation[chunk.members] = 0.0
+                entering = worst_of(violation, tol, self.M)
+                if threshold_spread(variables) > 2.0 * tol or len(entering) == 0:
+                    threshold /= 3.0
+            chunk.replace(leaving, entering)
+            largest = max(largest, len(chunk.members))
+            done = chunk.optimise(variables, threshold, tol)
+            steps, iteration = steps + done, iteration + 1
+            if done == 0 and threshold < LEAST_THRESHOLD:
+                reason = "stalled"
+        counters = {
+            "kernel_evaluations": source.kernel_evaluations - before,
+            "conjugate_gradient_steps": steps,
+            "largest_chunk": largest,
+        }
+        return variables.solution(iteration, reason, counters)

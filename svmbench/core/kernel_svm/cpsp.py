@@ -19,25 +19,26 @@ Deviations
     - The cut c = 0 (xi >= 0) is always in the working set, and the loop stops at the duality gap,
       as in the linear solver of the same problem (``linear/cutting_plane.py``).
     - Once the gap is small but the basis not full, the dual value of the multipliers
-      a_i = 1/N sum_c alpha_c c_i in the whole space is lower by half the squared length of what
-      the projection of sum_i a_i y_i phi(x_i) leaves out. Where that is too much, the basis grows
-      by its pre-image, and the loop goes on. The authors' program extends each active cut instead.
-    - A point that is in the span already is refused (doubles of samples among them): nothing is
-      added to the diagonal.
-    - A cut is dropped once it has had no weight in 50 QPs in a row (``one_slack.py``); the authors'
-      program drops it after 5.
+      a_i = 1/N sum_c alpha_c c_i in the whole space is lower by half the squared length of the
+      residual that sum_i a_i y_i phi(x_i) leaves after its projection. If that is too much, the
+      basis grows by the residual's pre-image, and the loop goes on. The authors' program extends
+      each active cut instead.
+    - A point in the span of the basis is refused (duplicate samples among them); nothing is added
+      to the diagonal.
+    - A cut is dropped once it has had no weight in 50 QPs in a row (``numeric/one_slack.py``); the
+      authors' program drops it after 5.
     - CPSP(tr) takes the best of 59 samples of the cut's violators, where the paper draws from all
-      training samples. Once the gap is small, its points and CPSP's starts are the best of 59
-      draws, or of up to 256, weighted by |g_i|, with which the residual was measured; all samples
-      are asked where the residual has few.
-    - Where the basis may have as many points as there are samples, its points are samples for the
+      training samples. Once the gap is small, the residual is measured on 59 samples, or on 256,
+      drawn in proportion to |g_i|; CPSP(tr) takes the best of them, and CPSP starts from the best
+      of them. A residual of few samples is measured on all of them.
+    - If the basis may have as many points as there are samples, its points are samples for the
       RBF kernel: these span the solution, which as many free points need not.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -47,50 +48,170 @@ from sklearn.utils import check_random_state
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.basis import Basis
-from svmbench.core.kernel_svm.growth import Growth
-from svmbench.core.kernel_svm.one_slack import STEPS_A_CUT, WorkingSet
-from svmbench.core.kernel_svm.preimage import CERTAIN, DRAWS, Probe, Residual, Samples, probe
-from svmbench.core.kernel_svm.preimage_inputs import near_sums
+from svmbench.core.kernel_svm.preimage import (
+    BEST_OF_DRAWS,
+    CERTAIN_DRAWS,
+    STARTS,
+    Probe,
+    Residual,
+    SampleValues,
+    as_point,
+    fixed_point,
+    probe,
+    random_starts,
+)
+from svmbench.core.kernel_svm.preimage_inputs import NearSums, near_sums
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.member_rows import MEMBER_KERNELS
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.numeric.one_slack import STEPS_A_CUT, CutSet
 
-#: Each QP is solved to this share of the gap that is left.
-QP_SHARE = 0.1
-
-#: Standard errors that are added to the estimated length of what a basis leaves out.
-SURE = 2.0
+#: Standard errors that are added to the estimated squared length of a residual.
+SAFE_ERRORS = 2.0
 
 
-def grow(growth: Growth, cuts: WorkingSet, left: Residual, measured: Probe | None = None) -> bool:
-    """Extend the basis by a residual's pre-image, and every projection by a coordinate.
+#: Least squared distance of a point from the span, as a divisor.
+MIN_SQUARED_DISTANCE = 1e-12
 
-    Returns whether there was a point to add.
-    """
-    if not growth.extend(left, measured):
+
+@dataclass
+class Growth:
+    """The growing basis: the source of the next point, and the work so far."""
+
+    samples: SampleValues  # the training samples
+    y: np.ndarray  # (n_samples,)
+    basis: Basis
+    near: NearSums | None
+    free: bool  # whether the points may be others than training samples
+    rng: Any
+    # the samples that are points
+    rows: list[int] = field(default_factory=list)
+    near_points: list[np.ndarray] = field(default_factory=list)
+    fallbacks: int = 0
+    sums: int = 0
+    evaluations: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """True if a full basis spans all samples: as many points, all of them in their span."""
+        in_span = not self.free or self.basis.function.name == "linear"
+        return in_span and self.basis.n_most >= len(self.y)
+
+    def residual(
+        self,
+        members: np.ndarray,  # (n_samples,): weights m
+        coordinates: np.ndarray,  # (n_basis,): the projection's
+    ) -> Residual:
+        """Return ``sum_i m_i y_i phi(x_i)`` less its projection."""
+        rows = np.flatnonzero(members)
+        near = (
+            np.array(self.near_points)
+            if self.near_points
+            else np.empty((0, self.samples.X.shape[1]))
+        )
+        weights = members[rows] * self.y[rows]
+        coefficients = self.basis.coefficients(coordinates)
+        return Residual(rows, weights, coefficients, self.basis.points, near)
+
+    def extend(
+        self,
+        residual: Residual,
+        measured: Probe | None = None,  # of the residual: the search starts from its best samples
+    ) -> bool:
+        """Let the pre-image of a residual join the basis; return whether the basis has grown."""
+        function = self.basis.function
+        if function.name == "linear" and self.free:
+            z, scale = self._exact(residual)
+            return self._add(z, None, scale)
+        row = -1
+        if measured is not None:
+            row = int(measured.best(1)[0])
+        elif self.near is None or not self.free:
+            row = self.samples.best(residual, self.rng)
+        if self.near is None or not self.free:
+            return self._add_sample(row)
+        drawn = random_starts(residual, self.rng) if measured is None else measured.best(STARTS)
+        near_z, value, sums, fell_back = fixed_point(self.near, residual, function.gamma, drawn)
+        z = self.near.to_points(near_z)
+        self.sums += sums
+        self.evaluations += sums * (len(residual.rows) + len(residual.points))
+        if measured is not None and not fell_back:
+            # A sample is taken instead if it removes more of the residual: <r, phi(z)>^2 over the
+            # squared distance of z from the span.
+            of_sample = np.abs(measured.values).max() ** 2
+            gain = of_sample / max(self.basis.distance(self._point(row))[0], MIN_SQUARED_DISTANCE)
+            fell_back = not value / max(self.basis.distance(z)[0], MIN_SQUARED_DISTANCE) > gain
+        self.fallbacks += fell_back
+        if fell_back and row >= 0:
+            return self._add_sample(row)
+        return self._add(z, near_z)
+
+    def _exact(self, residual: Residual) -> tuple[np.ndarray, float]:
+        """Return a linear residual at length 1, and the squared length before its projection."""
+        z = as_point(self.samples.X, residual)
+        whole = z + residual.coefficients @ residual.points
+        length = float(np.linalg.norm(z))
+        # At length 1 single precision holds its kernel values, however short the residual is.
+        return (z / length, float(whole @ whole) / length**2) if length > 0.0 else (z, 1.0)
+
+    def _point(self, row: int) -> np.ndarray:
+        X = self.samples.X
+        x = X[row] if isinstance(X, np.ndarray) else X[[row]].toarray().ravel()
+        return np.asarray(x)
+
+    def _add_sample(self, row: int) -> bool:
+        near_z = None if self.near is None else self.near.point(row)
+        grown = self._add(self._point(row), near_z)
+        if grown:
+            self.rows.append(row)
+        return grown
+
+    def _add(self, z: np.ndarray, near_z: np.ndarray | None, scale: float = 0.0) -> bool:
+        if not self.basis.add(z, near_z, scale):
+            return False
+        self.evaluations += len(self.y) + self.basis.n
+        if near_z is not None:
+            self.near_points.append(near_z)
+        return True
+
+    def counters(self) -> dict[str, int]:
+        """Return the work done."""
+        return {
+            "basis_vectors": self.basis.n,
+            "refused_points": self.basis.refused,
+            "preimage_sums": self.sums,
+            "preimage_fallbacks": self.fallbacks,
+            "kernel_evaluations": self.evaluations + self.samples.evaluations,
+        }
+
+
+def grow(growth: Growth, cuts: CutSet, residual: Residual, measured: Probe | None = None) -> bool:
+    """Extend the basis by a residual's pre-image; return whether there was a point to add."""
+    if not growth.extend(residual, measured):
         return False
+    # Each projection gets the coordinate of the new point.
     cuts.lengthen(growth.basis.last_coordinates(growth.y, cuts.members, cuts.P))
     if growth.basis.is_full:
         cuts.forget_members()
     return True
 
 
-def left_out(
+def measure_residual(
     growth: Growth,
-    cuts: WorkingSet,
-    w: np.ndarray,  # (n_basis,): coordinates
-    room: float,  # what is lost may be so much: then it is measured on more samples
+    cuts: CutSet,
+    w: np.ndarray,  # (n_basis,): coordinates of the projection
+    room: float,  # the loss that is allowed: near it, more samples are measured
 ) -> tuple[Residual, Probe, float]:
-    """Measure what the basis leaves out of the multipliers' own vector, of which w is the shadow.
+    """Measure the residual of sum_i a_i y_i phi(x_i), and the loss of dual value outside the span.
 
-    The third value is by how much the dual value is lower in the whole space.
+    The loss is half the squared length of the residual, with a safety margin.
     """
-    left = growth.residual(cuts.alpha @ cuts.members / len(growth.y), w)
-    measured = probe(growth.samples, left, DRAWS, growth.rng)
+    residual = growth.residual(cuts.alpha @ cuts.members / len(growth.y), w)
+    measured = probe(growth.samples, residual, BEST_OF_DRAWS, growth.rng)
     if 0.5 * measured.square <= room and measured.error > 0.0:
-        measured = probe(growth.samples, left, CERTAIN, growth.rng)
-    return left, measured, 0.5 * (measured.square + SURE * measured.error)
+        measured = probe(growth.samples, residual, CERTAIN_DRAWS, growth.rng)
+    return residual, measured, 0.5 * (measured.square + SAFE_ERRORS * measured.error)
 
 
 def subspace_pursuit(
@@ -103,19 +224,19 @@ def subspace_pursuit(
 ) -> tuple[np.ndarray, int, str, dict[str, int], float]:
     """Solve the 1-slack problem over a basis that grows with the cuts.
 
-    Return the coefficients over the basis points, the number of cuts, the stop reason ("basis full"
-    where the gap is small in the span of the basis alone), the counters, and a lower bound of the
-    optimum in the span of the basis.
+    Return the coefficients over the basis points, the number of cuts, the stop reason, the
+    counters, and a lower bound of the optimum in the span of the basis.
     """
     y, basis = growth.y, growth.basis
     N = len(y)
     total = N * C
-    cuts = WorkingSet(N, total)
+    cuts = CutSet(total, n_samples=N)
     violated = np.empty(N, dtype=np.uint8)
     n_cuts, n_steps, n_passes, complete = 0, 0, 0, False
     most_steps = STEPS_A_CUT * max_iter
 
     while True:
+        # The most violated cut at w, and the duality gap in the span of the basis.
         w = cuts.w
         products, n_violated, loss = basis.scan(w, y, violated)
         n_passes += 1
@@ -126,31 +247,32 @@ def subspace_pursuit(
             reason = "converged" if is_exact else "basis full"
             if basis.is_full or complete:
                 break
-            left, measured, lost = left_out(growth, cuts, w, total * eps - gap)
+            residual, measured, lost = measure_residual(growth, cuts, w, total * eps - gap)
             if gap + lost <= total * eps:
                 break
             if lost > 0.5 * total * eps:
-                # A basis that no sample can be added to spans what can be told apart from it.
-                complete = not grow(growth, cuts, left, measured)
-                n_steps += cuts.optimise(QP_SHARE * gap, most_steps - n_steps)
+                # A basis that no sample can join spans all that rounding can tell apart from it.
+                complete = not grow(growth, cuts, residual, measured)
+                n_steps += cuts.optimise(gap, most_steps - n_steps)
                 continue
         if n_cuts >= max_iter or n_steps >= most_steps:
             reason = "max_iter"
             break
         if not n_violated:
-            # Nothing to cut: it is the program over the cuts that has not been solved well enough.
-            done = cuts.optimise(QP_SHARE * gap, most_steps - n_steps)
+            # Without a violator the gap is that of the QP: solve it further.
+            done = cuts.optimise(gap, most_steps - n_steps)
             n_steps += done
             if not done:
                 reason = "stalled"
                 break
             continue
+        # Algorithm 3: add the cut's projection, after the basis has grown by what it leaves out.
         n_cuts += 1
         p = basis.coordinates(products / N)
         cuts.add(p, n_violated / N, None if basis.is_full else violated)
         if not basis.is_full:
             grow(growth, cuts, growth.residual(violated / N, p))
-        n_steps += cuts.optimise(QP_SHARE * gap, most_steps - n_steps)
+        n_steps += cuts.optimise(gap, most_steps - n_steps)
     counters = {
         "cuts": n_cuts,
         "active_cuts": int(np.count_nonzero(cuts.alpha[1:])),
@@ -162,12 +284,12 @@ def subspace_pursuit(
     return basis.coefficients(cuts.w), n_cuts, reason, counters, cuts.dual()
 
 
-#: What both solvers count beside the words that tables know.
-COUNTED = ("active_cuts", "preimage_fallbacks", "preimage_sums", "refused_points")
+#: Counters of both solvers that tables show under their own name.
+CPSP_COUNTERS = ("active_cuts", "preimage_fallbacks", "preimage_sums", "refused_points")
 
 
-@dataclass(eq=False, repr=False)
-class SubspacePursuit(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SubspacePursuit(ClassifierWithC):
     """CPSP or CPSP(tr): cuts over a basis of points that grows with them.
 
     Parameters
@@ -191,9 +313,9 @@ class SubspacePursuit(KernelClassifier):
     n_iter_ : int
         Cuts.
     stop_reason_ : str
-        ``"converged"``; ``"basis full"`` (converged in the span of the basis, and no more is known
-        of the whole problem); ``"max_iter"``; or ``"stalled"`` (no example violates any more, and
-        the program over the cuts can't be solved better in float64).
+        ``"converged"``; ``"basis full"`` (converged in the span of the basis, with nothing known of
+        the whole problem); ``"max_iter"``; or ``"stalled"`` (no example violates a cut, and the QP
+        over the cuts can't be solved better in float64).
     counters_ : dict
         ``cuts``, ``active_cuts`` at the end, ``dropped`` ones, ``qp_steps``, ``passes`` over the
         kernel values, ``basis_vectors``, ``refused_points`` (in the span already),
@@ -201,13 +323,7 @@ class SubspacePursuit(KernelClassifier):
         ``kernel_evaluations``.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     n_basis: int = 200
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     max_iter: int = 5000
     random_state: Any = 0
@@ -240,7 +356,7 @@ class SubspacePursuit(KernelClassifier):
         for form in (X, sp.csr_array(np.pad(X, ((0, 0), (0, 99))))):
             near = near_sums(form, 1.0)
             assert near is not None
-            Samples(form, basis.function, True)
+            SampleValues(form, basis.function, True)
             near.column(near.point(0), np.empty(3, dtype=np.float32))
             near.select(np.arange(3), np.ones(3)).sums(np.stack([near.point(0)] * 5))
 
@@ -261,7 +377,7 @@ class SubspacePursuit(KernelClassifier):
         function = self.function
         near = near_sums(data.X, self.gamma_) if self.kernel == "rbf" else None
         basis = Basis(data.X, function, near, min(int(self.n_basis), n))
-        samples = Samples(data.X, function, basis.dtype is np.float32)
+        samples = SampleValues(data.X, function, basis.dtype is np.float32)
         rng = check_random_state(self.random_state)
         # All samples span the solution of the whole problem; as many free points need not, but for
         # the linear kernel, whose points are in the span of the samples.
@@ -285,7 +401,7 @@ class SubspacePursuit(KernelClassifier):
     summary="cutting planes on a basis of free points (cutting-plane subspace pursuit)",
     reference="Joachims and Yu 2009, Algorithm 3",
     kernels=MEMBER_KERNELS,
-    counters=COUNTED,
+    counters=CPSP_COUNTERS,
 )
 class CPSP(SubspacePursuit):
     """Kernel SVM without an offset on at most `n_basis` points, which need be no training samples.
@@ -318,7 +434,7 @@ class CPSP(SubspacePursuit):
     summary="cutting planes on a basis of training samples",
     reference="Joachims and Yu 2009, Algorithm 3 with the search of Section 4.2's end",
     kernels=MEMBER_KERNELS,
-    counters=COUNTED,
+    counters=CPSP_COUNTERS,
 )
 class CPSPTr(SubspacePursuit):
     """CPSP whose basis points are training samples, each the best of 59 drawn at random.

@@ -25,31 +25,35 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.contract.base import require_count
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernel_svm.working_set import RowMaker, Variables, combination, solve_inner
+from svmbench.core.kernel_svm.working_set import (
+    RowMaker,
+    Variables,
+    WorkingSetClassifier,
+    require_pair,
+    solve_inner,
+)
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.row_cache import RowCache
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
 
-#: Iterations a variable must have been at its bound for good before it is left out.
-PATIENCE = 100
+#: Iterations that a variable's gradient must hold it at its bound before it is left out.
+SHRINK_AFTER_ITERATIONS = 100
 
-#: Iterations between two looks at who has been.
-LOOK_EVERY = 10
+#: Iterations between two attempts to leave samples out.
+SHRINK_EVERY_ITERATIONS = 10
 
-#: Samples are left out when at least this share can be.
-WORTH_CUTTING = 0.1
+#: Least share of the samples that is left out at a time.
+SHRINK_MIN_SHARE = 0.1
 
-#: Pair steps in one working set.
-INNER_STEPS = 1000
+#: Largest number of pair steps in one working set.
+SET_MAX_STEPS = 1000
 
 
 @compiled
@@ -97,20 +101,21 @@ class Taking:
     """The samples that take part, with their cached rows."""
 
     def __init__(
-        self, source: KernelSource, whole: Variables, C: float, store: RowCache, iteration: int
+        self, source: KernelSource, whole: Variables, store: RowCache, iteration: int
     ) -> None:
-        self.source, self.C, self.store = source, C, store
+        self.source, self.store = source, store
         # int (n,): their positions in the whole problem, ascending
         self.members = np.arange(source.n_samples)
-        self.variables = Variables(whole.y, C, whole.beta.copy(), whole.v.copy())
+        self.variables = whole.part(self.members)
         # Of all samples; up to date once one is left out.
         self.beta = whole.beta.copy()
         self.maker = RowMaker(source)
+        # the iteration at which each member was last not held at a bound
         self._moving = np.full(source.n_samples, iteration)
         self.evaluations = 0
 
     def select(self, q: int) -> tuple[np.ndarray, float]:
-        """Return the working set, positions among the members, and the gap."""
+        """Return the working set, positions among the members, and the gap m - M."""
         x = self.variables
         chosen, gap = steepest(x.v, x.beta, x.low, x.high, max(1, q // 2))
         return chosen, float(gap)
@@ -122,82 +127,37 @@ class Taking:
             self.store.rows[slots[missing]] = self.maker.rows(chosen[missing])
         rows = self.store.rows[slots]
         v = self.variables
-        before = v.beta[chosen]
-        part = Variables(v.y[chosen], self.C, before.copy(), v.v[chosen])
-        steps = solve_inner(np.ascontiguousarray(rows[:, chosen]), part, self.C, tol, INNER_STEPS)
+        part = v.part(chosen)
+        steps = solve_inner(np.ascontiguousarray(rows[:, chosen]), part, tol, SET_MAX_STEPS)
+        change = part.beta - v.beta[chosen]
         v.beta[chosen] = part.beta
-        v.v -= (part.beta - before) @ rows
+        v.v -= change @ rows
         return steps
 
     def leave_out(self, iteration: int) -> None:
-        """Leave out the samples that have long been at a bound and, by the gradient, stay there."""
+        """Leave out the samples whose gradient has long held them at a bound."""
         v = self.variables
         v_up, v_low, m, M = v.limits()
         b = 0.5 * (m + M)
         stays = ((v_up == -np.inf) & (v.v > b)) | ((v_low == np.inf) & (v.v < b))
         self._moving[~stays] = iteration
-        keep = np.flatnonzero(iteration - self._moving < PATIENCE)
-        if len(keep) > (1.0 - WORTH_CUTTING) * len(self.members) or len(keep) < 2:
+        keep = np.flatnonzero(iteration - self._moving < SHRINK_AFTER_ITERATIONS)
+        if len(keep) > (1.0 - SHRINK_MIN_SHARE) * len(self.members) or len(keep) < 2:
             return
         self.beta[self.members] = v.beta
         is_kept = np.zeros(self.source.n_samples, dtype=bool)
         is_kept[self.members[keep]] = True
         self.members, self._moving = self.members[keep], self._moving[keep]
-        self.variables = Variables(v.y[keep], self.C, v.beta[keep], v.v[keep])
+        self.variables = v.part(keep)
         self.store.cut(keep, is_kept)
         self.evaluations += self.maker.evaluations
         self.maker = RowMaker(self.source.subset(self.members))
 
     def bring_back(self, whole: Variables) -> None:
-        """Write the members' variables to those of the whole problem, with everyone's gradient."""
+        """Write the members' variables to the whole problem's, and update its gradient."""
         self.beta[self.members] = self.variables.beta
-        change = self.beta - whole.beta
-        moved = np.flatnonzero(change)
-        whole.beta = self.beta
-        whole.v -= combination(self.source, moved, change[moved])
-        self.evaluations += self.maker.evaluations + len(moved) * len(whole.y)
-
-
-def optimise(
-    source: KernelSource,
-    whole: Variables,  # a feasible start; changed in place
-    *,
-    C: float,
-    tol: float,
-    max_iter: int,  # largest number of working sets
-    cache_mb: float,  # memory for rows, MiB
-    q: int,  # size of the working set
-) -> KernelSolution:
-    """Decompose until the conditions hold within `tol` for all samples."""
-    n, iteration, steps, evaluations, checks = source.n_samples, 0, 0, 0, 0
-    reason = ""
-    while not reason:
-        taking = Taking(source, whole, C, RowCache(n, n, cache_mb, least=q), iteration)
-        stuck = False
-        while True:
-            chosen, gap = taking.select(q)
-            if gap <= 2.0 * tol or iteration >= max_iter or stuck:
-                break
-            done = taking.step(chosen, tol)
-            stuck, steps, iteration = done == 0, steps + done, iteration + 1
-            if iteration % LOOK_EVERY == 0:
-                taking.leave_out(iteration)
-        was_whole = len(taking.members) == n
-        taking.bring_back(whole)
-        evaluations += taking.evaluations
-        checks += 1
-        _, _, top, bottom = whole.limits()
-        if top - bottom <= 2.0 * tol:
-            reason = "converged"
-        elif iteration >= max_iter:
-            reason = "max_iter"
-        elif stuck and was_whole:
-            reason = "stalled"
-    return whole.solution(
-        iteration,
-        reason,
-        {"kernel_evaluations": evaluations, "updates": steps, "checks": checks},
-    )
+        n_moved = whole.move(self.source, np.arange(len(whole.y)), self.beta)
+        self.evaluations += self.maker.evaluations + n_moved * len(whole.y)
 
 
 @declare(
@@ -209,17 +169,12 @@ def optimise(
     paper="smo",
     kernels=KERNELS,
 )
-@dataclass(eq=False, repr=False)
-class SVMLight(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVMLight(WorkingSetClassifier):
     """The method of SVM-light.
 
     Parameters
     ----------
-    tol : float
-        How far f may be from where the conditions want it; the gap at the end is at most twice
-        that (LIBSVM's eps bounds the gap).
-    max_iter : int
-        Largest number of working sets.
     cache_mb : float
         Memory for kernel rows, MiB; at least `q` rows.
     q : int
@@ -227,8 +182,6 @@ class SVMLight(KernelClassifier):
 
     Attributes
     ----------
-    n_iter_ : int
-        Working sets.
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (pair steps in working sets), ``checks`` (of all
         samples), ``support_vectors``, ``bounded_support_vectors``.
@@ -245,36 +198,41 @@ class SVMLight(KernelClassifier):
     array([-2.])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    tol: float = 1e-3
     max_iter: int = 1_000_000
-    cache_mb: float = 200.0
     q: int = 10
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_count("q", self.q)
-        if self.q < 2:
-            msg = f"q must be at least 2, since a step moves two multipliers, got q={self.q}"
-            raise ValueError(msg)
+        require_pair("q", self.q)
 
-    def solve(
-        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
-    ) -> KernelSolution:
-        """Decompose, from `start` or from zero."""
-        C = float(self.C)
-        whole = Variables.at_zero(y, C) if start is None else Variables.at(source, y, C, start)
-        return optimise(
-            source,
-            whole,
-            C=C,
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-            cache_mb=float(self.cache_mb),
-            q=self.q,
-        )
+    def _optimise(self, source: KernelSource, variables: Variables) -> KernelSolution:
+        """Decompose until the conditions hold within `tol` for all samples."""
+        n, tol, q = source.n_samples, float(self.tol), self.q
+        iteration, steps, evaluations, checks = 0, 0, 0, 0
+        reason = ""
+        while not reason:
+            store = RowCache(n, n, float(self.cache_mb), least=q)
+            taking = Taking(source, variables, store, iteration)
+            stuck = False
+            while True:
+                chosen, gap = taking.select(q)
+                if gap <= 2.0 * tol or iteration >= self.max_iter or stuck:
+                    break
+                done = taking.step(chosen, tol)
+                stuck, steps, iteration = done == 0, steps + done, iteration + 1
+                if iteration % SHRINK_EVERY_ITERATIONS == 0:
+                    taking.leave_out(iteration)
+            # Section 11.4: at the end, all samples are checked.
+            was_whole = len(taking.members) == n
+            taking.bring_back(variables)
+            evaluations += taking.evaluations
+            checks += 1
+            _, _, m, M = variables.limits()
+            if m - M <= 2.0 * tol:
+                reason = "converged"
+            elif iteration >= self.max_iter:
+                reason = "max_iter"
+            elif stuck and was_whole:
+                reason = "stalled"
+        counters = {"kernel_evaluations": evaluations, "updates": steps, "checks": checks}
+        return variables.solution(iteration, reason, counters)

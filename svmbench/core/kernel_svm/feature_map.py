@@ -1,38 +1,59 @@
-"""A linear SVM on an explicit feature map that spans some of the training samples.
+"""Nyström's method and ICF: a linear SVM on the span of some of the training samples.
 
-With basis samples J and K_JJ = L L', the features of x are phi(x) = L^-1 k_J(x): their inner
-products are the kernel's projection on the span of J, and a linear f(x) = w'phi(x) is the expansion
-sum_j c_j K(x_j, x) over the basis with c = L^-T w. Its squared norm ||w||^2 is exact, and so is f:
-only the room in which f is looked for is smaller than the exact SVM's.
+Problem
+    min_w  1/2 ||w||^2 + C sum_i max(0, 1 - y_i f(x_i)),   f(x) = w'phi(x) without an offset,
+    with w in the span of m basis samples J. With K_JJ = L L', the features of x are
+    phi(x) = L^-1 k_J(x): their inner products are the kernel's projection on the span, and f is the
+    expansion sum_j c_j K(x_j, x) over the basis with c = L^-T w. ||w||^2 and f are exact; only the
+    span is smaller than the space of the exact SVM.
+Given
+    kernel blocks or columns, y in {-1, +1}, C, m, a seed, tol.
+Returned
+    f's coefficients over the basis, at the optimum of the linear problem within tol.
+Reference
+    CPSP paper, Section 5, for both forms with a linear L1-SVM (its programs are the SGD-LSSVM
+    paper's "Nyström" and "ICF").
+    Nyström: Williams and Seeger 2001; J is drawn at random.
+    ICF: Fine and Scheinberg 2001, Figure 2: K ~ G G', where each pivot is the sample with the
+    largest diagonal entry of K - G G'; the rows of G are the features.
+Deviations
+    - Nyström draws the basis without replacement; the authors' program takes rows of the file at
+      equal distances.
+    - Nyström's factorisation pivots, and drops basis samples whose pivot is rounding (duplicates,
+      or more samples than dimensions), instead of adding to the diagonal: the features stay exact.
+    - ICF does not swap rows: pivots are positions. It ends early if the largest pivot left is
+      rounding.
+    - counters_["dropped_pivots"] counts the samples that are missing from the basis.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dtrsm, strsm
+from scipy.linalg.lapack import dpstrf
 from sklearn.utils import check_random_state
 
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.problems import HINGE
-from svmbench.core.kernels import columns
-from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.contract.registry import declare
+from svmbench.core.kernels.columns import columns_of, warm_up_columns
+from svmbench.core.kernels.kernels import PIVOT_TOL, KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.kernels.rows import float32_rows
 from svmbench.core.linear.dcd import DescentParameters, descend
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
+
+#: Tolerance at which columns have the precision of the features.
+COLUMN_TOL = {np.float64: 0.0, np.float32: 1e-2}
 
 #: Up to so many feature values are kept in double precision.
-DOUBLE_UP_TO = 1 << 22
-
-#: Pivots of a factorisation below this, relative to the largest kernel value of a sample with
-#: itself, are dropped: what is left is rounding. Of values in double and in single precision.
-LEAST_PIVOT = {np.float64: 1e-10, np.float32: 1e-6}
+FLOAT64_MAX_FEATURE_VALUES = 1 << 22
 
 
 @dataclass
@@ -50,16 +71,16 @@ class FeatureMap:
 
 
 def precision_of(source: KernelSource, n_basis: int) -> tuple[Any, float]:
-    """Return the type that the features are kept in, and the smallest pivot that means anything."""
+    """Return the type of the features, and the least pivot that is not rounding."""
     inputs = source.inputs()
     large = inputs is not None and inputs[1].gamma > LARGEST_GAMMA
-    single = source.n_samples * n_basis > DOUBLE_UP_TO and not large
-    # Stored values may come from single precision, whatever they are handed out as.
-    least = LEAST_PIVOT[np.float32 if single or inputs is None else np.float64]
+    single = source.n_samples * n_basis > FLOAT64_MAX_FEATURE_VALUES and not large
+    # Values of a given matrix may have been computed in single precision.
+    least = PIVOT_TOL[np.float32 if single or inputs is None else np.float64]
     return np.float32 if single else np.float64, least
 
 
-def project(source: KernelSource, basis: np.ndarray, L: np.ndarray, dtype: Any) -> np.ndarray:
+def features_over(source: KernelSource, basis: np.ndarray, L: np.ndarray, dtype: Any) -> np.ndarray:
     """Return the features of all samples, C-ordered of shape (n_samples, n_basis)."""
     n, everyone = source.n_samples, np.arange(source.n_samples)
     features = np.empty((n, len(basis)), dtype=dtype)
@@ -74,8 +95,53 @@ def project(source: KernelSource, basis: np.ndarray, L: np.ndarray, dtype: Any) 
     return np.asarray(solved).T
 
 
-@dataclass(eq=False, repr=False)
-class FeatureMapSVM(KernelClassifier):
+def nystrom_map(
+    source: KernelSource,
+    drawn: np.ndarray,  # int (m,): different samples
+) -> FeatureMap:
+    """Return the feature map over those of the drawn samples that are independent."""
+    dtype, least = precision_of(source, len(drawn))
+    K = source.block(drawn, drawn)
+    # Rounding may leave a sample at a distance from itself.
+    np.fill_diagonal(K, source.diag()[drawn])
+    factor, order, rank, _ = dpstrf(K, lower=1, tol=least * float(np.max(np.diag(K))))
+    basis = drawn[order[:rank] - 1]
+    L = np.tril(factor[:rank, :rank])
+    return FeatureMap(basis, L, features_over(source, basis, L, dtype))
+
+
+def icf_map(source: KernelSource, m: int) -> FeatureMap:
+    """Return the feature map over at most m pivots."""
+    dtype, least = precision_of(source, m)
+    n = source.n_samples
+    columns = columns_of(source, COLUMN_TOL[dtype])
+    column = np.empty(n, dtype=columns.dtype)
+    left = source.diag()
+    least *= float(np.max(left))
+    # G is stored transposed, so that a column of it is contiguous.
+    G = np.empty((m, n), dtype=dtype)
+    pivots = np.empty(m, dtype=np.int64)
+    rank = m
+    for k in range(m):
+        p = int(np.argmax(left))
+        if left[p] <= least:
+            rank = k
+            break
+        # Figure 2: the column of K - G G' at the pivot, over the root of the pivot.
+        columns.column(p, column)
+        pivots[k] = p
+        np.subtract(column, G[:k, p] @ G[:k], out=G[k], casting="same_kind")
+        G[k] /= dtype(np.sqrt(left[p]))
+        left -= np.square(G[k], dtype=np.float64)
+        # The residuals of the pivots are zero but for rounding.
+        left[pivots[: k + 1]] = 0.0
+    pivots = pivots[:rank]
+    L = np.tril(G[:rank, pivots].T).astype(np.float64)
+    return FeatureMap(pivots, L, np.ascontiguousarray(G[:rank].T))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FeatureMapSVM(ClassifierWithC):
     """A linear SVM on the features of Nyström's method or of ICF.
 
     Parameters
@@ -102,13 +168,7 @@ class FeatureMapSVM(KernelClassifier):
         ``passes``, ``visits``, ``updates``.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     n_basis: int = 1000
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 0.1
     max_iter: int = 1000
     random_state: Any = 0
@@ -125,7 +185,7 @@ class FeatureMapSVM(KernelClassifier):
     def warm_up_rest(cls) -> None:
         """Call the linear solver in single precision, and all makers of kernel values."""
         super().warm_up_rest()
-        columns.warm_up_columns()
+        warm_up_columns()
         X, y = np.eye(2, dtype=np.float32), np.array([1.0, -1.0])
         descend(X, y, HINGE, DescentParameters(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1))
 
@@ -176,3 +236,71 @@ class FeatureMapSVM(KernelClassifier):
         solution.points = data.X[self.basis_]
         solution.coefficients = solution.coefficients[self.basis_]
         return self._store(solution, data)
+
+
+@declare(
+    name="nystrom",
+    problem="hinge-no-offset",
+    promise="violation",
+    paper="sgdlssvm",
+    summary="linear SVM on the span of random samples (Nyström)",
+    reference="Williams and Seeger 2001; CPSP paper, Section 5",
+    kernels=("linear", "rbf", "poly"),
+)
+class Nystrom(FeatureMapSVM):
+    """Kernel SVM without an offset, restricted to the span of `n_basis` random training samples.
+
+    `ICF` chooses the samples greedily instead.
+
+    Parameters
+    ----------
+    n_basis : int
+        Basis samples, the papers' m; all, where there are fewer.
+    random_state : int, RandomState or None
+        Seed of the draw, and of the order of the passes.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.feature_map import Nystrom
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> Nystrom(n_basis=3, gamma=1.0, C=10.0).fit(X, y).predict([[3.5]])
+    array([1])
+    """
+
+    def _map(self, source: KernelSource, m: int) -> FeatureMap:
+        drawn = check_random_state(self.random_state).permutation(source.n_samples)[:m]
+        return nystrom_map(source, np.sort(drawn))
+
+
+@declare(
+    name="icf",
+    problem="hinge-no-offset",
+    promise="violation",
+    paper="sgdlssvm",
+    summary="linear SVM on the span of greedily chosen samples (incomplete Cholesky)",
+    reference="Fine and Scheinberg 2001; CPSP paper, Section 5",
+    kernels=("linear", "rbf", "poly"),
+)
+class ICF(FeatureMapSVM):
+    """Kernel SVM without an offset, restricted to the span of `n_basis` samples chosen greedily.
+
+    The choice does not look at the labels: each next sample is the one that the span of the samples
+    before it represents worst. `Nystrom` draws them at random, which is cheaper.
+
+    Parameters
+    ----------
+    n_basis : int
+        Pivots, the papers' m; all samples, where there are fewer.
+    random_state : int, RandomState or None
+        Seed of the order of the passes.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.feature_map import ICF
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> ICF(n_basis=3, gamma=1.0, C=10.0).fit(X, y).predict([[3.5]])
+    array([1])
+    """
+
+    def _map(self, source: KernelSource, m: int) -> FeatureMap:
+        return icf_map(source, m)

@@ -30,7 +30,7 @@ from svmbench.core.kernel_svm.smo_common import (
     Examples,
     PlattClassifier,
     output,
-    settle,
+    set_multiplier,
     solution,
     to_bound,
 )
@@ -40,37 +40,36 @@ from svmbench.core.models.kernel_base import KernelSolution
 
 @compiled
 def minimise_along(s: Storage, v: Examples, i: int, C: float, tol: float, refresh: bool) -> bool:
-    """Minimise over the multiplier of example i if it violates; return whether it has moved.
-
-    With the linear kernel the error is one inner product, so none is cached.
-    """
+    """Minimise over the multiplier of example i if it violates; return whether it has moved."""
+    # With the linear kernel an error is one inner product, so none is cached.
     if refresh or s.kind == LINEAR or v.place[FREE, i] < 0:
         v.errors[i] = output(s, v, i) - v.y[i]
     slope, a = v.errors[i] * v.y[i], v.alpha[i]
     if not ((slope < -tol and a < C) or (slope > tol and a > 0.0)):
         return False
+    # Equation 23: alpha - y E / K, clipped to [0, C].
     k = s.diagonal[i]
     bound = 0.0 if slope > 0.0 else C
     new = to_bound(min(max(a - slope / k, 0.0), C), C) if k > 0.0 else bound
     if new == a:
         return False
     t = v.y[i] * (new - a)
-    settle(v, i, new, C)
+    set_multiplier(v, i, new, C)
     if s.kind == LINEAR:
         add_sample(s, v.w, i, t)
     else:
         free, n_free = v.members[FREE], v.sizes[FREE]
         kernel_values(s, i, free, n_free, v.work, v.values, v.counters)
         for m in range(n_free):
-            # An example that has just left its bound is on the list, with its error known.
+            # The list has example i if it has just left its bound: its error is known.
             v.errors[free[m]] += t * v.values[m]
     v.counters[STEPS] += 1
     return True
 
 
 @compiled
-def sweeps(s: Storage, v: Examples, C: float, tol: float, max_iter: int) -> float:
-    """Sweep until all examples keep the conditions; return the largest violation that is left."""
+def sweep_singly(s: Storage, v: Examples, C: float, tol: float, max_iter: int) -> float:
+    """Sweep until all examples keep the conditions; return the largest remaining violation."""
     N = len(v.alpha)
     # The literal True would have Numba compile everything below for it, and again for a bool.
     examine_all, changed = N > 0, 0
@@ -115,7 +114,7 @@ class FixedThresholdSMO(PlattClassifier):
     Parameters
     ----------
     tol : float
-        How far f may be from where the conditions want it.
+        Largest distance of an example from its side of the margin, in units of f.
 
     Attributes
     ----------
@@ -134,6 +133,6 @@ class FixedThresholdSMO(PlattClassifier):
     def optimise(self, s: Storage, v: Examples) -> KernelSolution:
         """Sweep over single examples."""
         tol = float(self.tol)
-        worst = sweeps(s, v, float(self.C), tol, self.max_iter)
+        worst = sweep_singly(s, v, float(self.C), tol, self.max_iter)
         reason = "max_iter" if v.counters[SWEEPS] >= self.max_iter else "stalled"
         return solution(v, 0.0, "converged" if worst <= tol else reason)

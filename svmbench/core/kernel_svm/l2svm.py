@@ -9,7 +9,8 @@ delta_ij / C: the 1 that is added to the kernel absorbs the offset, and the loss
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,63 +18,98 @@ from svmbench.base.compiled import compiled
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.source_row_cache import SourceRowCache, warm_up_row_cache
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 
 #: Kernels of which the dual is bounded: the sigmoid's matrix is not positive semidefinite.
 MERCER = ("linear", "rbf", "poly")
 
-#: From this tolerance on float32 kernel values are tried first; the share of the tolerance that
-#: is left for their errors; how many samples those are measured on, and by what they are multiplied
-#: for the samples that they are not measured on.
-SINGLE, MARGIN, MEASURED, SAFETY = 1e-4, 0.1, 64, 4.0
+#: From this tolerance on float32 kernel values are tried first.
+FLOAT32_MIN_TOL = 1e-4
 
-#: Curvature of a direction that has none.
-TINY = 1e-12
+#: Share of the tolerance that is left for errors of float32 kernel values.
+ROUNDING_TOL_SHARE = 0.1
+
+#: Number of samples that the errors are measured on.
+CHECKED_SAMPLES = 64
+
+#: Factor from the largest measured error to the largest of all samples.
+UNCHECKED_FACTOR = 4.0
+
+#: Least curvature along a direction.
+MIN_CURVATURE = 1e-12
+
+#: Samples of a piece of a pass: the pass notes the piece that holds an extreme, and the sample
+#: itself is looked for in that piece alone.
+EXTREME_PIECE = 256
+
+
+class RowSlots(NamedTuple):
+    """The kernel rows of a `SourceRowCache`, as compiled loops read them."""
+
+    values: np.ndarray  # (n_slots, n): a row each
+    slots: np.ndarray  # int (n,): where a sample's row is; -1 if it is missing
+    last_use: np.ndarray  # int (n_slots,): by the clock
+    clock: int  # time at the start of the loop
+
+
+class L2State(NamedTuple):
+    """A problem of the kernel L2-SVM, and the point that its solver moves in place."""
+
+    store: SourceRowCache  # kernel rows
+    diag: np.ndarray  # (n,): of the kernel matrix
+    y: np.ndarray  # (n,): labels ±1
+    C: float
+    beta: np.ndarray  # (n,): signed multipliers ``y alpha``
+    f: np.ndarray  # (n,): their outputs ``(K + 1) beta``
+
+    @property
+    def curvature(self) -> np.ndarray:
+        """The diagonal of Q, kept off 0."""
+        return np.maximum(self.diag + (1.0 + 1.0 / self.C), MIN_CURVATURE)
+
+    @property
+    def rows(self) -> RowSlots:
+        """The present rows."""
+        store = self.store
+        return RowSlots(store.values, store.slots, store.last_use, store.clock)
+
+    def rebuild(self) -> None:
+        """Compute the outputs anew."""
+        self.f[:] = 0.0
+        support = np.flatnonzero(self.beta)
+        # Once at least, so that no first call is left for later.
+        for start in range(0, max(1, len(support)), self.store.batch):
+            rows = support[start : start + self.store.batch]
+            self.store.bring(rows)
+            add_weighted_rows(self.store.values, self.store.slots, rows, self.beta, 0, self.f)
+
+    def rounding_error(self, source: KernelSource) -> float:
+        """Return the largest error of `f` on the samples nearest to violating a condition."""
+        support = np.flatnonzero(self.beta)
+        m = min(CHECKED_SAMPLES, len(self.y))
+        nearest = np.argpartition(self.y * self.f, m - 1)[:m]
+        exact = source.block(nearest, support) @ self.beta[support] + self.beta.sum()
+        return float(np.abs(exact - self.f[nearest]).max())
 
 
 @compiled
 def add_weighted_rows(
     values: np.ndarray,
     slots: np.ndarray,
-    rows: np.ndarray,
+    rows: np.ndarray,  # int: rows that have a slot
     beta: np.ndarray,
     first: int,
     f: np.ndarray,
 ) -> None:
-    """Add ``beta[rows] @ (K[rows, first:] + 1)`` to `f`; every one of the rows has a slot."""
+    """Add ``beta[rows] @ (K[rows, first:] + 1)`` to `f`."""
     for m in range(len(rows)):
         row, factor = values[slots[rows[m]], first:], beta[rows[m]]
         for j in range(len(f)):
             f[j] += factor * (np.float64(row[j]) + 1.0)
 
 
-def outputs(store: SourceRowCache, beta: np.ndarray) -> np.ndarray:
-    """Return the outputs ``f = (K + 1) beta`` of signed multipliers, shape (n_samples,)."""
-    f = np.zeros(len(beta))
-    support = np.flatnonzero(beta)
-    # Once at least, so that no first call is left for later.
-    for start in range(0, max(1, len(support)), store.batch):
-        rows = support[start : start + store.batch]
-        store.bring(rows)
-        add_weighted_rows(store.values, store.slots, rows, beta, 0, f)
-    return f
-
-
-def rounding_error(
-    source: KernelSource,
-    y: np.ndarray,  # (n,): labels
-    beta: np.ndarray,  # (n,): signed multipliers
-    f: np.ndarray,  # (n,): their outputs as the solver had them
-) -> float:
-    """Return the largest error of `f` on the samples nearest to violating a condition."""
-    support = np.flatnonzero(beta)
-    m = min(MEASURED, len(y))
-    nearest = np.argpartition(y * f, m - 1)[:m]
-    exact = source.block(nearest, support) @ beta[support] + beta.sum()
-    return float(np.abs(exact - f[nearest]).max())
-
-
-class L2Classifier(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class L2Classifier(ClassifierWithC):
     """A solver of the kernel L2-SVM; subclasses define `_minimise`.
 
     Parameters
@@ -91,6 +127,10 @@ class L2Classifier(KernelClassifier):
         Steps.
     """
 
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    cache_mb: float = 1024.0
+
     treats_offset: ClassVar[str] = "absorbed"
     # On float32 and on float64 rows.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"tol": 1e-6})
@@ -101,32 +141,18 @@ class L2Classifier(KernelClassifier):
         super().warm_up_rest()
         warm_up_row_cache()
 
-    def _minimise(
-        self,
-        store: SourceRowCache,
-        diag: np.ndarray,
-        y: np.ndarray,
-        C: float,
-        tol: float,
-        beta: np.ndarray,
-        f: np.ndarray,
-    ) -> tuple[str, dict[str, int]]:
-        """Solve from the signed multipliers `beta` with outputs `f`; change both in place.
-
-        Return the stop reason and the counters, with ``updates``, the number of steps.
-        """
+    def _minimise(self, state: L2State, tol: float) -> tuple[str, dict[str, int]]:
+        """Solve in place; return the stop reason and the counters, steps as ``updates``."""
         raise AssertionError("an L2 solver defines _minimise")
 
     def _takes_single(self) -> bool:
-        """Tell if float32 kernel values are tried first."""
-        return float(self.tol) >= SINGLE
+        """Return True if float32 kernel values are tried first."""
+        return float(self.tol) >= FLOAT32_MIN_TOL
 
-    def _restart(
-        self, y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
-    ) -> None:
-        """Turn a solution, which took so many steps, into the start for another C, in place."""
+    def _restart(self, state: L2State, steps: int) -> None:
+        """Turn the solution for another C, which took so many steps, into a start, in place."""
 
-    def _margin_tolerance(self, diag: np.ndarray, C: float, beta: np.ndarray) -> float:
+    def _margin_tolerance(self, state: L2State) -> float:
         """Return the violation that `tol` allows at a solution, in units of the margin ``y f``."""
         raise AssertionError("an L2 solver defines _margin_tolerance")
 
@@ -156,28 +182,27 @@ class L2Classifier(KernelClassifier):
         store = SourceRowCache(source, float(self.cache_mb), single=self._takes_single())
         diag = source.diag() if store.K is None else store.K.diagonal().astype(np.float64)
         beta = np.zeros(len(y)) if beta is None else beta
-        f = outputs(store, beta)
+        state = L2State(store, diag, y, float(self.C), beta, np.empty(len(y)))
+        state.rebuild()
         found: list[KernelSolution] = []
         for C in map(float, values):
+            state = state._replace(C=C)
             if found:
-                self._restart(y, C, beta, f, found[-1].n_iter)
-            inner = (1.0 - MARGIN) * tol if store.rounded else tol
-            reason, counters = self._minimise(store, diag, y, C, inner, beta, f)
-            allowed = MARGIN * self._margin_tolerance(diag, C, beta)
-            if store.rounded and SAFETY * rounding_error(source, y, beta, f) > allowed:
-                store = SourceRowCache(source, float(self.cache_mb))
-                f[:] = outputs(store, beta)
-                reason, more = self._minimise(store, diag, y, C, tol, beta, f)
+                self._restart(state, found[-1].n_iter)
+            rounded = state.store.rounded
+            inner = (1.0 - ROUNDING_TOL_SHARE) * tol if rounded else tol
+            reason, counters = self._minimise(state, inner)
+            allowed = ROUNDING_TOL_SHARE * self._margin_tolerance(state)
+            if rounded and UNCHECKED_FACTOR * state.rounding_error(source) > allowed:
+                # Float32 does not suffice: go on in double precision, here and along the path.
+                state = state._replace(store=SourceRowCache(source, float(self.cache_mb)))
+                state.rebuild()
+                reason, more = self._minimise(state, tol)
                 counters = {name: counters[name] + more[name] for name in counters}
             counters["kernel_evaluations"] = source.kernel_evaluations - before
             before = source.kernel_evaluations
-            found.append(
-                KernelSolution(
-                    coefficients=beta.copy(),
-                    b=float(beta.sum()),
-                    n_iter=counters["updates"],
-                    stop_reason=reason,
-                    counters=counters,
-                )
+            solution = KernelSolution(
+                beta.copy(), float(beta.sum()), counters["updates"], reason, counters
             )
+            found.append(solution)
         return found

@@ -12,22 +12,24 @@ Reference
     Suykens and Vandewalle 1999, with the offset absorbed as in the SGD-LSSVM paper, Section 2
     (there Q alpha = e with Q_ij = y_i y_j K_ij + nu delta_ij and s^2 in K).
 Deviations
-    Above a thousand samples the factorisation is in single precision, and conjugate gradients in
-    double make up for it, to a residual of 1e-10 (``refined_solve.py``); where they do not, it is
-    done again in double. counters_["refinements"] counts their rounds. The values of a path over C
-    that need few iterations take no factorisation: they are solved side by side
-    (``shifted_solve.py``), to the same residual; counters_["shared_steps"] counts the iterations.
-    Every residual is computed anew from the solution. Where rounding keeps it above 1e-10 (nu small
-    beside the rounding of K), counters_["uncertified"] is 1.
-    Where rounding has left the matrix without a Cholesky factor (duplicate samples at huge C), an
-    eigendecomposition takes its place, without the directions that carry nothing but rounding:
-    f has no part in them. counters_["fallbacks"] counts it.
+    - Above a thousand samples the factorisation is in single precision, and conjugate gradients in
+      double precision correct the solution to a residual of 1e-10 (``refined_solve.py``); where
+      they fail, the factorisation is repeated in double precision. counters_["refinements"] counts
+      their rounds.
+    - On a path over C, values that need few iterations are solved together, without a
+      factorisation, to the same residual (``shifted_solve.py``); counters_["shared_steps"] counts
+      the iterations.
+    - Every residual is computed anew from the solution. If rounding keeps it above 1e-10 (nu small
+      beside the rounding of K), counters_["uncertified"] is 1.
+    - If rounding has left the matrix without a Cholesky factor (duplicate samples at huge C), an
+      eigendecomposition takes its place, without the directions whose eigenvalues are rounding:
+      f has no part in them. counters_["fallbacks"] counts it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,44 +39,46 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from svmbench.base.errors import BudgetError
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.l2svm import MERCER
-from svmbench.core.kernel_svm.refined_solve import RESIDUAL, is_worth_trying, solve_refined, times
+from svmbench.core.kernel_svm.refined_solve import (
+    RELATIVE_RESIDUAL,
+    float64_product,
+    is_worth_trying,
+    solve_refined,
+)
 from svmbench.core.kernel_svm.shifted_solve import Shifted, solve_shifted
 from svmbench.core.kernels.kernel_product import dense_source
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 
-#: From so many samples on single precision pays.
-SINGLE_FROM = 1000
+#: Samples from which a factorisation in single precision is tried first.
+REFINED_MIN_SAMPLES = 1000
 
-#: Bytes for each value of the matrix with which an eigendecomposition may be the fast one: the
-#: matrix, the eigenvectors, and two matrices to work in.
-ROOMY = 4 * 8
+#: Bytes for each value of the matrix that LAPACK's fast eigendecomposition takes: the matrix, the
+#: eigenvectors and two matrices of scratch.
+FAST_EIGH_BYTES = 4 * 8
 
 
 class Solved(NamedTuple):
-    """A solution, and what it took."""
+    """A solution, with the work done."""
 
     beta: np.ndarray  # (n,)
     factorisations: int = 1
     refinements: int = 0  # rounds of conjugate gradients in float64
     fell_back: bool = False  # whether an eigendecomposition took the place of a factor
-    # whether the residual, computed from beta, is at most 1e-10 of the right-hand side
-    certified: bool = True
+    certified: bool = True  # whether the residual is at most 1e-10 of the right-hand side
 
 
-def solve(
+def solve_directly(
     K: np.ndarray,  # (n, n): symmetric, float32 or float64; left as it is
     y: np.ndarray,  # (n,)
     nu: float,  # above 0
     constant: float,  # added to every entry
-    # whether an eigendecomposition may take the memory of two matrices more; it takes several
-    # times as long without
-    roomy: bool = True,
+    roomy: bool = True,  # whether the fast eigendecomposition may be used
 ) -> Solved:
     """Return the solution of ``(K + constant + nu I) beta = y``."""
     tried = 0
-    if len(y) >= SINGLE_FROM and is_worth_trying(K, nu, constant):
+    if len(y) >= REFINED_MIN_SAMPLES and is_worth_trying(K, nu, constant):
         refined = solve_refined(K, y, nu, constant)
         if refined is not None:
             beta, rounds, certified = refined
@@ -87,23 +91,25 @@ def solve(
     factor, info = dpotrf(A, lower=1, overwrite_a=1, clean=0)
 
     def residual(beta: np.ndarray) -> np.ndarray:
-        return np.asarray(y - times(K, beta) - constant * beta.sum() - nu * beta)
+        return np.asarray(y - float64_product(K, beta) - constant * beta.sum() - nu * beta)
 
-    aim = RESIDUAL * float(np.linalg.norm(y))
+    aim = RELATIVE_RESIDUAL * float(np.linalg.norm(y))
     if info == 0:
         beta, _ = dpotrs(factor, y, lower=1)
         rest = residual(beta)
         if not np.linalg.norm(rest) <= aim:
+            # One step of iterative refinement.
             beta += dpotrs(factor, rest, lower=1)[0]
             rest = residual(beta)
         certified = bool(np.linalg.norm(rest) <= aim)
         return Solved(beta, factorisations=tried + 1, certified=certified)
+    # No Cholesky factor: solve along the eigenvectors whose eigenvalues are not rounding.
     A[:] = K.T
     A += constant
     eigenvalues, V = eigh(A, driver="evd" if roomy else "ev", overwrite_a=True, check_finite=False)
-    seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
+    significant = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
     along = np.zeros(len(y))
-    np.divide(V.T @ y, eigenvalues + nu, out=along, where=seen)
+    np.divide(V.T @ y, eigenvalues + nu, out=along, where=significant)
     beta = V @ along
     certified = bool(np.linalg.norm(residual(beta)) <= aim)
     return Solved(beta, factorisations=tried + 1, fell_back=True, certified=certified)
@@ -120,12 +126,12 @@ def solve(
     paths=("C",),
     counters=("shared_steps", "uncertified"),
 )
-@dataclass(eq=False, repr=False)
-class LSSVM(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LSSVM(ClassifierWithC):
     """Least-squares SVM with the offset absorbed, by solving its linear system.
 
-    Exact, in O(n^3) operations on a matrix of n^2 values; with the linear kernel it is the model
-    of :class:`~svmbench.core.linear.alsvm.ALSVM`, at whatever number of features.
+    Exact, in O(n^3) operations on a matrix of n^2 values. With the linear kernel the model is that
+    of :class:`~svmbench.core.linear.alsvm.ALSVM`.
 
     Parameters
     ----------
@@ -155,12 +161,6 @@ class LSSVM(KernelClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     cache_mb: float = 4096.0
     fit_intercept: bool = True
     intercept_scaling: float = 1.0
@@ -187,14 +187,14 @@ class LSSVM(KernelClassifier):
         K = self._matrix(source)
         constant = self.offset.value**2
         nu = 1.0 / (2.0 * np.array(values, dtype=np.float64))
-        roomy = ROOMY * K.size / MIB <= float(self.cache_mb)
+        roomy = FAST_EIGH_BYTES * K.size / MIB <= float(self.cache_mb)
         shared = [Shifted() for _ in nu]
-        if len(nu) > 1 and len(y) >= SINGLE_FROM:
-            shared = solve_shifted(K, y, nu, constant, RESIDUAL)
+        if len(nu) > 1 and len(y) >= REFINED_MIN_SAMPLES:
+            shared = solve_shifted(K, y, nu, constant, RELATIVE_RESIDUAL)
         found: list[KernelSolution] = []
         for each, (beta, n_steps, certified) in zip(nu, shared, strict=True):
             solved = (
-                solve(K, y, float(each), constant, roomy)
+                solve_directly(K, y, float(each), constant, roomy)
                 if beta is None
                 else Solved(beta, factorisations=0, certified=certified)
             )
@@ -217,12 +217,8 @@ class LSSVM(KernelClassifier):
         return found
 
     def _matrix(self, source: KernelSource) -> np.ndarray:
-        """Return the kernel matrix.
-
-        Raise BudgetError if it does not fit the budget together with a factor; nothing has been
-        computed then.
-        """
-        # Twice: the values, and the factor in float64.
+        """Return the kernel matrix; before any work, raise BudgetError if it does not fit."""
+        # The values, and the factor in float64.
         needed, budget = 2 * 8 * source.n_samples**2 / MIB, float(self.cache_mb)
         K = dense_source(source).whole(budget / 2.0) if needed <= budget else None
         if K is None:

@@ -9,18 +9,19 @@ Given
 Returned
     beta, once the residual's length is at most tol times that of y.
 Reference
-    Suykens, Lukas, Van Dooren, De Moor and Vandewalle 1999 (Hestenes and Stiefel's conjugate
-    gradients for LS-SVMs), which the SGD-LSSVM paper sets itself apart from.
+    Suykens, Lukas, Van Dooren, De Moor and Vandewalle 1999: Hestenes and Stiefel's conjugate
+    gradients for LS-SVMs. The SGD-LSSVM paper contrasts its method with this one.
 Deviations
     - The offset is absorbed, so that one system is solved instead of two.
     - Products are in single precision. Below a tolerance of 1e-4, or where rounding of products may
       be as large as the tolerance (large multipliers: a large C), the residual is computed anew in
-      double after every solution, and corrected by another (iterative refinement), until it holds.
+      double precision after every solution and corrected by another (iterative refinement), until
+      it is small enough.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,19 @@ from svmbench.core.kernels.kernel_product import KernelProduct
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
-#: Residuals above this need no check in double precision.
-SINGLE_ALONE = 1e-4
+#: Tolerance from which residuals need no check in double precision.
+UNCHECKED_MIN_TOL = 1e-4
 
 #: Rounding of a product in single precision, as a share of the largest kernel value times the
 #: length of the multipliers, with room for sums of unlike terms.
-ROUNDING = 10.0 * float(np.finfo(np.float32).eps)
+PRODUCT_ROUNDING = 10.0 * float(np.finfo(np.float32).eps)
 
-#: What one solution in single precision is asked to reduce the residual to, and how often at most.
-REDUCED, ROUNDS = 1e-4, 12
+#: Factor by which one solution in single precision reduces the residual, and the largest number of
+#: solutions.
+REFINEMENT_FACTOR, MAX_REFINEMENTS = 1e-4, 12
 
 
 def solve_system(
@@ -53,24 +55,24 @@ def solve_system(
     max_iter: int,  # largest number of products in single precision
     cache_mb: float,  # budget for kernel values, MiB
 ) -> tuple[np.ndarray, int, str, dict[str, int]]:
-    """Return beta, the number of iterations, how it ended, and the work done."""
+    """Return beta, the number of iterations, the stop reason and the counters."""
     nu = 1.0 / (2.0 * C)
     inputs = source.inputs()
     single = inputs is not None and inputs[1].gamma <= LARGEST_GAMMA
     fast = KernelProduct(source, cache_mb, np.float32 if single else np.float64)
-    exact = KernelProduct(source, 0.0, np.float64) if single and tol < SINGLE_ALONE else None
+    exact = KernelProduct(source, 0.0, np.float64) if single and tol < UNCHECKED_MIN_TOL else None
 
     def times(product: KernelProduct, v: np.ndarray) -> np.ndarray:
         return product.times(v) + np.sum(v) + nu * v
 
     aim = tol * float(np.linalg.norm(y))
     beta, residual, steps, reason = np.zeros(len(y)), y.astype(np.float64), 0, "max_iter"
-    for _ in range(ROUNDS):
+    for _ in range(MAX_REFINEMENTS):
         length = float(np.linalg.norm(residual))
         if length <= aim:
             reason = "converged"
             break
-        inner = max(0.5 * aim, REDUCED * length) if exact else aim
+        inner = max(0.5 * aim, REFINEMENT_FACTOR * length) if exact else aim
         change, n_iter, ended = conjugate_gradients(
             lambda v: times(fast, v), residual, max_iter - steps, length=inner
         )
@@ -78,7 +80,7 @@ def solve_system(
         steps += n_iter
         if exact is None and single:
             largest = float(np.max(source.diag()))
-            if ROUNDING * largest * float(np.linalg.norm(beta)) > tol:
+            if PRODUCT_ROUNDING * largest * float(np.linalg.norm(beta)) > tol:
                 exact = KernelProduct(source, 0.0, np.float64)
         if exact is None:
             reason = "converged" if ended else "max_iter" if steps >= max_iter else "stalled"
@@ -105,13 +107,12 @@ def solve_system(
     reference="Suykens et al. 1999 (Hestenes and Stiefel), as in the SGD-LSSVM paper, Section 2",
     kernels=("linear", "rbf", "poly"),
 )
-@dataclass(eq=False, repr=False)
-class LSSVMCG(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LSSVMCG(ClassifierWithC):
     """Kernel least-squares SVM with the offset absorbed, by conjugate gradients.
 
     Each iteration is one product with the kernel matrix, of which as much is kept as `cache_mb`
-    allows. `SGDLSSVM` needs a few columns an iteration and
-    no matrix.
+    allows. `SGDLSSVM` needs a few columns an iteration and no matrix.
 
     Parameters
     ----------
@@ -136,12 +137,6 @@ class LSSVMCG(KernelClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     max_iter: int = 10000
     cache_mb: float = 1024.0

@@ -15,12 +15,12 @@ Reference
 Deviations
     - The printed step 1/(lambda m) is 1/(lambda t), as in the book that the paper cites.
     - "The last 50 % of the updates" is read as the last half of the steps t, violating or not.
-    - All sums_j beta_j K_ji are kept: a step without a violation costs nothing, and one with a
-      violation adds a row of K to them; in the last cycle only to those that are still needed.
+    - The sums_j beta_j K_ji of all i are kept: a step without a violation costs nothing, and one
+      with a violation adds a row of K; in the last cycle only where the sums are still needed.
     - beta does not change between two violations: an update at step u adds to the mean the sum
       of 1/(lambda t) over the averaged t >= u, which is tabulated.
-    - Where kernel values must be computed, the steps go by blocks: the block's own small kernel
-      matrix tells which of its samples violate, and only their rows are computed, together.
+    - Where kernel values must be computed, steps are taken in blocks: the block's own small kernel
+      matrix gives its violators, and only their rows are computed, together.
     - With |K| <= 1 all |f| <= C: for C <= 1 every step updates, and C changes the scale alone.
 """
 
@@ -41,15 +41,15 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.row_cache import RowCache, forget_none
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.random import generator
 
-#: Steps of which the violators are found together where kernel values must be computed.
-BLOCK = 128
+#: Steps whose violators are found together where kernel values must be computed.
+BLOCK_STEPS = 128
 
-#: Up to so many samples the whole matrix costs less than looking for the rows to leave out.
-SMALL = 1024
+#: Up to so many samples the whole matrix costs less than a search for the rows to leave out.
+WHOLE_MATRIX_MAX_SAMPLES = 1024
 
 
 @compiled
@@ -59,11 +59,9 @@ def walk(
     y: np.ndarray,  # (n,)
     C: np.ndarray,  # (k,)
     t: int,  # steps taken before
-    weights: np.ndarray,  # (T,): what an update at each step is worth in the result, times 1/C
-    ahead: bool,  # whether `order` ascends and no sample is asked for again
-    # (k, n): the sums ``sum_j beta_j K_ji``, kept up to date; with `ahead` only where they will
-    # be read
-    F: np.ndarray,
+    weights: np.ndarray,  # (T,): weight of an update at each step in the result, times 1/C
+    ahead: bool,  # whether `order` ascends and no sample comes again
+    F: np.ndarray,  # (k, n): ``sum_j beta_j K_ji``; with `ahead` only where it will be read
     alpha: np.ndarray,  # (k, n): the result over C, added to
     counts: np.ndarray,  # int (k, n): updates of each sample, added to
 ) -> None:
@@ -73,6 +71,7 @@ def walk(
         row, sign = K[i], y[i]
         for c in range(len(C)):
             f = F[c]
+            # y_i sum_j beta_j K_ji / (lambda t) < 1: beta_i += y_i
             if sign * f[i] * C[c] < t + p + 1:
                 alpha[c, i] += weights[t + p]
                 counts[c, i] += 1
@@ -83,7 +82,7 @@ def walk(
 
 
 @compiled
-def add_rows(
+def add_cached_rows(
     values: np.ndarray, slots: np.ndarray, factors: np.ndarray, F: np.ndarray, first: int
 ) -> None:
     """Add ``factors @ values[slots]`` to the columns of `F` from `first` on, without a copy."""
@@ -97,20 +96,17 @@ def add_rows(
 
 
 def add_rows_of(
-    source: KernelSource,  # rows
-    store: RowCache,  # those that are kept
+    source: KernelSource,
+    store: RowCache,
     F: np.ndarray,  # (k, n_samples)
     rows: np.ndarray,  # int (m,)
     factors: np.ndarray,  # (k, m)
     first: int,
 ) -> None:
-    """Add ``factors @ K[rows]`` to the columns of `F` from `first` on; 0 keeps the new rows.
-
-    From the last column on there is nothing to add, and nothing is computed.
-    """
+    """Add ``factors @ K[rows]`` to the columns of `F` from `first` on, and keep whole new rows."""
     slots = store.find(rows)
     known = slots >= 0
-    add_rows(raw(store.rows), slots[known], factors[:, known], F, first)
+    add_cached_rows(raw(store.rows), slots[known], factors[:, known], F, first)
     missing = rows[~known]
     if len(missing) == 0:
         return
@@ -122,18 +118,17 @@ def add_rows_of(
 
 
 @dataclass(frozen=True)
-class Course:
+class StepPlan:
     """All T steps of a run."""
 
     order: np.ndarray  # int (T,): the sample of each step
-    weights: np.ndarray  # (T,): what an update at each step is worth in the result, times 1/C
-    # the step after which `order` ascends and no sample is asked for again; T if there is none
-    last: int
+    weights: np.ndarray  # (T,): weight of an update at each step in the result, times 1/C
+    last: int  # the step from which `order` ascends and no sample comes again; T if there is none
 
 
 def walk_by_blocks(
     source: KernelSource,
-    course: Course,
+    plan: StepPlan,
     y: np.ndarray,
     C: np.ndarray,
     cache_mb: float,  # memory for rows that are used again, MiB
@@ -141,25 +136,26 @@ def walk_by_blocks(
     counts: np.ndarray,
 ) -> None:
     """Take all steps, computing the rows of violators only."""
-    order = course.order
-    T = len(order)
+    order = plan.order
+    T, n = len(order), source.n_samples
     F = np.zeros(alpha.shape)
-    n = source.n_samples
     kept = RowCache(n, n, cache_mb, rule=forget_none)
-    for t in range(0, T, BLOCK):
-        members = order[t : t + BLOCK]
+    for t in range(0, T, BLOCK_STEPS):
+        members = order[t : t + BLOCK_STEPS]
         steps = np.arange(t + 1, t + len(members) + 1)
+        # Within a block sums change by its own updates alone: the first needs a violator here.
         if not np.any(y[members] * F[:, members] * C[:, None] < steps):
             continue
         # A sample may have been drawn twice.
         rows, inside = np.unique(members, return_inverse=True)
         K, signs, f = source.block(rows, rows), y[rows], F[:, rows]
         gained, updates = np.zeros(f.shape), np.zeros(f.shape, dtype=np.int64)
-        walk(raw(K), inside, raw(signs), C, t, course.weights, False, f, gained, updates)
+        walk(raw(K), inside, raw(signs), C, t, plan.weights, False, f, gained, updates)
         alpha[:, rows] += gained
         counts[:, rows] += updates
+        # The sums of the other samples: from `first` on in the last cycle, none after the end.
         hit = np.flatnonzero(updates.any(axis=0))
-        first = int(members[-1]) + 1 if t >= course.last else 0
+        first = int(members[-1]) + 1 if t >= plan.last else 0
         first = first if t + len(members) < T else len(y)
         add_rows_of(source, kept, F, rows[hit], updates[:, hit] * signs[hit], first)
 
@@ -167,8 +163,8 @@ def walk_by_blocks(
 def worth_of_updates(T: int, share: float) -> np.ndarray:
     """Return the weight of an update at each of T steps in the result, times lambda; shape (T,).
 
-    The mean over the last m = max(1, share T) steps s of beta_s / s: an update at step t is part
-    of beta_s from s = t on.
+    The result is the mean of beta_s / s over the last m = max(1, share T) steps s, and an update
+    at step t is part of beta_s from s = t on.
     """
     m = max(1, round(share * T))
     tails = np.cumsum(1.0 / np.arange(T, T - m, -1))[::-1] / m
@@ -176,16 +172,16 @@ def worth_of_updates(T: int, share: float) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class _SubGradient(KernelClassifier):
-    """Kernel sub-gradient steps; a subclass decides the order of the samples.
+class _SubGradient(ClassifierWithC):
+    """Kernel sub-gradient steps; subclasses define `_ordered`.
 
     Parameters
     ----------
     C : float
-        1/lambda; above 0. The C-SVC's C is this one over the number of samples; up to 1, the
-        result depends on it by its scale alone.
+        1/lambda; above 0. The C-SVC's C is this one over the number of samples. Up to 1, C changes
+        the scale of the model alone.
     epochs : int
-        Steps over the number of samples.
+        Number of steps over the number of samples.
     average : float
         Share of the steps, the last ones, whose mean is the model; 0 takes the last step alone.
 
@@ -202,16 +198,12 @@ class _SubGradient(KernelClassifier):
     stop_reason_ : str
         ``"epochs"``.
     counters_ : dict
-        ``steps``, ``updates`` (steps with a violation), ``kernel_rows`` (different samples that
-        had one), ``kernel_evaluations``, ``support_vectors``, ``bounded_support_vectors``.
+        ``steps``, ``updates`` (steps with a violation), ``kernel_rows`` (different samples with an
+        update), ``kernel_evaluations``, ``support_vectors``, ``bounded_support_vectors``.
     """
 
     C: float = 100.0
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     epochs: int = 2
     average: float = 0.5
     cache_mb: float = 1024.0
@@ -248,16 +240,43 @@ class _SubGradient(KernelClassifier):
             return super().solve_along(source, y, over, values)
         return self._at_each(source, y, values)
 
+    def _ordered(self, n: int) -> tuple[np.ndarray | None, np.ndarray, int]:
+        """Return a permutation of the samples (None: as they are), and the order of the steps.
+
+        The order holds positions in the permutation. The third value is the number of steps at the
+        end that ascend and take no position twice.
+        """
+        raise AssertionError("a subclass defines _ordered")
+
     def _at_each(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]
     ) -> list[KernelSolution]:
-        """Return the solution at each C."""
-        raise AssertionError("a subclass defines the order of its steps")
+        """Return the solution at each C: each row of the kernel matrix is read once for all.
 
-    def _result(
-        self, alpha: np.ndarray, y: np.ndarray, counts: np.ndarray, evaluations: int
-    ) -> list[KernelSolution]:
-        T = int(self.epochs) * alpha.shape[1]
+        The solutions are those of `solve` but for rounding. ``kernel_evaluations`` of the first
+        counts the work for all of them, the other counters the work for one alone.
+        """
+        n, T = len(y), int(self.epochs) * len(y)
+        C = np.array(values, dtype=np.float64)
+        before = source.kernel_evaluations
+        samples, order, n_last = self._ordered(n)
+        weights = worth_of_updates(T, float(self.average))
+        signs = y if samples is None else y[samples]
+        source = source if samples is None else source.subset(samples)
+        known = source.is_stored or n <= WHOLE_MATRIX_MAX_SAMPLES
+        K = source.whole(float(self.cache_mb)) if known else None
+        gained, counts = np.zeros((len(C), n)), np.zeros((len(C), n), dtype=np.int64)
+        if K is not None:
+            F = np.zeros((len(C), n))
+            for start, stop, ahead in ((0, T - n_last, False), (T - n_last, T, True)):
+                steps = order[start:stop]
+                walk(raw(K), steps, raw(signs), C, start, weights, ahead, F, gained, counts)
+        else:
+            plan = StepPlan(order, weights, last=T - n_last)
+            walk_by_blocks(source, plan, signs, C, float(self.cache_mb), gained, counts)
+        evaluations = source.kernel_evaluations - before
+        alpha = np.empty((len(C), n))
+        alpha[:, slice(None) if samples is None else samples] = gained * C[:, None]
         return [
             KernelSolution(
                 coefficients=alpha[c] * y,
@@ -271,7 +290,7 @@ class _SubGradient(KernelClassifier):
                     "kernel_evaluations": evaluations if c == 0 else 0,
                 },
             )
-            for c in range(len(alpha))
+            for c in range(len(C))
         ]
 
 
@@ -306,36 +325,10 @@ class NLSGD(_SubGradient):
     array([1])
     """
 
-    def _at_each(
-        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
-    ) -> list[KernelSolution]:
-        """Return the solution at each C: each row of the kernel matrix is read once for all.
-
-        The solutions are those of `solve` but for rounding. ``kernel_evaluations`` of the first
-        counts what all of them took together, the other counters what each would take alone.
-        """
-        n, epochs = len(y), int(self.epochs)
-        C = np.array(values, dtype=np.float64)
-        before = source.kernel_evaluations
-        order = generator(self.random_state).permutation(n)
-        weights = worth_of_updates(epochs * n, float(self.average))
-        # In the order of the steps, so that what is still to come stands together.
-        source, signs = source.subset(order), y[order]
-        known = source.is_stored or n <= SMALL
-        K = source.whole(float(self.cache_mb)) if known else None
-        gained, counts = np.zeros((len(C), n)), np.zeros((len(C), n), dtype=np.int64)
-        if K is not None:
-            F = np.zeros((len(C), n))
-            cycle = np.arange(n)
-            for epoch in range(epochs):
-                ahead = epoch == epochs - 1
-                walk(raw(K), cycle, raw(signs), C, epoch * n, weights, ahead, F, gained, counts)
-        else:
-            course = Course(np.tile(np.arange(n), epochs), weights, last=(epochs - 1) * n)
-            walk_by_blocks(source, course, signs, C, float(self.cache_mb), gained, counts)
-        alpha = np.empty((len(C), n))
-        alpha[:, order] = gained * C[:, None]
-        return self._result(alpha, y, counts, source.kernel_evaluations - before)
+    def _ordered(self, n: int) -> tuple[np.ndarray | None, np.ndarray, int]:
+        # In the order of the steps, so that the sums still to be read are contiguous.
+        cycle = generator(self.random_state).permutation(n)
+        return cycle, np.tile(np.arange(n), int(self.epochs)), n
 
 
 @declare(
@@ -362,24 +355,6 @@ class KernelPegasos(_SubGradient):
     _: KW_ONLY
     average: float = 0.0
 
-    def _at_each(
-        self, source: KernelSource, y: np.ndarray, values: Sequence[float]
-    ) -> list[KernelSolution]:
-        """Return the solution at each C, on the same draws; counters as :class:`NLSGD` has them."""
-        n = len(y)
-        T = int(self.epochs) * n
-        C = np.array(values, dtype=np.float64)
-        before = source.kernel_evaluations
-        order = (generator(self.random_state).random(T) * n).astype(np.int64)
-        weights = worth_of_updates(T, float(self.average))
-        known = source.is_stored or n <= SMALL
-        K = source.whole(float(self.cache_mb)) if known else None
-        gained, counts = np.zeros((len(C), n)), np.zeros((len(C), n), dtype=np.int64)
-        if K is not None:
-            F = np.zeros((len(C), n))
-            walk(raw(K), order, raw(y), C, 0, weights, False, F, gained, counts)
-        else:
-            course = Course(order, weights, last=T)
-            walk_by_blocks(source, course, y, C, float(self.cache_mb), gained, counts)
-        evaluations = source.kernel_evaluations - before
-        return self._result(gained * C[:, None], y, counts, evaluations)
+    def _ordered(self, n: int) -> tuple[np.ndarray | None, np.ndarray, int]:
+        draws = generator(self.random_state).random(int(self.epochs) * n)
+        return None, (draws * n).astype(np.int64), 0

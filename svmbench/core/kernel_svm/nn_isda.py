@@ -24,7 +24,7 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,21 +32,26 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import larger
-from svmbench.core.kernel_svm.l2svm import MERCER, TINY, L2Classifier, add_weighted_rows
+from svmbench.core.kernel_svm.l2svm import (
+    EXTREME_PIECE,
+    MERCER,
+    L2Classifier,
+    L2State,
+    RowSlots,
+    add_weighted_rows,
+)
 from svmbench.core.kernels.source_row_cache import SourceRowCache
 
-#: Steps a sample, and share of support vectors, up to and from which a solution is a good start.
-FEW_STEPS, MOST = 4.0, 0.5
+#: A solution starts the next C of a path if it took at most so many steps a sample, and at least
+#: this share of the samples are support vectors.
+RESTART_MAX_STEPS, RESTART_MIN_SUPPORT = 4.0, 0.5
 
-#: Steps between two looks at what can be left out, and the share of samples that may be left then.
-PERIOD, WORTH = 1000, 0.5
+#: Steps between two attempts to shrink, and the largest share of samples that may be left then.
+SHRINK_EVERY_STEPS, SHRUNK_MAX_SHARE = 1000, 0.5
 
-#: Samples between two looks at the worst violation so far: the worst is searched in one piece.
-PIECE = 256
-
-#: How a run of the loop can end, and what that is called.
-CONVERGED, MAX_ITER, STALLED, MISSING, PAUSED = 0, 1, 2, 3, 4
-REASONS = ("converged", "max_iter", "stalled")
+#: How the loop can end, and the stop reasons of the first three.
+CONVERGED, MAX_ITER, STALLED, MISSING, PAUSED = range(5)
+ISDA_STOP_REASONS = ("converged", "max_iter", "stalled")
 
 #: Entries of the array of changing numbers: steps taken, and the sample of the next one.
 STEPS, NEXT = 0, 1
@@ -64,9 +69,9 @@ def step_and_find_worst(
     """Add ``t (row + 1)`` to the gradient; return the worst violator and its violation."""
     n = len(u)
     worst, piece = -np.inf, 0
-    for start in range(0, n, PIECE):
-        values, kernel = u[start : start + PIECE], row[start : start + PIECE]
-        lowered, raised = down[start : start + PIECE], up[start : start + PIECE]
+    for start in range(0, n, EXTREME_PIECE):
+        values, kernel = u[start : start + EXTREME_PIECE], row[start : start + EXTREME_PIECE]
+        lowered, raised = down[start : start + EXTREME_PIECE], up[start : start + EXTREME_PIECE]
         best = -np.inf
         for k in range(len(values)):
             w = values[k] + t * (np.float64(kernel[k]) + 1.0)
@@ -80,26 +85,38 @@ def step_and_find_worst(
     return i, worst
 
 
+class Positions(NamedTuple):
+    """Variables of the loop by position in the store; arrays of shape (n,)."""
+
+    curvature: np.ndarray  # Q_ii
+    y: np.ndarray  # labels ±1
+    beta: np.ndarray  # signed multipliers
+    u: np.ndarray  # their gradient
+    down: np.ndarray  # float32
+    up: np.ndarray  # float32
+
+    def first(self, n: int) -> Positions:
+        """Return views of the first n."""
+        return Positions(*(array[:n] for array in self))
+
+    def violations(self) -> np.ndarray:
+        """Return by how much each sample violates its condition; negative where it does not."""
+        return np.maximum(self.down + self.u, self.up - self.u)
+
+
 @compiled
-def descend(
-    # values, slots, last_use, clock: rows, as `SourceRowCache` has them
-    values: np.ndarray,
-    slots: np.ndarray,
-    last_use: np.ndarray,
-    clock: int,
+def correct_worst(
+    rows: RowSlots,
+    active: Positions,
     C: float,
     tol: float,
     max_iter: int,
-    pause: int,  # number of steps at which to return for a look at what can be left out
-    curvature: np.ndarray,  # (n,)
-    y: np.ndarray,  # (n,)
-    beta: np.ndarray,  # (n,)
-    u: np.ndarray,  # (n,)
-    down: np.ndarray,  # (n,)
-    up: np.ndarray,  # (n,)
-    state: np.ndarray,  # int (2,): steps taken; the worst violator, at the start and at the end
+    pause: int,  # number of steps at which to return and shrink
+    state: np.ndarray,  # int (2,): steps taken; the worst violator
 ) -> int:
     """Take steps until the conditions hold or a row is missing; return how it ended."""
+    values, slots, last_use, clock = rows
+    curvature, y, beta, u, down, up = active
     steps, i = state[STEPS], state[NEXT]
     violation = max(np.float64(down[i]) + u[i], np.float64(up[i]) - u[i])
     end = CONVERGED
@@ -114,6 +131,7 @@ def descend(
         if slot < 0:
             end = MISSING
             break
+        # alpha_i <- max(0, alpha_i - g_i / Q_ii).
         new = beta[i] - u[i] / curvature[i]
         if new * y[i] <= 0.0:
             new = 0.0
@@ -132,26 +150,9 @@ def descend(
     return end
 
 
-class Samples(NamedTuple):
-    """Variables of the loop by position in the store; arrays of shape (n,)."""
-
-    curvature: np.ndarray  # Q_ii
-    y: np.ndarray  # labels ±1
-    beta: np.ndarray  # signed multipliers
-    u: np.ndarray  # their gradient
-    down: np.ndarray  # float32
-    up: np.ndarray  # float32
-
-    def first(self, n: int) -> Samples:
-        """Return views of the first n."""
-        return Samples(*(array[:n] for array in self))
-
-    def violations(self) -> np.ndarray:
-        """Return by how much each sample violates its condition; negative where it does not."""
-        return np.maximum(self.down + self.u, self.up - self.u)
-
-
-def fetch(store: SourceRowCache, samples: Samples, state: np.ndarray, tol: float) -> None:
+def bring_violators(
+    store: SourceRowCache, samples: Positions, state: np.ndarray, tol: float
+) -> None:
     """Bring the row of the next step, and those of the other worst violators."""
     violation = samples.violations()
     violation[store.slots[: store.n_active] >= 0] = -np.inf
@@ -162,13 +163,13 @@ def fetch(store: SourceRowCache, samples: Samples, state: np.ndarray, tol: float
     store.bring(wanted[violation[wanted] > tol])
 
 
-def shrink(store: SourceRowCache, samples: Samples, state: np.ndarray) -> None:
-    """Leave out samples at 0 whose gradient keeps them there, if they are many."""
+def shrink(store: SourceRowCache, samples: Positions, state: np.ndarray) -> None:
+    """Leave out samples at 0 whose gradient exceeds the worst violation, if they are many."""
     n = store.n_active
     active = samples.first(n)
     violation = active.violations()
     kept = (active.beta != 0.0) | (violation >= -violation.max())
-    if np.count_nonzero(kept) > WORTH * n:
+    if np.count_nonzero(kept) > SHRUNK_MAX_SHARE * n:
         return
     moved = store.shrink(kept)
     for array in active:
@@ -176,8 +177,8 @@ def shrink(store: SourceRowCache, samples: Samples, state: np.ndarray) -> None:
     state[NEXT] = np.argmax(violation[moved[: store.n_active]])
 
 
-def unshrink(store: SourceRowCache, samples: Samples, state: np.ndarray) -> None:
-    """Take all samples in again, with their gradient as it has become."""
+def unshrink(store: SourceRowCache, samples: Positions, state: np.ndarray) -> None:
+    """Take all samples in again, and compute the gradient of those that were left out."""
     n = store.n_active
     f = np.zeros(len(samples.y) - n)
     support = np.flatnonzero(samples.beta)
@@ -190,79 +191,36 @@ def unshrink(store: SourceRowCache, samples: Samples, state: np.ndarray) -> None
     state[NEXT] = np.argmax(samples.violations())
 
 
-def minimise(
-    store: SourceRowCache,
-    diag: np.ndarray,  # (n,): of the kernel matrix
-    y: np.ndarray,  # (n,): labels ±1
-    C: float,
-    tol: float,
-    max_iter: int,
-    # beta, f (n,): signed multipliers ``y alpha``, and ``(K + 1) beta``
-    beta: np.ndarray,
-    f: np.ndarray,
-) -> tuple[int, int]:  # n_steps, end (position in `REASONS`)
-    """Solve from `beta`, whose outputs are `f`, changing both in place."""
-    curvature = np.maximum(diag + (1.0 + 1.0 / C), TINY)
+def descend_by_signs(state: L2State, tol: float, max_iter: int) -> tuple[int, int]:
+    """Solve from the present multipliers, in place; return the number of steps and the end."""
+    store, y, beta, C = state.store, state.y, state.beta, state.C
     free = beta != 0.0
     down = np.where(free | (y < 0.0), 0.0, -np.inf).astype(np.float32)
     up = np.where(free | (y > 0.0), 0.0, -np.inf).astype(np.float32)
-    samples = Samples(curvature, y.copy(), beta, f + beta / C - y, down, up)
-    # Only rows that are computed come to stand in another order.
+    samples = Positions(state.curvature, y.copy(), beta, state.f + beta / C - y, down, up)
+    # Only computed rows come to stand in another order.
     place = store.order if store.K is None else slice(None)
-    samples = Samples(*(array[place] for array in samples))
-    state = np.array([0, np.argmax(samples.violations())])
-    pause = PERIOD if store.K is None else max_iter
+    samples = Positions(*(array[place] for array in samples))
+    counts = np.array([0, np.argmax(samples.violations())])
+    pause = SHRINK_EVERY_STEPS if store.K is None else max_iter
     while True:
         active = samples.first(store.n_active)
-        end = descend(
-            store.values,
-            store.slots,
-            store.last_use,
-            store.clock,
-            C,
-            tol,
-            max_iter,
-            pause,
-            *active,
-            state,
-        )
+        end = correct_worst(state.rows, active, C, tol, max_iter, pause, counts)
         if end == MISSING:
-            fetch(store, active, state, tol)
+            bring_violators(store, active, counts, tol)
         elif end == PAUSED:
-            pause = int(state[STEPS]) + PERIOD
-            shrink(store, samples, state)
+            pause = int(counts[STEPS]) + SHRINK_EVERY_STEPS
+            shrink(store, samples, counts)
         elif store.n_active < len(y):
-            unshrink(store, samples, state)
-            # All of them take part from here on, or the same could leave again and again.
+            unshrink(store, samples, counts)
+            # No more shrinking from here on, or the same samples could leave again and again.
             pause = max_iter
         else:
             break
     place = store.order if store.K is None else slice(None)
     beta[place] = samples.beta
-    f[place] = samples.u + samples.y - samples.beta / C
-    return int(state[STEPS]), end
-
-
-def restart(
-    y: np.ndarray,  # (n,): labels ±1
-    C: float,
-    # beta, f (n,): signed multipliers and their outputs, which scale with them: no kernel
-    # value is needed
-    beta: np.ndarray,
-    f: np.ndarray,
-    steps: int,  # what the solution took
-) -> None:
-    """Turn the solution of one C into the start for the next, in place.
-
-    Where it took few steps, and most samples are support vectors, that is the point of its ray that
-    is best for the new C. Elsewhere it is zero: single steps unlearn a wrong support more slowly
-    than they find the right one (with small gamma and large C, in twice the steps).
-    """
-    n, square = len(y), float(beta @ f + beta @ beta / C)
-    few = steps <= FEW_STEPS * n and np.count_nonzero(beta) >= MOST * n
-    factor = float(y @ beta) / square if few and square > 0.0 else 0.0
-    beta *= factor
-    f *= factor
+    state.f[place] = samples.u + samples.y - samples.beta / C
+    return int(counts[STEPS]), end
 
 
 @declare(
@@ -275,7 +233,7 @@ def restart(
     kernels=MERCER,
     paths=("C",),
 )
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class NNISDA(L2Classifier):
     """L2-SVM with the offset absorbed, by exact steps on the multiplier that violates most.
 
@@ -300,34 +258,27 @@ class NNISDA(L2Classifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    tol: float = 1e-3
-    max_iter: int = 10_000_000
-    cache_mb: float = 1024.0
+    def _minimise(self, state: L2State, tol: float) -> tuple[str, dict[str, int]]:
+        before = state.store.n_computed if state.store.K is None else 0
+        steps, end = descend_by_signs(state, tol, int(self.max_iter))
+        rows = state.store.n_computed - before
+        return ISDA_STOP_REASONS[end], {"updates": steps, "kernel_rows": rows}
 
-    def _minimise(
-        self,
-        store: SourceRowCache,
-        diag: np.ndarray,
-        y: np.ndarray,
-        C: float,
-        tol: float,
-        beta: np.ndarray,
-        f: np.ndarray,
-    ) -> tuple[str, dict[str, int]]:
-        before = store.n_computed if store.K is None else 0
-        steps, end = minimise(store, diag, y, C, tol, int(self.max_iter), beta, f)
-        return REASONS[end], {"updates": steps, "kernel_rows": store.n_computed - before}
+    def _restart(self, state: L2State, steps: int) -> None:
+        """Scale the solution for the new C, or return to zero.
 
-    def _restart(
-        self, y: np.ndarray, C: float, beta: np.ndarray, f: np.ndarray, steps: int
-    ) -> None:
-        restart(y, C, beta, f, steps)
+        If the solution took few steps, and most samples are support vectors, the start is the point
+        of its ray that is best for the new C. Otherwise it is zero: single steps unlearn a wrong
+        support more slowly than they find the right one (small gamma, large C: twice the steps).
+        """
+        y, beta, f = state.y, state.beta, state.f
+        n, square = len(y), float(beta @ f + beta @ beta / state.C)
+        is_close = np.count_nonzero(beta) >= RESTART_MIN_SUPPORT * n
+        few = steps <= RESTART_MAX_STEPS * n and is_close
+        # Outputs scale with the multipliers: no kernel value is needed.
+        factor = float(y @ beta) / square if few and square > 0.0 else 0.0
+        beta *= factor
+        f *= factor
 
-    def _margin_tolerance(self, diag: np.ndarray, C: float, beta: np.ndarray) -> float:
+    def _margin_tolerance(self, state: L2State) -> float:
         return float(self.tol)

@@ -21,27 +21,26 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from svmbench.base.errors import BudgetError
-from svmbench.core.contract.base import require_count
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.working_set import (
     Variables,
-    combination,
+    WorkingSetClassifier,
     first_of_both,
+    require_pair,
     solve_inner,
     worst_of,
 )
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
 
 
-class WorkingSet:
+class FixedSizeSet:
     """The examples that are optimised, with the matrix of their kernel values."""
 
     def __init__(self, source: KernelSource, members: np.ndarray) -> None:
@@ -58,64 +57,27 @@ class WorkingSet:
         stays = np.isin(self.members, pair)
         outside = violation.copy()
         outside[self.members] = -np.inf
-        # The pair comes first, whatever else would.
+        # The pair that violates most comes before all other violators.
         outside[pair[~np.isin(pair, self.members)]] = np.inf
         most = min(max(2, len(self.members) // 2), int(np.count_nonzero(~stays)))
         entering = worst_of(outside, tol, most)
         members = self.members
-        free = (variables.beta > variables.low) & (variables.beta < variables.high)
-        # lexsort's last key counts most: the pair stays, then bound before free, then the order.
-        order = np.where(free[members], self.since, violation[members])
-        leaving = np.lexsort((order, free[members], stays))[: len(entering)]
+        free = variables.is_free[members]
+        # The last key of lexsort counts most: the pair stays, examples at a bound leave before
+        # free ones; then those farthest inside the conditions, or longest in the set, leave first.
+        order = np.where(free, self.since, violation[members])
+        leaving = np.lexsort((order, free, stays))[: len(entering)]
         self.members[leaving], self.since[leaving] = entering, step
         block = self.source.block(entering, self.members)
         self.K[leaving] = block
         self.K[:, leaving] = block.T
 
-    def optimise(self, variables: Variables, C: float, tol: float) -> int:
-        """Optimise the members and bring everyone's gradient up to date; return pair steps."""
-        members = self.members
-        before = variables.beta[members]
-        part = Variables(variables.y[members], C, before.copy(), variables.v[members])
-        steps = solve_inner(self.K, part, C, tol)
-        moved = np.flatnonzero(part.beta != before)
-        variables.beta[members] = part.beta
-        variables.v -= combination(self.source, members[moved], (part.beta - before)[moved])
+    def optimise(self, variables: Variables, tol: float) -> int:
+        """Optimise the members and update the whole gradient; return the number of pair steps."""
+        part = variables.part(self.members)
+        steps = solve_inner(self.K, part, tol)
+        variables.move(self.source, self.members, part.beta)
         return steps
-
-
-def optimise(
-    source: KernelSource,
-    variables: Variables,  # a feasible start; changed in place
-    *,
-    C: float,  # bound of the multipliers
-    tol: float,  # tolerance
-    max_iter: int,  # largest number of working sets
-    q: int,  # size of the working set
-) -> KernelSolution:
-    """Exchange and optimise until the conditions hold within `tol`."""
-    before = source.kernel_evaluations
-    size = min(q, source.n_samples)
-    chosen = WorkingSet(source, first_of_both(variables.y, size))
-    iteration, steps, reason = 0, 0, ""
-    while not reason:
-        _, _, top, bottom = variables.limits()
-        if top - bottom <= 2.0 * tol:
-            reason = "converged"
-        elif iteration >= max_iter:
-            reason = "max_iter"
-        else:
-            if iteration > 0 or np.any(variables.beta):
-                chosen.exchange(variables, tol, iteration)
-            done = chosen.optimise(variables, C, tol)
-            if done == 0:
-                reason = "stalled"
-            steps, iteration = steps + done, iteration + 1
-    return variables.solution(
-        iteration,
-        reason,
-        {"kernel_evaluations": source.kernel_evaluations - before, "updates": steps},
-    )
 
 
 @declare(
@@ -127,8 +89,8 @@ def optimise(
     paper="smo",
     kernels=KERNELS,
 )
-@dataclass(eq=False, repr=False)
-class Osuna(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class Osuna(WorkingSetClassifier):
     """Osuna's decomposition.
 
     Where :class:`~svmbench.core.kernel_svm.chunking.Chunking` lets its set grow to all support
@@ -136,11 +98,6 @@ class Osuna(KernelClassifier):
 
     Parameters
     ----------
-    tol : float
-        How far f may be from where the conditions want it; the gap at the end is at most twice
-        that (LIBSVM's eps bounds the gap).
-    max_iter : int
-        Largest number of working sets.
     cache_mb : float
         Memory that the matrix of the working set may take, MiB.
     q : int
@@ -148,8 +105,6 @@ class Osuna(KernelClassifier):
 
     Attributes
     ----------
-    n_iter_ : int
-        Working sets.
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (pair steps in working sets), ``support_vectors``,
         ``bounded_support_vectors``.
@@ -166,29 +121,15 @@ class Osuna(KernelClassifier):
     array([-2.])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    tol: float = 1e-3
-    max_iter: int = 100_000
-    cache_mb: float = 200.0
     q: int = 500
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_count("q", self.q)
-        if self.q < 2:
-            msg = f"q must be at least 2, since a step moves two multipliers, got q={self.q}"
-            raise ValueError(msg)
+        require_pair("q", self.q)
 
-    def solve(
-        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
-    ) -> KernelSolution:
-        """Decompose, from `start` or from zero."""
-        C, size = float(self.C), min(self.q, source.n_samples)
+    def _optimise(self, source: KernelSource, variables: Variables) -> KernelSolution:
+        """Exchange and optimise until the conditions hold within `tol`."""
+        size, tol = min(self.q, source.n_samples), float(self.tol)
         needed = size**2 * 8 / MIB
         if needed > self.cache_mb:
             msg = (
@@ -196,7 +137,22 @@ class Osuna(KernelClassifier):
                 f"but may use cache_mb={self.cache_mb:g}: give more, or a smaller q"
             )
             raise BudgetError(msg)
-        variables = Variables.at_zero(y, C) if start is None else Variables.at(source, y, C, start)
-        return optimise(
-            source, variables, C=C, tol=float(self.tol), max_iter=self.max_iter, q=self.q
-        )
+        # What `Variables.at` has evaluated is the start's, not the solver's.
+        before = source.kernel_evaluations
+        chosen = FixedSizeSet(source, first_of_both(variables.y, size))
+        iteration, steps, reason = 0, 0, ""
+        while not reason:
+            _, _, m, M = variables.limits()
+            if m - M <= 2.0 * tol:
+                reason = "converged"
+            elif iteration >= self.max_iter:
+                reason = "max_iter"
+            else:
+                if iteration > 0 or np.any(variables.beta):
+                    chosen.exchange(variables, tol, iteration)
+                done = chosen.optimise(variables, tol)
+                if done == 0:
+                    reason = "stalled"
+                steps, iteration = steps + done, iteration + 1
+        counters = {"kernel_evaluations": source.kernel_evaluations - before, "updates": steps}
+        return variables.solution(iteration, reason, counters)

@@ -11,13 +11,13 @@ Methods
 -------
     - `fixed_point`: z <- sum g_i K(x_i, z) x_i / sum g_i K(x_i, z) over both sums, from several
       training samples (Schölkopf and Smola 2002, Section 18.2.2; CPSP paper, Section 5.2);
-    - `Samples.best`: the best of 59 training samples drawn at random (Smola and Schölkopf 2000).
+    - `SampleValues.best`: the best of 59 random training samples (Smola and Schölkopf 2000).
     With the linear kernel the residual itself is a point of the input space: `as_point`.
 Deviations
-    - Starts go side by side for a few iterations, the best one goes on alone, until the value
-      hardly grows: on a9a a basis of 100 such points ends 0.02 % above one of points at rest.
-    - A start whose divisor comes near zero, or whose point is no finite number, ends where it was
-      best. Where nothing is better than the best start, that training sample is the answer.
+    - Several starts take a few iterations together; the best goes on alone until the value hardly
+      grows: on a9a a basis of 100 such points ends 0.02 % above one of points at rest.
+    - A start whose divisor comes near zero, or whose point is not finite, ends at its best point.
+      If no point is better than the best start, that training sample is the answer.
 """
 
 from __future__ import annotations
@@ -32,30 +32,34 @@ from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import squared_lengths
 from svmbench.core.kernels.rows import Rows, float32_rows
 
-#: Training samples that are drawn for one to be among the best 5 % with probability 0.95.
-DRAWS = 59
+#: Random training samples of which one is among the best 5 % with probability 0.95.
+BEST_OF_DRAWS = 59
 
-#: Samples that a residual is measured on where much depends on it, and up to how many all are.
-CERTAIN, EXACT_UP_TO = 256, 1024
+#: Samples that a residual is measured on where the end of the search depends on it.
+CERTAIN_DRAWS = 256
+
+#: Up to so many samples, such a residual is measured on all of them.
+CERTAIN_MAX_SAMPLES = 1024
 
 #: Samples of a residual that others are compared with at a time.
-COLUMNS = 1 << 14
+BLOCK_COLUMNS = 1 << 14
 
-#: Starts, how many iterations they go side by side, and the most that the best of them takes.
-STARTS, TOGETHER, MOST = 4, 3, 30
+#: Starts, iterations that all of them take, and the most that the best of them takes.
+STARTS, COMMON_ITERATIONS, MAX_ITERATIONS = 4, 3, 30
 
-#: The step: at first, by how much it grows, and what it is for good once the value has fallen.
-FIRST_STEP, GROWTH, CAREFUL = 0.2, 0.1, 0.1
+#: The step towards the fixed point: at first, its growth an iteration, and after a fall of the
+#: value for good.
+FIRST_STEP, STEP_GROWTH, SAFE_STEP = 0.2, 0.1, 0.1
 
-#: A point that turns by less than this cosine has come to rest.
-AT_REST = 0.99999
+#: Cosine of a point with the next from which it has come to rest.
+REST_COSINE = 0.99999
 
-#: A value that grows by less than this share of itself has come to rest, too: a
-#: basis point does as much a little beside its best place.
-LEAST_GAIN = 1e-3
+#: Growth of the value, as a share of itself, up to which a point has come to rest: a basis point
+#: that is a little beside its best place serves as well.
+REST_GAIN = 1e-3
 
-#: A divisor that is smaller than this share of the sum of its terms' sizes is zero.
-ZERO = 1e-9
+#: A divisor is zero below this share of the sum of its terms' absolute values.
+ZERO_DIVISOR_SHARE = 1e-9
 
 
 @dataclass
@@ -65,19 +69,18 @@ class Residual:
     rows: np.ndarray  # int (n,): samples
     weights: np.ndarray  # (n,): their weights g
     coefficients: np.ndarray  # (k,): the projection's coefficients c
-    # points, near_points (k, n_features): basis points, as they are and in the coordinates of
-    # the search
-    points: np.ndarray
-    near_points: np.ndarray
+    points: np.ndarray  # (k, n_features): basis points
+    near_points: np.ndarray  # the same in the coordinates of the search
 
 
 def _pulls(
-    selected: Selected, residual: Residual, lengths: np.ndarray, Z: np.ndarray, gamma: float
+    selected: Selected,
+    residual: Residual,
+    lengths: np.ndarray,  # (k,): squared lengths of the near points
+    Z: np.ndarray,
+    gamma: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return numerators (m, n_features) and values <r, phi(z)> (m,) of the fixed point.
-
-    `lengths` are the squared ones of the residual's near points, shape (k,).
-    """
+    """Return numerators (m, n_features) and values <r, phi(z)> (m,) of the fixed point."""
     pull, height = selected.sums(Z)
     B = residual.near_points
     if len(B):
@@ -100,13 +103,15 @@ def fixed_point(
     gamma: float,
     drawn: np.ndarray,  # int: samples to start from
 ) -> tuple[np.ndarray, float, int, bool]:
-    """Return the best point found, in the coordinates of the search.
+    """Return the best point z found, in the coordinates of the search, and ``<r, phi(z)>^2``.
 
-    Return z, ``<r, phi(z)>^2``, the number of points that sums were made for, and whether z is a
-    training sample because no iteration gave anything better.
+    Also return the number of points that sums were made for, and whether z is a training sample
+    because no iteration gave anything better.
     """
     Z = np.stack([near.point(int(i)) for i in drawn])
-    limit = ZERO * float(np.abs(residual.weights).sum() + np.abs(residual.coefficients).sum())
+    limit = ZERO_DIVISOR_SHARE * float(
+        np.abs(residual.weights).sum() + np.abs(residual.coefficients).sum()
+    )
     selected = near.select(residual.rows, residual.weights)
     own = squared_lengths(residual.near_points)
     best_of, best = Z.copy(), np.full(len(Z), -np.inf)
@@ -114,8 +119,8 @@ def fixed_point(
     last = np.full(len(Z), -np.inf)
     step, grows = np.full(len(Z), FIRST_STEP), np.ones(len(Z), dtype=bool)
     n_sums = 0
-    for iteration in range(MOST + 1):
-        if iteration == TOGETHER and len(Z) > 1:
+    for iteration in range(MAX_ITERATIONS + 1):
+        if iteration == COMMON_ITERATIONS and len(Z) > 1:
             one = [int(np.argmax(best))]
             Z, best_of, best, last = Z[one], best_of[one], best[one], last[one]
             step, grows = step[one], grows[one]
@@ -126,16 +131,18 @@ def fixed_point(
             first = value.copy() if first is None else first
             better = value > best
             best_of[better], best[better] = Z[better], value[better]
+            # The step grows until the value falls for the first time, then stays small.
             gain = value - last
-            settled = (gain >= 0.0) & (gain <= LEAST_GAIN * value)
+            settled = (gain >= 0.0) & (gain <= REST_GAIN * value)
             grows &= gain >= 0.0
-            step = np.where(grows, np.minimum(1.0, step + GROWTH * (iteration > 0)), CAREFUL)
+            step = np.where(grows, np.minimum(1.0, step + STEP_GROWTH * (iteration > 0)), SAFE_STEP)
             last = value
+            # A step towards the fixed point, pull / height.
             target = Z + step[:, None] * (pull / height[:, None] - Z)
             usable = (np.abs(height) > limit) & np.all(np.isfinite(target), axis=1)
             lengths = np.linalg.norm(Z, axis=1) * np.linalg.norm(target, axis=1)
             turned = np.einsum("ij,ij->i", Z, target) / np.where(lengths > 0.0, lengths, 1.0)
-        moving = usable & (turned < AT_REST) & ~settled
+        moving = usable & (turned < REST_COSINE) & ~settled
         if not np.any(moving):
             break
         Z = np.where(usable[:, None], target, best_of)
@@ -145,8 +152,8 @@ def fixed_point(
     return z, float(best.max()), n_sums, fell_back
 
 
-class Samples:
-    """The training samples, as what a residual is measured on."""
+class SampleValues:
+    """Values of residuals at training samples."""
 
     def __init__(
         self,
@@ -168,19 +175,19 @@ class Samples:
             values = self.function.between(at, self.X[residual.rows]) @ residual.weights
         else:
             values, weights = np.zeros(len(samples)), residual.weights.astype(np.float32)
-            for first in range(0, len(residual.rows), COLUMNS):
-                some = residual.rows[first : first + COLUMNS]
+            for first in range(0, len(residual.rows), BLOCK_COLUMNS):
+                some = residual.rows[first : first + BLOCK_COLUMNS]
                 K = np.empty((len(samples), len(some)), dtype=np.float32)
                 columns = self._single.columns(some)
                 self._single.fill(samples, columns, 0, len(some), K, np.arange(len(samples)))
-                values += K @ weights[first : first + COLUMNS]
+                values += K @ weights[first : first + BLOCK_COLUMNS]
         if len(residual.points):
             values -= self.function.between(at, residual.points) @ residual.coefficients
         return np.asarray(values)
 
     def best(self, residual: Residual, rng: Any) -> int:
         """Return the best of 59 samples of the residual, drawn with replacement."""
-        drawn = np.unique(residual.rows[rng.randint(len(residual.rows), size=DRAWS)])
+        drawn = np.unique(residual.rows[rng.randint(len(residual.rows), size=BEST_OF_DRAWS)])
         lengths = np.maximum(self.function.diagonal(self.X[drawn]), np.finfo(float).tiny)
         return int(drawn[np.argmax(self.values(residual, drawn) ** 2 / lengths)])
 
@@ -194,10 +201,10 @@ def as_point(X: Any, residual: Residual) -> np.ndarray:
 
 @dataclass
 class Probe:
-    """A residual's squared length, and its values at the samples that this was measured with."""
+    """A residual's squared length, and its values at the samples that it was measured on."""
 
-    square: float  # of all samples of the residual, or of some: then an estimate
-    error: float  # standard error of the estimate; 0 where all samples were asked
+    square: float  # the squared length, or an estimate from some samples
+    error: float  # standard error of the estimate; 0 if all samples were used
     samples: np.ndarray  # int (m,)
     values: np.ndarray  # (m,): <r, phi(x)> at each
 
@@ -206,14 +213,14 @@ class Probe:
         return np.asarray(self.samples[np.argsort(-np.abs(self.values), kind="stable")[:m]])
 
 
-def probe(inputs: Samples, residual: Residual, n_draws: int, rng: Any) -> Probe:
-    """Measure a residual on `n_draws` samples of it, drawn at random, or on all if they are few.
+def probe(inputs: SampleValues, residual: Residual, n_draws: int, rng: Any) -> Probe:
+    """Measure a residual on `n_draws` of its samples, drawn at random, or on all if they are few.
 
     As the basis is orthogonal to it, ``||r||^2 = sum_i g_i <r, phi(x_i)>``: a mean over the
     samples, which drawing them in proportion to |g_i| estimates without bias.
     """
     weights = residual.weights
-    if len(weights) <= (EXACT_UP_TO if n_draws == CERTAIN else n_draws):
+    if len(weights) <= (CERTAIN_MAX_SAMPLES if n_draws == CERTAIN_DRAWS else n_draws):
         values = inputs.values(residual, residual.rows)
         return Probe(float(weights @ values), 0.0, residual.rows, values)
     total = float(np.abs(weights).sum())

@@ -1,18 +1,18 @@
-"""Sums over samples that are near a free point: what the search for pre-images asks of the inputs.
+"""Sums over samples near a free point, for the search for pre-images.
 
 For weights g_i of some samples and a point z, with k_i = exp(-gamma ||x_i - z||^2):
 
     pull(z) = sum_i g_i k_i x_i   and   height(z) = sum_i g_i k_i.
 
-A sample is read once for both, piece by piece, while it is in the cache. Dense inputs are kept in
-float32, shifted to a central sample so that distances lose no digits; sparse ones of few zeros are
-kept so unshifted (whole vectors at a time are faster than their non-zeros one by one), and the
-rest are read as they are. Points are in the shifted coordinates (`to_points` shifts them back).
+A piece of samples is read for both sums while it is in the cache. Dense inputs are kept in float32,
+shifted to a central sample so that distances lose no digits. Sparse inputs with few zeros are kept
+as dense ones, unshifted (products of whole vectors are faster than non-zeros one by one); other
+sparse inputs are read as they are. Points are in the shifted coordinates; `to_points` shifts back.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,41 +29,14 @@ from svmbench.core.kernels.rows import COPY_ROWS
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Samples of a piece: their kernel values stay in the first-level cache.
-PIECE = 512
+NEAR_PIECE = 512
 
-#: Dense values of a piece.
-CACHED = 1 << 17
-
-
-class Selected(Protocol):
-    """Maker of sums over some weighted samples."""
-
-    def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return pulls (m, n_features) and heights (m,) of points (m, n_features)."""
-
-
-class NearSums(Protocol):
-    """Maker of sums over the samples of one problem."""
-
-    def point(self, i: int) -> np.ndarray:
-        """Return sample `i` as a point, float64 of shape (n_features,)."""
-
-    def to_points(self, Z: np.ndarray) -> np.ndarray:
-        """Return points (m, n_features) in the coordinates of the inputs."""
-
-    def select(
-        self,
-        rows: np.ndarray,  # (n,): samples
-        weights: np.ndarray,  # (n,): the weights of these
-    ) -> Selected:
-        """Return the maker of sums over some samples."""
-
-    def column(self, z: np.ndarray, out: np.ndarray) -> None:
-        """Write the kernel values of a point with all samples to `out`, float32 (n_samples,)."""
+#: Dense input values of a piece, which stay in the second-level cache between two products.
+CACHED_VALUES = 1 << 17
 
 
 @compiled_sums
-def weigh(
+def weigh_by_kernel(
     values: np.ndarray,  # float32 (m, n): products of m points with n samples
     lengths: np.ndarray,  # (n,): squared lengths of samples
     own: np.ndarray,  # (m,): points
@@ -92,12 +65,15 @@ def column_dense(
 ) -> None:
     """Write the kernel values of a point with all dense samples."""
     n, d = X.shape
-    squares, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    squares, power = (
+        np.empty(NEAR_PIECE, dtype=np.float32),
+        np.empty(NEAR_PIECE, dtype=np.int32),
+    )
     own = np.float32(0.0)
     for j in range(d):
         own += z[j] * z[j]
-    for first in range(0, n, PIECE):
-        m = min(PIECE, n - first)
+    for first in range(0, n, NEAR_PIECE):
+        m = min(NEAR_PIECE, n - first)
         for k in range(m):
             x = X[first + k]
             product = np.float32(0.0)
@@ -107,52 +83,51 @@ def column_dense(
         gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
 
 
+class WeightedSamples(NamedTuple):
+    """Some CSR samples with weights, one behind the other."""
+
+    values: np.ndarray  # float32: non-zeros; empty if all of them are 1
+    features: np.ndarray  # int32: their features
+    ends: np.ndarray  # int (n,): the end of each sample in both
+    lengths: np.ndarray  # (n,): squared lengths
+    weights: np.ndarray  # (n,)
+
+
 @compiled
 def copy_rows(
-    data: np.ndarray,
-    indices: np.ndarray,
-    starts: np.ndarray,
-    rows: np.ndarray,
-    values: np.ndarray,
-    features: np.ndarray,
-    ends: np.ndarray,
+    data: np.ndarray, indices: np.ndarray, starts: np.ndarray, rows: np.ndarray, to: WeightedSamples
 ) -> None:
-    """Write the non-zeros of some CSR samples one behind the other; `values` may be left out."""
-    to = 0
+    """Write the non-zeros of some CSR samples to `to`."""
+    values, features, ends = to.values, to.features, to.ends
+    n = 0
     for k in range(len(rows)):
         i = rows[k]
         for p in range(starts[i], starts[i + 1]):
-            features[to] = indices[p]
+            features[n] = indices[p]
             if len(values) > 0:
-                values[to] = data[p]
-            to += 1
-        ends[k] = to
+                values[n] = data[p]
+            n += 1
+        ends[k] = n
 
 
 @compiled
 def add_sparse(
-    values: np.ndarray,
-    features: np.ndarray,
-    ends: np.ndarray,
-    lengths: np.ndarray,
-    weights: np.ndarray,
-    z: np.ndarray,
-    factor: np.float32,
-    pull: np.ndarray,
+    samples: WeightedSamples, z: np.ndarray, factor: np.float32, pull: np.ndarray
 ) -> float:
-    """Add the pull of CSR samples to a point, shape (n_features,); return its height.
-
-    Without `values` the non-zeros are 1.
-    """
-    kernel, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
-    squares = np.empty(PIECE, dtype=np.float32)
+    """Add the pull of CSR samples to a point, shape (n_features,); return its height."""
+    values, features, ends, lengths, weights = samples
+    kernel, power = (
+        np.empty(NEAR_PIECE, dtype=np.float32),
+        np.empty(NEAR_PIECE, dtype=np.int32),
+    )
+    squares = np.empty(NEAR_PIECE, dtype=np.float32)
     of_ones = len(values) == 0
     own, height = 0.0, 0.0
     for j in range(len(z)):
         own += z[j] * z[j]
     top = np.uint64(0)
-    for first in range(0, len(ends), PIECE):
-        m = min(PIECE, len(ends) - first)
+    for first in range(0, len(ends), NEAR_PIECE):
+        m = min(NEAR_PIECE, len(ends) - first)
         start = top
         for k in range(m):
             product, end = 0.0, np.uint64(ends[first + k])
@@ -182,27 +157,27 @@ def add_sparse(
 
 @compiled
 def add_sparse_of_four(
-    values: np.ndarray,
-    features: np.ndarray,
-    ends: np.ndarray,
-    lengths: np.ndarray,
-    weights: np.ndarray,
-    Z: np.ndarray,
+    samples: WeightedSamples,
+    Z: np.ndarray,  # (n_features, 4)
     factor: np.float32,
-    pull: np.ndarray,
-    height: np.ndarray,
+    pull: np.ndarray,  # (n_features, 4)
+    height: np.ndarray,  # (4,)
 ) -> None:
-    """Do what `add_sparse` does for four points, the columns of `Z` and `pull`, at once."""
-    kernel = np.empty((4, PIECE), dtype=np.float32)
-    squares, power = np.empty((4, PIECE), dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    """Add the pulls and heights of four points at once, for one pass over the samples."""
+    values, features, ends, lengths, weights = samples
+    kernel = np.empty((4, NEAR_PIECE), dtype=np.float32)
+    squares, power = (
+        np.empty((4, NEAR_PIECE), dtype=np.float32),
+        np.empty(NEAR_PIECE, dtype=np.int32),
+    )
     of_ones = len(values) == 0
     own = np.zeros(4)
     for j in range(len(Z)):
         for q in range(4):
             own[q] += Z[j, q] * Z[j, q]
     top, v = np.uint64(0), 1.0
-    for first in range(0, len(ends), PIECE):
-        m = min(PIECE, len(ends) - first)
+    for first in range(0, len(ends), NEAR_PIECE):
+        m = min(NEAR_PIECE, len(ends) - first)
         start = top
         for k in range(m):
             a, b, c, d, end = 0.0, 0.0, 0.0, 0.0, np.uint64(ends[first + k])
@@ -254,12 +229,15 @@ def column_sparse(
     out: np.ndarray,
 ) -> None:
     """Write the kernel values of a point with all CSR samples."""
-    squares, power = np.empty(PIECE, dtype=np.float32), np.empty(PIECE, dtype=np.int32)
+    squares, power = (
+        np.empty(NEAR_PIECE, dtype=np.float32),
+        np.empty(NEAR_PIECE, dtype=np.int32),
+    )
     n, own = len(lengths), 0.0
     for j in range(len(z)):
         own += z[j] * z[j]
-    for first in range(0, n, PIECE):
-        m = min(PIECE, n - first)
+    for first in range(0, n, NEAR_PIECE):
+        m = min(NEAR_PIECE, n - first)
         for k in range(m):
             i = first + k
             product = 0.0
@@ -270,7 +248,7 @@ def column_sparse(
 
 
 class DenseSelected:
-    """Sums over dense samples; see :class:`Selected`."""
+    """Maker of sums over some weighted dense samples."""
 
     def __init__(
         self,
@@ -281,11 +259,10 @@ class DenseSelected:
     ) -> None:
         self._X, self._lengths, self._factor = X, lengths, factor
         self._weights = weights.astype(np.float32)
-        # So many samples that a piece stays in the second-level cache between its two products.
-        self._piece = max(PIECE, CACHED // max(1, X.shape[1]))
+        self._piece = max(NEAR_PIECE, CACHED_VALUES // max(1, X.shape[1]))
 
     def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Multiply, transform, and multiply back."""
+        """Return pulls (m, n_features) and heights (m,) of points (m, n_features)."""
         points = np.ascontiguousarray(Z, dtype=np.float32)
         own = squared_lengths(points)
         pull, height = np.zeros(Z.shape), np.zeros(len(Z))
@@ -294,7 +271,7 @@ class DenseSelected:
             X = self._X[piece]
             values = np.matmul(points, X.T)
             power = np.empty(values.shape[1], dtype=np.int32)
-            weigh(
+            weigh_by_kernel(
                 values, self._lengths[piece], own, self._weights[piece], self._factor, power, height
             )
             pull += np.matmul(values, X)
@@ -302,10 +279,10 @@ class DenseSelected:
 
 
 class SparseSelected:
-    """Sums over CSR samples; see :class:`Selected`.
+    """Maker of sums over some weighted CSR samples.
 
-    They are copied together, in half the bytes or, where all non-zeros are 1, in a quarter: each
-    sum reads them twice, and a pre-image takes about twenty sums.
+    The samples are copied to float32, without values where all non-zeros are 1: each sum reads
+    them twice, and a pre-image takes about twenty sums.
     """
 
     def __init__(
@@ -316,29 +293,31 @@ class SparseSelected:
     ) -> None:
         data, indices, starts = X.parts
         n_values = int(np.sum(starts[rows + 1] - starts[rows]))
-        self._values = np.empty(0 if X.is_of_ones else n_values, dtype=np.float32)
-        self._features = np.empty(n_values, dtype=np.int32)
-        self._ends = np.empty(len(rows), dtype=np.int64)
-        copy_rows(data, indices, starts, raw(rows), self._values, self._features, self._ends)
-        self._lengths, self._weights = X.lengths[rows], raw(weights)
+        self._samples = WeightedSamples(
+            np.empty(0 if X.is_of_ones else n_values, dtype=np.float32),
+            np.empty(n_values, dtype=np.int32),
+            np.empty(len(rows), dtype=np.int64),
+            X.lengths[rows],
+            raw(weights),
+        )
+        copy_rows(data, indices, starts, raw(rows), self._samples)
         self._factor = X.factor
 
     def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Go over the samples' non-zeros twice, piece by piece: for four points, or for one."""
+        """Return pulls (m, n_features) and heights (m,) of points (m, n_features)."""
         pull, height = np.zeros(Z.shape), np.zeros(len(Z))
-        fixed = self._values, self._features, self._ends, self._lengths, self._weights
         for first in range(0, len(Z) - 3, 4):
             four = slice(first, first + 4)
             across, pulls = raw(np.ascontiguousarray(Z[four].T)), np.zeros((Z.shape[1], 4))
-            add_sparse_of_four(*fixed, across, self._factor, pulls, height[four])
+            add_sparse_of_four(self._samples, across, self._factor, pulls, height[four])
             pull[four] = pulls.T
         for q in range(len(Z) - len(Z) % 4, len(Z)):
-            height[q] = add_sparse(*fixed, raw(Z[q]), self._factor, pull[q])
+            height[q] = add_sparse(self._samples, raw(Z[q]), self._factor, pull[q])
         return pull, height
 
 
 class DenseSums:
-    """Sums over dense inputs; see :class:`NearSums`."""
+    """Maker of sums over the dense samples of one problem."""
 
     def __init__(
         self,
@@ -357,24 +336,24 @@ class DenseSums:
         self._factor = single_factor(gamma)
 
     def point(self, i: int) -> np.ndarray:
-        """Return a copy."""
+        """Return sample `i` as a point, float64 of shape (n_features,)."""
         return self._X[i].astype(np.float64)
 
     def to_points(self, Z: np.ndarray) -> np.ndarray:
-        """Shift."""
+        """Return points (m, n_features) in the coordinates of the inputs."""
         return Z + self._shift
 
     def select(self, rows: np.ndarray, weights: np.ndarray) -> Selected:
-        """Copy the samples together: they are read many times."""
+        """Return the maker of sums over some samples (n,) with weights (n,)."""
         return DenseSelected(self._X[rows], self._lengths[rows], weights, self._factor)
 
     def column(self, z: np.ndarray, out: np.ndarray) -> None:
-        """Compute."""
+        """Write the kernel values of a point with all samples to `out`, float32 (n_samples,)."""
         column_dense(self._X, self._lengths, raw(z.astype(np.float32)), self._factor, out)
 
 
 class SparseSums:
-    """Sums over CSR inputs; see :class:`NearSums`."""
+    """Maker of sums over the CSR samples of one problem."""
 
     def __init__(self, X: sp.csr_array, gamma: float) -> None:
         self._X, self.parts = X, csr_parts(X)
@@ -383,24 +362,28 @@ class SparseSums:
         self.is_of_ones = bool(np.all(X.data == 1.0))
 
     def point(self, i: int) -> np.ndarray:
-        """Return a dense copy."""
+        """Return sample `i` as a point, float64 of shape (n_features,)."""
         return np.asarray(self._X[[i]].toarray()).ravel()
 
     def to_points(self, Z: np.ndarray) -> np.ndarray:
-        """Return them as they are."""
+        """Return points (m, n_features) in the coordinates of the inputs: as they are."""
         return Z
 
     def select(self, rows: np.ndarray, weights: np.ndarray) -> Selected:
-        """Copy the samples together: they are read many times."""
+        """Return the maker of sums over some samples (n,) with weights (n,)."""
         return SparseSelected(self, rows, weights)
 
     def column(self, z: np.ndarray, out: np.ndarray) -> None:
-        """Compute."""
+        """Write the kernel values of a point with all samples to `out`, float32 (n_samples,)."""
         column_sparse(*self.parts, self.lengths, raw(z), self.factor, out)
 
 
+Selected = DenseSelected | SparseSelected
+NearSums = DenseSums | SparseSums
+
+
 def near_sums(X: Any, gamma: float) -> NearSums | None:
-    """Return the maker of sums; None where single precision can't hold inputs or gamma."""
+    """Return the maker of sums; None if float32 can't hold the inputs or gamma."""
     values = X.data if sp.issparse(X) else X
     if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > SINGLE_COLUMNS_MAX_INPUT:
         return None

@@ -12,13 +12,13 @@ Reference
     Wright 1981 for the method: conjugate directions among the free variables, projected on the
     equality constraint.
 Deviations
-    - The report does not say what happens where a step meets bounds. Here the end of the step is
-      projected on the feasible set, and the best point on the way there is taken, so that many
-      variables reach their bounds at once; where that is worse than stopping at the first bound,
-      the step stops there.
-    - Where the steps among the free variables improve by less than the threshold, all variables
-      that would gain by leaving their bounds are freed; the program ends if there are none, or if
-      that has just been done.
+    - The report does not say how a step that meets bounds ends. Here the end of the step is
+      projected on the feasible set, and the best point on the way to the projection is taken, so
+      that many variables reach their bounds at once. If that improves the objective by less than
+      a stop at the first bound, the step stops at the first bound.
+    - Once a step among the free variables improves by less than the threshold, all variables that
+      would gain by leaving their bounds are freed. The program ends if there are none, or if the
+      last step has freed some.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
+from svmbench.core.kernel_svm.working_set import BOUND_SHARE
 from svmbench.core.numeric.submatrix import leading_product
 
-#: Share of C within which a variable counts as at a bound.
-AT_BOUND = 1e-12
-
 #: Share of the tolerance below which the gradient among the free variables is rounding.
-SOLVED = 0.01
+SOLVED_TOL_SHARE = 0.01
 
-#: Widths of the box from which a step's end is projected at most.
-FARTHEST = 100.0
+#: Largest length of a step whose end is projected, in widths of the box.
+MAX_STEP_WIDTHS = 100.0
 
-#: Halvings of the interval of the shift that restores the sum.
-HALVINGS = 100
+#: Bisections for the shift that restores the sum.
+BISECTIONS = 100
 
 
 @compiled
-def project(x: np.ndarray, low: np.ndarray, high: np.ndarray, free: np.ndarray, s: float) -> None:
+def project_on_sum(
+    x: np.ndarray, low: np.ndarray, high: np.ndarray, free: np.ndarray, s: float
+) -> None:
     """Replace the free entries of x by the nearest between their bounds whose sum is s."""
+    # The nearest point is x - shift, clipped; its sum falls with the shift: bisect.
     left, right = -1.0, 1.0
     for k in range(len(x)):
         if free[k]:
             left = min(left, x[k] - high[k])
             right = max(right, x[k] - low[k])
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = 0.5 * (left + right)
         total = 0.0
         for k in range(len(x)):
@@ -80,11 +81,9 @@ def free_mean(v: np.ndarray, free: np.ndarray) -> float:
 def release(
     beta: np.ndarray, v: np.ndarray, low: np.ndarray, high: np.ndarray, tol: float, free: np.ndarray
 ) -> int:
-    """Free the variables at bounds that would gain by more than `tol`; return how many.
-
-    The threshold they are compared to is the mean of the free ones; without any, the middle.
-    """
+    """Free the variables at bounds that would gain by more than `tol`; return their number."""
     n = len(beta)
+    # The threshold: the mean gradient of the free variables, or halfway between m and M.
     b = free_mean(v, free)
     if not np.any(free):
         top, bottom = -np.inf, np.inf
@@ -105,11 +104,11 @@ def release(
 
 @compiled
 def bind(beta: np.ndarray, low: np.ndarray, high: np.ndarray, free: np.ndarray) -> bool:
-    """Take the variables at bounds, to within rounding, out of the free ones; whether any was."""
+    """Bind the free variables that are at a bound, but for rounding; return whether any was."""
     found = False
     for k in range(len(beta)):
         if free[k]:
-            margin = AT_BOUND * (high[k] - low[k])
+            margin = BOUND_SHARE * (high[k] - low[k])
             if beta[k] <= low[k] + margin:
                 beta[k], free[k], found = low[k], False, True
             elif beta[k] >= high[k] - margin:
@@ -118,16 +117,14 @@ def bind(beta: np.ndarray, low: np.ndarray, high: np.ndarray, free: np.ndarray) 
 
 
 @compiled
-def direction(
+def next_direction(
     v: np.ndarray, mean: float, conjugate: float, free: np.ndarray, p: np.ndarray
 ) -> float:
-    """Turn the last direction `p` into the next one; return the slope along it.
-
-    Its sum is taken off once more: a direction of rounding errors would leave the constraint.
-    """
+    """Turn the last direction `p` into the next one; return the slope along it."""
     n = len(v)
     for k in range(n):
         p[k] = v[k] - mean + conjugate * p[k] if free[k] else 0.0
+    # Take the sum off once more: rounding errors in it would leave the constraint.
     rest = free_mean(p, free)
     slope = 0.0
     for k in range(n):
@@ -140,14 +137,13 @@ def direction(
 @compiled
 def maximise(
     K: np.ndarray,  # (>= n, >= n): kernel values in the first n rows and columns; C-ordered
-    y: np.ndarray,  # (n,)
-    beta: np.ndarray,  # (n,)
-    v: np.ndarray,  # (n,)
-    low: np.ndarray,  # (n,)
-    high: np.ndarray,  # (n,)
+    y: np.ndarray,
+    beta: np.ndarray,
+    v: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
     threshold: float,  # least relative improvement of a step
-    # a variable at a bound is freed if its gradient is beyond the threshold by more than this
-    tol: float,
+    tol: float,  # violation from which a variable is freed from its bound
     max_steps: int,
 ) -> int:
     """Run the method, changing `beta` and its gradient `v` in place; return the number of steps."""
@@ -168,13 +164,13 @@ def maximise(
                 square += (v[k] - mean) ** 2
                 largest = max(largest, abs(v[k] - mean))
         conjugate = square / square_before if square_before > 0.0 else 0.0
-        slope = direction(v, mean, conjugate, free, p)
+        slope = next_direction(v, mean, conjugate, free, p)
         if slope <= 0.0:
-            # Rounding has spoilt the direction: take the gradient itself.
-            slope = direction(v, mean, 0.0, free, p)
+            # Rounding has spoilt the direction: restart with the gradient.
+            slope = next_direction(v, mean, 0.0, free, p)
         square_before = square
         improvement = 0.0
-        if slope > 0.0 and largest > SOLVED * tol:
+        if slope > 0.0 and largest > SOLVED_TOL_SHARE * tol:
             leading_product(K, n, p, Kp)
             curvature, room = 0.0, np.inf
             for k in range(n):
@@ -183,6 +179,7 @@ def maximise(
                     room = min(room, (high[k] - beta[k]) / p[k])
                 elif p[k] < 0.0:
                     room = min(room, (low[k] - beta[k]) / p[k])
+            # The best step if it is feasible; else along the projection, or to the first bound.
             t = slope / curvature if curvature > 0.0 else np.inf
             if t <= room:
                 improvement = 0.5 * t * slope
@@ -225,17 +222,20 @@ def bend(
     free: np.ndarray,
     least: float,
     d: np.ndarray,
-) -> float:  # the gain; 0 where nothing was done
-    """Go towards the projection of ``beta + t p`` as far as is best, if that gains over `least`."""
+) -> float:
+    """Go towards the projection of ``beta + t p`` as far as is best; return the gain.
+
+    Nothing is done, and 0 returned, unless the gain is above `least`. `d` is scratch.
+    """
     n = len(beta)
     # Far outside the box the projection would lose the digits that matter.
-    t = min(t, FARTHEST * np.max(high - low) / np.max(np.abs(p)))
+    t = min(t, MAX_STEP_WIDTHS * np.max(high - low) / np.max(np.abs(p)))
     total = 0.0
     for k in range(n):
         d[k] = beta[k] + t * p[k]
         if free[k]:
             total += beta[k]
-    project(d, low, high, free, total)
+    project_on_sum(d, low, high, free, total)
     slope = 0.0
     for k in range(n):
         d[k] = d[k] - beta[k] if free[k] else 0.0

@@ -1,8 +1,8 @@
-"""A positive definite system, factorised in single precision and solved to double.
+"""Solve a positive definite system to double precision with a factor in single precision.
 
-A Cholesky factorisation in float32 takes half the time and memory of one in float64. What it lacks
-in digits comes back in conjugate gradients in float64 whose preconditioner it is: two or three
-rounds where the matrix is well conditioned, more where it is not, each as cheap as two products.
+A Cholesky factorisation in float32 takes half the time and memory of one in float64. Conjugate
+gradients in float64 with that factor as preconditioner restore the digits: two or three rounds for
+a well-conditioned matrix, more for others, each at the cost of two products.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from scipy.linalg.lapack import spotrf
 from svmbench.core.numeric.conjugate_gradient import ConjugateGradients
 
 #: Residual, relative to the right-hand side, at which a solution is accepted.
-RESIDUAL = 1e-10
+RELATIVE_RESIDUAL = 1e-10
 
-#: A diagonal smaller than this, relative to the trace, is lost in single precision.
+#: Least diagonal shift, relative to the trace, that survives single precision.
 LEAST_SHIFT = 0.5 * 2.0**-24
 
-#: Largest number of rounds: a factorisation in float64 costs as much.
-ROUNDS = 25
+#: Largest number of rounds: as many cost as much as a factorisation in float64.
+MAX_ROUNDS = 25
 
-#: A residual as small as rounding allows, in units of float64's and of what the products add up:
-#: that of a stable factorisation in double precision is no smaller.
-BACKWARD = 16.0 * float(np.finfo(np.float64).eps)
+#: Factor from float64's rounding of the terms of a residual to the least residual to be expected:
+#: a stable factorisation in double precision leaves no smaller one.
+BACKWARD_ERROR = 16.0 * float(np.finfo(np.float64).eps)
 
-#: How often the residual may turn out larger than its recurrence has it.
-DRIFTS = 2
+#: Number of times that the residual may turn out larger than its recurrence says.
+MAX_DRIFTS = 2
 
 #: Rows that are multiplied at a time: in double precision they stay in the cache.
-HEIGHT = 32
+CACHED_ROWS = 32
 
 
-def times(K: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return ``K @ v`` in float64, whatever the precision of the symmetric matrix `K`."""
+def float64_product(K: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return ``K @ v`` in float64 for a matrix in float32 or float64."""
     if K.dtype == np.float64:
         return np.asarray(K @ v)
     out = np.empty(len(v))
-    for start in range(0, len(K), HEIGHT):
-        out[start : start + HEIGHT] = K[start : start + HEIGHT].astype(np.float64) @ v
+    for start in range(0, len(K), CACHED_ROWS):
+        out[start : start + CACHED_ROWS] = K[start : start + CACHED_ROWS].astype(np.float64) @ v
     return out
 
 
@@ -54,11 +54,10 @@ def solve_refined(
     nu: float,
     constant: float,
 ) -> tuple[np.ndarray, int, bool] | None:
-    """Return the solution of ``(K + constant + nu I) beta = y``, and how it was reached.
+    """Solve ``(K + constant + nu I) beta = y``; None where single precision does not suffice.
 
-    Return the solution, the rounds, and whether its residual is at most 1e-10 of `y`; if not, the
-    residual is as small as rounding in float64 allows. None where single precision does not suffice
-    (nu small beside the rounding of K).
+    Return beta, the number of rounds, and whether the residual is at most 1e-10 of `y`; otherwise
+    the residual is as small as rounding in float64 allows.
     """
     # Of a symmetric matrix rows are columns: LAPACK's order costs no transposition.
     A = np.array(K.T, dtype=np.float32, order="F")
@@ -69,7 +68,7 @@ def solve_refined(
         return None
 
     def approximate(r: np.ndarray) -> np.ndarray:
-        # Tiny residuals are brought to where float32 has all of its digits.
+        # Scale tiny residuals into the range where float32 has all of its digits.
         size = float(np.abs(r).max()) or 1.0
         # One right-hand side: LAPACK's solver for many takes five times as long.
         solved = strsv(factor, (r / size).astype(np.float32), lower=1, overwrite_x=1)
@@ -77,23 +76,26 @@ def solve_refined(
         return size * np.asarray(solved, dtype=np.float64)
 
     def multiply(v: np.ndarray) -> np.ndarray:
-        return np.asarray(times(K, v) + constant * float(v.sum()) + nu * v)
+        return np.asarray(float64_product(K, v) + constant * float(v.sum()) + nu * v)
 
     length, drifts = float(np.linalg.norm(y)), 0
-    # Of a matrix without large negative entries, a vector of ones finds the norm.
-    aim, norm = RESIDUAL * length, float(np.linalg.norm(multiply(np.ones(len(y))))) / len(y) ** 0.5
+    # ||A 1|| / ||1|| is near the norm of a matrix without large negative entries.
+    aim, norm = (
+        RELATIVE_RESIDUAL * length,
+        float(np.linalg.norm(multiply(np.ones(len(y))))) / len(y) ** 0.5,
+    )
     state = ConjugateGradients(multiply, y.astype(np.float64), approximate, flexible=True)
-    for n_rounds in range(1, ROUNDS + 1):
+    for n_rounds in range(1, MAX_ROUNDS + 1):
         if not state.step():
             return None
         if np.linalg.norm(state.r) <= aim:
-            # The recurrence drifts from the residual: this is what counts.
+            # The recurrence drifts from the residual: compute that anew.
             state.r = y - multiply(state.x)
             rest = float(np.linalg.norm(state.r))
-            if rest <= max(aim, BACKWARD * (norm * float(np.linalg.norm(state.x)) + length)):
+            if rest <= max(aim, BACKWARD_ERROR * (norm * float(np.linalg.norm(state.x)) + length)):
                 return state.x, n_rounds, rest <= aim
             drifts += 1
-            if drifts > DRIFTS:
+            if drifts > MAX_DRIFTS:
                 return None
         state.turn()
         if not state.slope > 0.0:

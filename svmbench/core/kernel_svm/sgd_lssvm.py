@@ -16,46 +16,210 @@ Deviations
     - The loop keeps beta_i = y_i alpha_i and u_i = y_i g_i, in which the labels are gone.
     - The t largest are kept in a heap during the pass that changes the gradient: no sort. Of
       equal ones the first come first.
-    - The columns may be of single precision. What that did to the gradient is then measured on a
-      sample of rows; where it matters, the gradient is rebuilt and the rest done in double.
+    - The columns may be in single precision. The error of the gradient is then measured on a
+      sample of rows; if it matters, the gradient is rebuilt, and the search goes on in double
+      precision.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernel_svm.steepest_steps import (
-    PIECE,
-    descend_by_blocks,
-    descend_on_matrix,
-    step_and_select,
-    step_on,
-)
+from svmbench.core.csvc.problem import larger
 from svmbench.core.kernels.columns import Columns, DoubleColumns, columns_of, warm_up_columns
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
+
+#: Samples whose gradient changes before their largest is looked for: one piece of the cache.
+GRADIENT_PIECE = 256
 
 #: Bytes of kernel values that a block of columns takes at a time.
-BLOCK_BYTES = 1 << 22
+COLUMN_BLOCK_BYTES = 1 << 22
 
-#: Rows on which the gradient is checked in double precision, and the share of the tolerance that
-#: it may be wrong by there.
-CHECKED, TRUSTED = 64, 0.1
+#: Rows on which the gradient is checked in double precision, and the largest error there, as a
+#: share of the tolerance.
+CHECKED_ROWS, CHECKED_TOL_SHARE = 64, 0.1
 
 #: Factor from one point of a trace to the next, in iterations.
-TRACED = 1.1
+TRACE_FACTOR = 1.1
 
 
-class Point(NamedTuple):
+@compiled
+def step_and_find_largest(
+    u: np.ndarray,  # (n,): gradient, changed in place
+    column: np.ndarray,  # (n,): kernel values
+    s: float,
+) -> tuple[int, float]:
+    """Take ``s (column + 1)`` off the gradient; return the first i of the largest |u_i|; |u_i|."""
+    n = len(u)
+    top, piece = -1.0, 0
+    for start in range(0, n, GRADIENT_PIECE):
+        values, kernel = u[start : start + GRADIENT_PIECE], column[start : start + GRADIENT_PIECE]
+        best = -1.0
+        for k in range(len(values)):
+            w = values[k] - s * (np.float64(kernel[k]) + 1.0)
+            values[k] = w
+            best = larger(best, abs(w))
+        if best > top:
+            top, piece = best, start
+    i = piece
+    while i < n - 1 and abs(u[i]) != top:
+        i += 1
+    return i, top
+
+
+@compiled
+def step_on(
+    i: int,
+    column: np.ndarray,  # (n,)
+    nu: float,
+    beta: np.ndarray,
+    u: np.ndarray,
+) -> tuple[int, float, float]:
+    """Take the exact step on coordinate `i`; return the next i, its |u_i|, the decrease of f."""
+    # Along one coordinate the step is g_i / Q_ii, and f falls by half of g_i times it.
+    s = u[i] / (np.float64(column[i]) + 1.0 + nu)
+    decrease = 0.5 * u[i] * s
+    beta[i] -= s
+    u[i] -= nu * s
+    i, largest = step_and_find_largest(u, column, s)
+    return i, largest, decrease
+
+
+@compiled
+def step_and_select(
+    u: np.ndarray,  # (n,): gradient, changed in place
+    a: np.ndarray,  # (n,)
+    shift: float,
+    s: float,
+    chosen: np.ndarray,  # int (t,): written: the first t samples with the largest |u_i|, as a heap
+    size: np.ndarray,  # (t,): written: their |u_i|
+) -> float:
+    """Take ``s (a + shift)`` off the gradient; select the samples where it is largest.
+
+    The root of the heap is the smallest of the selected values, and of equal ones the last sample.
+    Return the largest value.
+    """
+    n, t = len(u), len(chosen)
+    filled = 0
+    for start in range(0, n, GRADIENT_PIECE):
+        values, sums = u[start : start + GRADIENT_PIECE], a[start : start + GRADIENT_PIECE]
+        best = -1.0
+        for k in range(len(values)):
+            w = values[k] - s * (sums[k] + shift)
+            values[k] = w
+            best = larger(best, abs(w))
+        if filled == t and not best > size[0]:
+            continue
+        for k in range(len(values)):
+            new, i = abs(values[k]), start + k
+            if filled < t:
+                # Sift up from the end of the heap.
+                place = filled
+                filled += 1
+                while place > 0:
+                    above = (place - 1) // 2
+                    if new > size[above]:
+                        break
+                    size[place], chosen[place] = size[above], chosen[above]
+                    place = above
+            elif new > size[0]:
+                # Replace the root, and sift down.
+                place = 0
+                while True:
+                    below = 2 * place + 1
+                    if below >= t:
+                        break
+                    right = below + 1
+                    if right < t and (
+                        size[right] < size[below]
+                        or (size[right] == size[below] and chosen[right] > chosen[below])
+                    ):
+                        below = right
+                    # The new sample is the last of its equals, and stays above them.
+                    if size[below] >= new:
+                        break
+                    size[place], chosen[place] = size[below], chosen[below]
+                    place = below
+            else:
+                continue
+            size[place], chosen[place] = new, i
+    largest = 0.0
+    for k in range(t):
+        largest = max(largest, size[k])
+    return largest
+
+
+@compiled
+def descend_on_matrix(
+    K: np.ndarray,  # (n, n)
+    nu: float,
+    tol: float,
+    n_steps: int,
+    beta: np.ndarray,
+    u: np.ndarray,
+    i: int,
+    largest: float,
+) -> tuple[int, int, float, float]:
+    """Take up to `n_steps` steps of one coordinate; return their number, i, |u_i|, f's decrease."""
+    decrease = 0.0
+    for step in range(n_steps):
+        if largest < tol:
+            return step, i, largest, decrease
+        i, largest, gain = step_on(i, K[i], nu, beta, u)
+        decrease += gain
+    return n_steps, i, largest, decrease
+
+
+@compiled
+def descend_by_blocks(
+    K: np.ndarray,  # (n, n)
+    nu: float,
+    tol: float,
+    n_steps: int,
+    beta: np.ndarray,
+    u: np.ndarray,
+    chosen: np.ndarray,  # (t,): as `step_and_select` writes it
+    size: np.ndarray,  # the same
+    largest: float,
+) -> tuple[int, float, float]:
+    """Take up to `n_steps` steps of t coordinates; return their number, max |u_i|, f's decrease."""
+    a, decrease = np.empty(len(u)), 0.0
+    for step in range(n_steps):
+        if largest < tol:
+            return step, largest, decrease
+        a[:] = 0.0
+        gg = gKg = 0.0
+        B = np.sort(chosen)
+        for i in B:
+            gg += u[i] * u[i]
+            weight, row = u[i], K[i]
+            for k in range(len(a)):
+                # The constant first: weights times tiny kernel values would be denormal, and slow.
+                a[k] += weight * (np.float64(row[k]) + 1.0)
+        for i in B:
+            gKg += u[i] * a[i]
+        # theta = g_B'g_B / g_B'Q_BB g_B, and f falls by theta g_B'g_B / 2 (Corollary 1).
+        theta = gg / (nu * gg + gKg)
+        decrease += 0.5 * theta * gg
+        for i in B:
+            beta[i] -= theta * u[i]
+            u[i] -= nu * theta * u[i]
+        largest = step_and_select(u, a, 0.0, theta, chosen, size)
+    return n_steps, largest, decrease
+
+
+class TracePoint(NamedTuple):
     """A point of a trace."""
 
     seconds: float  # CPU time of the steps so far
@@ -65,33 +229,33 @@ class Point(NamedTuple):
 
 
 @dataclass
-class Descent:
-    """State of a descent, which `descend` changes."""
+class SteepestDescent:
+    """State of a descent, which `descend_steepest` changes."""
 
     beta: np.ndarray  # (n_samples,): ``y alpha``
     u: np.ndarray  # (n_samples,): ``y g``
-    f: float = 0.0  # the value of the dual objective, summed up from the steps' decreases
+    f: float = 0.0  # the dual objective, from the decreases of the steps
     iterations: int = 0  # steps
-    columns: int = 0  # kernel columns that they took
+    columns: int = 0  # kernel columns used
     largest: float = np.inf  # the largest component of the gradient
-    trace: list[Point] = field(default_factory=list)
+    trace: list[TracePoint] = field(default_factory=list)
 
     @staticmethod
-    def from_zero(y: np.ndarray) -> Descent:
+    def from_zero(y: np.ndarray) -> SteepestDescent:
         """Return the start ``alpha = 0``, ``g = -1``."""
-        return Descent(beta=np.zeros(len(y)), u=-np.asarray(y, dtype=np.float64))
+        return SteepestDescent(beta=np.zeros(len(y)), u=-np.asarray(y, dtype=np.float64))
 
 
-def descend(
-    state: Descent,
+def descend_steepest(
+    state: SteepestDescent,
     columns: Columns,
     C: float,  # weight of the summed losses
     t: int,  # columns an iteration, at most the number of samples
     tol: float,  # bound of the gradient's components; the paper's epsilon
     max_iter: int,  # largest number of iterations, those before this call included
     trace: bool = False,  # whether to keep points at iterations 1, 2, 3 … and later ones 10 % apart
-) -> bool:  # whether it got there
-    """Take steps from `state`, changing it, until the gradient is below `tol` everywhere."""
+) -> bool:
+    """Take steps until the gradient is below `tol` everywhere; return whether it is."""
     nu = 1.0 / (2.0 * C)
     take = _single_steps(state, columns, nu, tol) if t == 1 else _blocks(state, columns, nu, tol, t)
     begin = process_time()
@@ -101,8 +265,8 @@ def descend(
     while state.iterations < max_iter:
         if trace and state.iterations >= due and np.isfinite(state.largest):
             passed = seconds + process_time() - begin
-            state.trace.append(Point(passed, state.iterations, state.f, state.largest))
-            due = max(state.iterations + 1, int(TRACED * state.iterations))
+            state.trace.append(TracePoint(passed, state.iterations, state.f, state.largest))
+            due = max(state.iterations + 1, int(TRACE_FACTOR * state.iterations))
         if state.largest < tol:
             break
         before = state.iterations
@@ -111,12 +275,14 @@ def descend(
             break
     if trace and (not state.trace or state.trace[-1].iterations < state.iterations):
         passed = seconds + process_time() - begin
-        state.trace.append(Point(passed, state.iterations, state.f, state.largest))
+        state.trace.append(TracePoint(passed, state.iterations, state.f, state.largest))
     return state.largest < tol
 
 
-def _single_steps(state: Descent, columns: Columns, nu: float, tol: float) -> Callable[[int], None]:
-    """Return a function that takes up to so many steps of one coordinate each."""
+def _single_steps(
+    state: SteepestDescent, columns: Columns, nu: float, tol: float
+) -> Callable[[int], None]:
+    """Return a function that takes up to a number of steps of one coordinate each."""
     n, u, beta = columns.n_samples, state.u, state.beta
     place = int(np.argmax(np.abs(u)))
     state.largest = float(np.abs(u[place]))
@@ -150,9 +316,9 @@ def _single_steps(state: Descent, columns: Columns, nu: float, tol: float) -> Ca
 
 
 def _blocks(
-    state: Descent, columns: Columns, nu: float, tol: float, t: int
+    state: SteepestDescent, columns: Columns, nu: float, tol: float, t: int
 ) -> Callable[[int], None]:
-    """Return a function that takes up to so many steps of t coordinates each."""
+    """Return a function that takes up to a number of steps of t coordinates each."""
     n, u, beta = columns.n_samples, state.u, state.beta
     chosen, size = np.empty(t, dtype=np.int64), np.empty(t)
     a = np.zeros(n)
@@ -169,7 +335,7 @@ def _blocks(
             state.columns += taken * t
 
         return on_matrix
-    width = max(PIECE, BLOCK_BYTES // (t * np.dtype(columns.dtype).itemsize))
+    width = max(GRADIENT_PIECE, COLUMN_BLOCK_BYTES // (t * np.dtype(columns.dtype).itemsize))
     width = min(n, width) if columns.in_pieces else n
     scratch = np.empty(t * width, dtype=columns.dtype)
 
@@ -198,20 +364,20 @@ def _blocks(
     return take
 
 
-def exact_gradient(
+def gradient_in_double(
     source: KernelSource, y: np.ndarray, C: float, beta: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
     """Return the signed gradient ``(K + 1 + nu) beta - y`` at some rows in double precision."""
     u = np.empty(len(rows))
     shift = float(np.sum(beta))
-    height = max(1, BLOCK_BYTES // (8 * source.n_samples))
+    height = max(1, COLUMN_BLOCK_BYTES // (8 * source.n_samples))
     for start in range(0, len(rows), height):
         some = slice(start, start + height)
         u[some] = source.rows(rows[some]) @ beta
     return u + shift + beta[rows] / (2.0 * C) - y[rows]
 
 
-def minimise(
+def descend_and_check(
     source: KernelSource,
     y: np.ndarray,  # (n_samples,): labels ±1
     C: float,
@@ -219,25 +385,24 @@ def minimise(
     tol: float,
     max_iter: int,
     trace: bool = False,
-) -> tuple[Descent, bool, bool]:
-    """Descend from zero on a kernel matrix, wherever it comes from.
+) -> tuple[SteepestDescent, bool, bool]:
+    """Descend from zero; return the state, whether it converged, whether u was rebuilt.
 
-    Return the state, whether it converged, and whether single precision did not suffice, so that
-    the gradient was rebuilt.
+    The gradient u is rebuilt if single precision does not suffice.
     """
     y = np.asarray(y, dtype=np.float64)
     columns = columns_of(source, tol, t)
-    state = Descent.from_zero(y)
-    done = descend(state, columns, C, t, tol, max_iter, trace)
+    state = SteepestDescent.from_zero(y)
+    done = descend_steepest(state, columns, C, t, tol, max_iter, trace)
     if columns.matrix is not None or columns.dtype is np.float64:
         return state, done, False
     n = source.n_samples
-    some = np.unique(np.linspace(0, n - 1, CHECKED).astype(np.int64))
-    error = exact_gradient(source, y, C, state.beta, some) - state.u[some]
-    if np.max(np.abs(error)) <= TRUSTED * tol:
+    some = np.unique(np.linspace(0, n - 1, CHECKED_ROWS).astype(np.int64))
+    error = gradient_in_double(source, y, C, state.beta, some) - state.u[some]
+    if np.max(np.abs(error)) <= CHECKED_TOL_SHARE * tol:
         return state, done, False
-    state.u[:] = exact_gradient(source, y, C, state.beta, np.arange(n))
-    done = descend(state, DoubleColumns(source), C, t, tol, max_iter, trace)
+    state.u[:] = gradient_in_double(source, y, C, state.beta, np.arange(n))
+    done = descend_steepest(state, DoubleColumns(source), C, t, tol, max_iter, trace)
     return state, done, True
 
 
@@ -250,19 +415,17 @@ def minimise(
     reference="SGD-LSSVM paper, Algorithm 2",
     kernels=("linear", "rbf", "poly"),
 )
-@dataclass(eq=False, repr=False)
-class SGDLSSVM(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SGDLSSVM(ClassifierWithC):
     """Kernel least-squares SVM with the offset absorbed: t kernel columns an iteration, no matrix.
 
-    It takes few iterations where C is moderate, and very many where C is large and the kernel
-    matrix nearly singular; an end at `max_iter` is said.
-    `LSSVMCG` minimises the same by products with the whole
-    matrix.
+    It takes few iterations if C is moderate, and very many if C is large and the kernel matrix
+    nearly singular. `LSSVMCG` minimises the same function by products with the whole matrix.
 
     Parameters
     ----------
     t : int
-        Coordinates, and kernel columns, an iteration; all, where there are fewer.
+        Coordinates, and kernel columns, an iteration; at most the number of samples.
     tol : float
         The paper's epsilon: the largest component of the gradient at the end.
     trace : bool
@@ -295,13 +458,7 @@ class SGDLSSVM(KernelClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     t: int = 1
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 0.01
     max_iter: int = 1_000_000
     trace: bool = False
@@ -320,15 +477,17 @@ class SGDLSSVM(KernelClassifier):
         y = np.array([1.0, -1.0, 1.0, -1.0])
         for columns in warm_up_columns():
             for t in (1, 2):
-                descend(Descent.from_zero(y), columns, 1.0, t, 0.1, 3)
+                descend_steepest(SteepestDescent.from_zero(y), columns, 1.0, t, 0.1, 3)
 
     def solve(self, source: KernelSource, y: np.ndarray, start: Any = None) -> KernelSolution:
         """Descend on one kernel matrix; from zero, as printed, whatever the start."""
         return self._descend(source, y)[0]
 
-    def _descend(self, source: KernelSource, y: np.ndarray) -> tuple[KernelSolution, Descent]:
+    def _descend(
+        self, source: KernelSource, y: np.ndarray
+    ) -> tuple[KernelSolution, SteepestDescent]:
         n = source.n_samples
-        state, done, rebuilt = minimise(
+        state, done, rebuilt = descend_and_check(
             source,
             y,
             float(self.C),
@@ -358,7 +517,7 @@ class SGDLSSVM(KernelClassifier):
         source = KernelSource.from_inputs(data.X, self.function)
         solution, state = self._descend(source, data.y)
         self.gradient_norm_ = state.largest
-        # u = (K + 1) beta + nu beta - y, and f is the first of these.
+        # u = (K + 1) beta + nu beta - y, of which (K + 1) beta are the decision values.
         solution.decisions = state.u + data.y - state.beta / (2.0 * float(self.C))
         if self.trace:
             self.trace_ = [point[:3] for point in state.trace]

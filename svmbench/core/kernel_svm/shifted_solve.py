@@ -1,20 +1,20 @@
-"""Systems of one kernel matrix and many shifts, by conjugate gradients side by side.
+"""Solve systems of one kernel matrix and many shifts together, by conjugate gradients.
 
 Problem
     (K + c + nu_k I) beta_k = y   for k = 1 … m,   nu_k > 0: the least-squares SVM at m values of C.
 Given
     K (n, n) positive semidefinite, c, y, the shifts nu_k, a residual to reach.
 Returned
-    beta_k with ||y - (K + c + nu_k I) beta_k|| <= residual ||y||, as computed anew from beta_k, or
-    as small as rounding allows; or nothing, where a factorisation of that one matrix is cheaper.
+    beta_k with ||y - (K + c + nu_k I) beta_k|| <= residual ||y||, computed anew from beta_k, or
+    as small as rounding allows; nothing for a system whose own factorisation is cheaper.
 Reference
     Hestenes and Stiefel 1952, preconditioned by Nyström's approximation of K from some of its rows
     (Frangella, Tropp and Udell 2023, with sampled rows for their random projections):
         P_k = F'F + nu_k I,   F = L^-1 K_J,   L L' = K_JJ.
-What is shared
-    The rows J, F and F F' serve every shift. An iteration reads K and F once for all shifts that
-    are not done: as products of matrices they cost hardly more than for one. The eigenvalues of RBF
-    kernels fall fast, so that few iterations are left where nu_k is not tiny.
+Shared work
+    The rows J, F and F F' serve every shift. An iteration reads K and F once for all systems that
+    are left: as products of matrices they cost hardly more than for one. The eigenvalues of RBF
+    kernels fall fast, so that few iterations are needed unless nu_k is tiny.
 """
 
 from __future__ import annotations
@@ -26,29 +26,25 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 
-from svmbench.core.kernel_svm.refined_solve import BACKWARD, DRIFTS
+from svmbench.core.kernel_svm.refined_solve import BACKWARD_ERROR, MAX_DRIFTS
+from svmbench.core.kernels.kernels import PIVOT_TOL
 
 #: Share of the rows that the preconditioner is made of, and their largest number.
-SHARE, MOST_ROWS = 0.1, 1024
+SAMPLED_SHARE, SAMPLED_MAX_ROWS = 0.1, 1024
 
-#: Pivots below this, relative to the largest, are rounding: their rows are left out.
-LEAST_PIVOT = {np.float64: 1e-10, np.float32: 1e-6}
+#: Iterations before the first forecast, and from one forecast to the next.
+FORECAST_ITERATIONS = 6
 
-#: Iterations before the first forecast, and from one to the next.
-FORECAST = 6
-
-#: A factorisation costs as much as so many iterations for each row of the matrix.
-WORTH = 1.0 / 200.0
+#: Iterations, for each row of the matrix, that cost as much as a factorisation.
+FACTOR_WORTH = 1.0 / 200.0
 
 
 class Shifted(NamedTuple):
     """The solution for one shift."""
 
-    # (n,) or None: the solution; None where a factorisation is to be preferred
-    beta: np.ndarray | None = None
-    steps: int = 0  # iterations, those in vain included
-    # whether the residual is what was asked for; if not, rounding allows no less
-    certified: bool = False
+    beta: np.ndarray | None = None  # (n,): the solution; None if a factorisation is cheaper
+    steps: int = 0  # iterations, with or without a solution
+    certified: bool = False  # whether the residual was reached; if not, rounding allows no less
 
 
 class Preconditioner:
@@ -56,12 +52,12 @@ class Preconditioner:
 
     def __init__(
         self,
-        K: np.ndarray,  # (n, n): Float64
+        K: np.ndarray,  # (n, n): float64
         constant: float,  # added to every entry
         least: float,  # smallest pivot, relative to the largest
     ) -> None:
         n = len(K)
-        m = min(MOST_ROWS, max(1, int(SHARE * n)))
+        m = min(SAMPLED_MAX_ROWS, max(1, int(SAMPLED_SHARE * n)))
         J = np.sort(np.random.default_rng(0).permutation(n)[:m])
         K_J = K[J] + constant
         own = K_J[:, J]
@@ -73,7 +69,7 @@ class Preconditioner:
         self._square = self._F @ self._F.T
 
     def at(self, nu: np.ndarray) -> None:
-        """Factorise for these shifts, in whose order right-hand sides come from now on."""
+        """Factorise for some shifts; right-hand sides come in their order from now on."""
         self._nu, self._factors = nu[:, np.newaxis], []
         for each in nu:
             shifted = self._square.copy()
@@ -81,7 +77,7 @@ class Preconditioner:
             self._factors.append(cho_factor(shifted, lower=True, overwrite_a=True)[0])
 
     def keep(self, some: np.ndarray) -> None:
-        """Go on with some of the shifts, marked in `some`."""
+        """Keep only the shifts that are marked in `some`."""
         self._nu = self._nu[some]
         self._factors = [L for L, wanted in zip(self._factors, some, strict=True) if wanted]
 
@@ -98,22 +94,22 @@ def solve_shifted(
     y: np.ndarray,  # (n,)
     nu: np.ndarray,  # (m,): above 0
     constant: float,  # added to every entry
-    residual: float,  # length of the residual that is reached, relative to that of `y`
+    residual: float,  # length of the residual to reach, relative to that of `y`
 ) -> list[Shifted]:
-    """Return the solutions of ``(K + constant + nu_k I) beta_k = y``, where that is worth it."""
-    least = LEAST_PIVOT[K.dtype.type]
+    """Return the solutions of ``(K + constant + nu_k I) beta_k = y`` that are worth it."""
+    least = PIVOT_TOL[K.dtype.type]
     K = np.asarray(K, dtype=np.float64)
     found = [Shifted() for _ in nu]
     preconditioner = Preconditioner(K, constant, least)
     preconditioner.at(nu)
     length_y = float(np.linalg.norm(y))
-    aim, worth = residual * length_y, WORTH * len(y)
+    aim, worth = residual * length_y, FACTOR_WORTH * len(y)
 
-    # Of a matrix without large negative entries, a vector of ones finds the norm.
+    # ||A 1|| / ||1|| is near the norm of a matrix without large negative entries.
     norm = (
         float(np.linalg.norm(_multiply(K, constant, np.ones((1, len(y))), nu[:1]))) / len(y) ** 0.5
     )
-    # What is left, by its place in `nu`: rows of all that follows.
+    # Places in `nu` of the systems that are left: the rows of all arrays below.
     left = np.arange(len(nu))
     R = np.tile(np.asarray(y, dtype=np.float64), (len(nu), 1))
     B = np.zeros_like(R)
@@ -130,16 +126,16 @@ def solve_shifted(
         keep = np.isfinite(length)
         again = np.flatnonzero(length <= aim)
         if len(again):
-            # The recurrence drifts from the residual: this is what counts.
+            # The recurrence drifts from the residual: compute that anew.
             R[again] = y - _multiply(K, constant, B[again], nu[left[again]])
             length[again] = np.sqrt(_dots(R[again], R[again])[:, 0])
             sizes = np.sqrt(_dots(B[again], B[again])[:, 0])
-            near = length[again] <= np.maximum(aim, BACKWARD * (norm * sizes + length_y))
+            near = length[again] <= np.maximum(aim, BACKWARD_ERROR * (norm * sizes + length_y))
             for k in again[near]:
                 found[left[k]] = Shifted(B[k].copy(), step, bool(length[k] <= aim))
             drifts[left[again]] += 1
-            keep[again] &= ~near & (drifts[left[again]] <= DRIFTS)
-        if step % FORECAST == 0:
+            keep[again] &= ~near & (drifts[left[again]] <= MAX_DRIFTS)
+        if step % FORECAST_ITERATIONS == 0:
             keep &= _worthwhile(length / length_y, residual, step, worth, keep)
         for k in left[~keep]:
             found[k] = found[k]._replace(steps=step)
@@ -170,10 +166,10 @@ def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def _worthwhile(
     lengths: np.ndarray,  # (k,): relative lengths of the residuals
-    residual: float,  # what is to be reached
+    residual: float,  # to be reached
     step: int,  # iterations so far
-    worth: float,  # what a factorisation is worth
-    left: np.ndarray,  # bool (k,): which ones count
+    worth: float,  # iterations that cost as much as a factorisation
+    left: np.ndarray,  # bool (k,): the systems that take part
 ) -> np.ndarray:
     """Return True for each system that ends before factorisations of all that are left would."""
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -15,19 +15,19 @@ Reference
     weight vector for the linear kernel.
 Deviations
     - A tolerance below the report's 1e-3 is reached in stages, each a tenth of the one before:
-      swept for directly, the non-bound examples are polished far from the optimum.
-    - The least relative step `eps`, a round-off error without a number in the report, is 1e-9. (At
-      1e-3, which looks like the tolerance, many searches find no partner that is good enough, and
-      each of them tries every example.) When a full sweep changes nothing and the gap is still
-      above 2 tol, eps is divided by 10 and the sweeps go on; the report leaves such examples.
+      without them, many sweeps polish the non-bound examples far from the optimum.
+    - The least relative step `eps`, for which the report has no number, is 1e-9. (At 1e-3, the
+      report's tolerance, many searches find no good partner after trying every example.) If a full
+      sweep changes nothing and the gap is still above 2 tol, eps is divided by 10, and the sweeps
+      go on; the report leaves such examples.
     - The error cache is recomputed at each full sweep: increments carry their rounding errors.
     - With the linear kernel the cached errors come from the weight vector after each step: one
       product for each non-bound example, where increments would take two kernel values.
-    - The final threshold is the middle of what the examples allow, where the last pair's is not
-      among that (Keerthi et al. 2001 describe how it can come to be outside), and where no example
-      is non-bound: then a whole interval is optimal.
+    - The final threshold is the middle of the interval that the examples allow if the last pair's
+      threshold is outside (Keerthi et al. 2001 describe how that happens), or if no example is
+      non-bound: then a whole interval is optimal.
     - A multiplier within 1e-12 C of a bound is put on it.
-    - The non-bound examples are on a list, which a random start goes through in the list's order.
+    - A random start goes through the non-bound examples in the order of their list.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from svmbench.core.kernel_svm.smo_common import (
     Examples,
     PlattClassifier,
     output,
-    settle,
+    set_multiplier,
     solution,
     to_bound,
 )
@@ -68,17 +68,16 @@ B, SEED, EPS = 0, 1, 2
 #: The report's tolerance.
 FIRST_TOL = 1e-3
 
-#: The least relative step at first, and the least that is tried.
+#: The least relative step, eps: at first, and at the end.
 FIRST_EPS, LEAST_EPS = 1e-9, 1e-14
 
 
 @compiled
 def best_second(
-    a2: float,  # its present value, which is returned where no other is better
+    a2: float,  # the present value, returned if no other is better
     slope: float,  # y2 (E1 - E2): the descent along the line
     eta: float,  # the curvature along the line
-    # L, H: the ends of the line
-    L: float,
+    L: float,  # the ends of the line
     H: float,
     C: float,
     eps: float,
@@ -104,11 +103,10 @@ def update_errors(
     s: Storage,
     v: Examples,
     i1: int,
-    # t1, t2: how far y alpha of the two examples has moved
-    t1: float,
+    t1: float,  # change of y alpha
     i2: int,
     t2: float,
-    fall: float,  # how much less the new threshold subtracts than the old one
+    fall: float,  # the old threshold less the new one
     b: float,  # the new threshold
 ) -> None:
     """Bring the cached errors of all non-bound examples up to date after a step."""
@@ -147,14 +145,13 @@ def take_step(
     C: float,
     state: np.ndarray,
 ) -> None:
-    """Give the pair (i1, i2) its new multipliers; set the threshold by equations 20 and 21.
-
-    The error of example i1 must be in the cache.
-    """
+    """Give the pair (i1, i2) its new multipliers, and update the threshold and the errors."""
     a1, a2, y1, y2 = v.alpha[i1], v.alpha[i2], v.y[i1], v.y[i2]
+    # Equation 18.
     new1 = to_bound(a1 + y1 * y2 * (a2 - new2), C)
     t1, t2 = y1 * (new1 - a1), y2 * (new2 - a2)
     b = state[B]
+    # Equations 20 and 21: the threshold of a non-bound example, or halfway between both.
     b1 = v.errors[i1] + t1 * k11 + t2 * k12 + b
     b2 = E2 + t1 * k12 + t2 * k22 + b
     if 0.0 < new1 < C:
@@ -164,13 +161,13 @@ def take_step(
     else:
         new_b = 0.5 * (b1 + b2)
     state[B] = new_b
-    settle(v, i1, new1, C)
-    settle(v, i2, new2, C)
+    set_multiplier(v, i1, new1, C)
+    set_multiplier(v, i2, new2, C)
     if s.kind == LINEAR:
         add_sample(s, v.w, i1, t1)
         add_sample(s, v.w, i2, t2)
     update_errors(s, v, i1, t1, i2, t2, b - new_b, new_b)
-    # An example that has just left its bound had no cached error; both are known here.
+    # An example that has just left its bound had no cached error; both errors are known here.
     v.errors[i1] = b1 - new_b
     v.errors[i2] = b2 - new_b
     v.counters[STEPS] += 1
@@ -178,10 +175,8 @@ def take_step(
 
 @compiled
 def partner(v: Examples, E2: float) -> int:
-    """Return the non-bound example with the least error, the greatest if E2 is negative.
-
-    -1 if there is none.
-    """
+    """Return the non-bound example whose error is farthest on E2's other side; -1 without any."""
+    # Section 2.2: the least error if E2 is positive, the greatest if it is negative.
     i1, sign = -1, 1.0 if E2 > 0.0 else -1.0
     least = np.inf
     for m in range(v.sizes[FREE]):
@@ -195,11 +190,7 @@ def partner(v: Examples, E2: float) -> int:
 def step_with_a_partner(
     s: Storage, v: Examples, i2: int, E2: float, C: float, state: np.ndarray
 ) -> bool:
-    """Try partners of example i2, which `v.second` holds, until a step changes something.
-
-    First the one with the error farthest on the other side, then all non-bound examples and then
-    all the others, each from a random start.
-    """
+    """Try partners of example i2, which `v.second` holds, until a step changes something."""
     N, n_free = len(v.alpha), v.sizes[FREE]
     best, eps, b = partner(v, E2), state[EPS], state[B]
     # Taken out of the tuples once: each access inside the loop would count two references.
@@ -209,6 +200,7 @@ def step_with_a_partner(
     linear, sparse, stored = s.kind == LINEAR, len(indptr) > 0, len(s.K) > 0
     a2, y2, k22 = alpha[i2], y[i2], diagonal[i2]
     n_values = 0
+    # Section 2.2's hierarchy: the best partner by its error, all non-bound examples, all others.
     for hierarchy in range(3):
         n_candidates = (1 if best >= 0 else 0, n_free, N)[hierarchy]
         start = below(state, SEED, n_candidates) if hierarchy > 0 and n_candidates > 0 else 0
@@ -220,6 +212,7 @@ def step_with_a_partner(
                 i1 = members[i1]
             elif place[i1] >= 0:
                 continue
+            # Equations 13 and 14: the ends of the line.
             sign, a1 = y[i1] * y2, alpha[i1]
             L = max(0.0, a2 - a1) if sign < 0.0 else max(0.0, a1 + a2 - C)
             H = min(C, C + a2 - a1) if sign < 0.0 else min(C, a1 + a2)
@@ -251,10 +244,10 @@ def step_with_a_partner(
 
 
 @compiled
-def examine(
+def examine_example(
     s: Storage, v: Examples, i2: int, C: float, tol: float, state: np.ndarray, refresh: bool
 ) -> bool:
-    """Look for a partner of example i2 if it violates the conditions; return whether one moved."""
+    """Look for a partner of example i2 if it violates the conditions; return whether it moved."""
     a2 = v.alpha[i2]
     if refresh or v.place[FREE, i2] < 0:
         v.errors[i2] = output(s, v, i2) - state[B] - v.y[i2]
@@ -269,11 +262,9 @@ def examine(
 
 
 @compiled
-def thresholds(v: Examples, C: float, b: float) -> tuple[float, float]:
-    """Return the limits of the thresholds that the examples allow, from the errors at `b`.
-
-    y f(x) >= 1 is wanted where alpha < C, and <= 1 where alpha > 0.
-    """
+def threshold_limits(v: Examples, C: float, b: float) -> tuple[float, float]:
+    """Return the limits of the thresholds that the examples allow, from the errors at `b`."""
+    # y f(x) >= 1 must hold where alpha < C, and y f(x) <= 1 where alpha > 0.
     lower, upper = -np.inf, np.inf
     for i in range(len(v.alpha)):
         u = v.errors[i] + b
@@ -285,13 +276,12 @@ def thresholds(v: Examples, C: float, b: float) -> tuple[float, float]:
 
 
 @compiled
-def sweeps(
+def sweep_pairs(
     s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray
 ) -> tuple[float, float]:
-    """Sweep until all examples keep the conditions, changing `v` and `state` in place.
+    """Sweep until all examples keep the conditions; return the limits of the thresholds.
 
-    Return the lower and upper limit of the thresholds that the examples allow; lower minus upper is
-    the gap.
+    The lower limit minus the upper one is the gap.
     """
     N = len(v.alpha)
     while True:
@@ -301,7 +291,7 @@ def sweeps(
             changed = 0
             for i in range(N):
                 if examine_all or v.place[FREE, i] >= 0:
-                    changed += examine(s, v, i, C, tol, state, examine_all)
+                    changed += examine_example(s, v, i, C, tol, state, examine_all)
             v.counters[SWEEPS] += 1
             if examine_all:
                 examine_all = False
@@ -311,7 +301,7 @@ def sweeps(
             # Otherwise a full sweep has just computed every error, and nothing has moved since.
             for i in range(N):
                 v.errors[i] = output(s, v, i) - state[B] - v.y[i]
-        lower, upper = thresholds(v, C, state[B])
+        lower, upper = threshold_limits(v, C, state[B])
         if lower - upper <= 2.0 * tol or v.counters[SWEEPS] >= max_iter or state[EPS] < LEAST_EPS:
             return lower, upper
         state[EPS] *= 0.1
@@ -334,8 +324,8 @@ def sweeps(
 class SMO(PlattClassifier):
     """Platt's SMO: one pair of multipliers at a time, chosen by his two heuristics.
 
-    It keeps no kernel values, so its memory is linear in the number of samples; a production
-    solver would. With the linear kernel it works on one weight vector.
+    By default it caches no kernel values, so that its memory is linear in the number of samples.
+    With the linear kernel it works on one weight vector.
 
     Examples
     --------
@@ -349,10 +339,10 @@ class SMO(PlattClassifier):
         C, tol = float(self.C), float(self.tol)
         stage = max(tol, FIRST_TOL)
         state = np.array([0.0, 1.0, FIRST_EPS])
-        lower, upper = sweeps(s, v, C, stage, self.max_iter, state)
+        lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, state)
         while stage > tol and v.counters[SWEEPS] < self.max_iter:
             stage = max(tol, 0.1 * stage)
-            lower, upper = sweeps(s, v, C, stage, self.max_iter, state)
+            lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, state)
         b = float(state[B])
         if v.sizes[FREE] == 0 or not lower - tol <= b <= upper + tol:
             b = 0.5 * (lower + upper)

@@ -1,12 +1,12 @@
 """State of Platt's two algorithms, and the estimator around them.
 
-Besides multipliers and errors they keep two lists, of the non-bound examples and of the support
-vectors, so that a step costs as many operations as there are of those, whatever N is.
+Besides multipliers and errors, the state has lists of the non-bound examples and of the support
+vectors: the cost of a step grows with the lengths of the lists, not with N.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,33 +26,29 @@ from svmbench.core.kernels.storage import (
     with_matrix,
 )
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 
-#: Which of the two lists: 0 < alpha < C, and alpha > 0.
+#: The two lists: 0 < alpha < C, and alpha > 0.
 FREE, SUPPORT = 0, 1
 
-#: Share of C within which a multiplier counts as at a bound.
-AT_BOUND = 1e-12
+#: Share of C within which a multiplier is put on its bound.
+BOUND_MARGIN = 1e-12
 
 
 class Examples(NamedTuple):
     """The changing arrays of one problem of n examples with d features."""
 
-    # y, alpha, errors (n,): labels ±1, multipliers, and f(x_i) - y_i where it is kept
-    y: np.ndarray
-    alpha: np.ndarray
-    errors: np.ndarray
+    y: np.ndarray  # (n,): labels ±1
+    alpha: np.ndarray  # (n,): multipliers
+    errors: np.ndarray  # (n,): f(x_i) - y_i where it is cached
     w: np.ndarray  # (d,): the weight vector, with the linear kernel
-    # int (2, n): the list of `FREE` examples and that of `SUPPORT` vectors, in no order
-    members: np.ndarray
-    place: np.ndarray  # int (2, n): where an example stands in each list; -1 where it does not
+    members: np.ndarray  # int (2, n): the lists `FREE` and `SUPPORT`, in no order
+    place: np.ndarray  # int (2, n): an example's position in each list; -1 if it is not there
     sizes: np.ndarray  # int (2,): lengths of the lists
     counters: np.ndarray  # int (3,): kernel evaluations, steps and sweeps
-    # (d,): the second example of the pair that is looked for, spread out; else zeros
-    second: np.ndarray
-    # work, values (d,), (n,): scratch; `work` is zeros between calls
-    work: np.ndarray
-    values: np.ndarray
+    second: np.ndarray  # (d,): the dense second example during the second choice; else zeros
+    work: np.ndarray  # (d,): scratch, zeros between calls
+    values: np.ndarray  # (n,): scratch
 
 
 def at_zero(y: np.ndarray, n_features: int) -> Examples:
@@ -75,7 +71,7 @@ def at_zero(y: np.ndarray, n_features: int) -> Examples:
 
 @compiled
 def enlist(v: Examples, which: int, i: int, belongs: bool) -> None:
-    """Put example i on a list, or take it off, as it `belongs` there or not."""
+    """Put example i on a list if it `belongs` there, or take it off."""
     p = v.place[which, i]
     if belongs and p < 0:
         size = v.sizes[which]
@@ -92,8 +88,8 @@ def enlist(v: Examples, which: int, i: int, belongs: bool) -> None:
 
 
 @compiled
-def settle(v: Examples, i: int, value: float, C: float) -> None:
-    """Give example i its new multiplier, and its places on the lists."""
+def set_multiplier(v: Examples, i: int, value: float, C: float) -> None:
+    """Give example i its new multiplier, and update the lists."""
     v.alpha[i] = value
     enlist(v, FREE, i, 0.0 < value < C)
     enlist(v, SUPPORT, i, value > 0.0)
@@ -101,10 +97,10 @@ def settle(v: Examples, i: int, value: float, C: float) -> None:
 
 @compiled
 def to_bound(value: float, C: float) -> float:
-    """Return `value`, or the bound that it is within rounding of."""
-    if value < AT_BOUND * C:
+    """Return `value`, or the bound that it equals but for rounding."""
+    if value < BOUND_MARGIN * C:
         return 0.0
-    if value > C - AT_BOUND * C:
+    if value > C - BOUND_MARGIN * C:
         return C
     return value
 
@@ -123,7 +119,7 @@ def summed_output(s: Storage, v: Examples, i: int) -> float:
 
 @inlined
 def output(s: Storage, v: Examples, i: int) -> float:
-    """Return sum_j alpha_j y_j K(x_j, x_i): from the weight vector where there is one."""
+    """Return sum_j alpha_j y_j K(x_j, x_i), from the weight vector if the kernel is linear."""
     if s.kind == LINEAR:
         v.counters[EVALUATIONS] += 1
         total = product(s, v.w, i)
@@ -147,8 +143,8 @@ def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
     )
 
 
-@dataclass(eq=False, repr=False)
-class PlattClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PlattClassifier(ClassifierWithC):
     """A solver that works on the inputs themselves, example by example.
 
     Subclasses define `optimise`.
@@ -156,12 +152,12 @@ class PlattClassifier(KernelClassifier):
     Parameters
     ----------
     tol : float
-        How far f may be from where the conditions want it; the gap at the end is at most twice
-        that (LIBSVM's eps bounds the gap).
+        Largest distance of an example from its side of the margin, in units of f. The gap m - M at
+        the end is at most twice that (LIBSVM's eps bounds the gap).
     max_iter : int
         Largest number of sweeps over all or over the non-bound examples.
     cache_mb : float
-        Memory for kernel values, MiB: where it holds the whole matrix, that is computed once.
+        Memory for kernel values, MiB: if it holds the whole matrix, that is computed once.
     storage : {"sparse", "dense"}
         How inputs are kept, whatever they came as; the report measures both.
 
@@ -174,12 +170,6 @@ class PlattClassifier(KernelClassifier):
         ``sweeps``, ``support_vectors``, ``bounded_support_vectors``.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     max_iter: int = 100_000
     cache_mb: float = 0.0

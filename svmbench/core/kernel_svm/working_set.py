@@ -1,4 +1,4 @@
-"""Variables, rows and inner program of the methods that optimise a few variables at a time.
+"""Base of the methods that optimise a few variables at a time: variables, rows, inner program.
 
 They keep beta_i = y_i alpha_i, with the bounds [0, C] for y_i = 1 and [-C, 0] for y_i = -1, and
 the gradient v = y - K beta of the dual. The conditions hold within tol once there is a threshold b
@@ -7,32 +7,39 @@ with v_i <= b + tol wherever beta_i can go up, and v_i >= b - tol wherever it ca
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from svmbench.core.contract.base import require_count
 from svmbench.core.csvc.problem import UpLowSets, csvc_problem, up_low_sets
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import gauss_double, inner_products, squared_lengths
 from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 from svmbench.core.numeric.arrays import raw
 
 #: Kernel rows computed at a time where they are only summed up.
-BATCH = 256
+SUMMED_ROWS = 256
 
 #: Share of C within which a variable counts as at a bound.
-AT_BOUND = 1e-12
+BOUND_SHARE = 1e-12
 
-#: The inner problem is solved to this share of the tolerance, in at most so many pair steps.
-INNER, INNER_STEPS = 0.5, 100_000
+#: Share of the tolerance to which the inner problem is solved.
+INNER_TOL_SHARE = 0.5
+
+#: Largest number of pair steps in one inner problem.
+INNER_MAX_STEPS = 100_000
 
 
 class Variables:
     """The variables of a problem, or of a part of it, with gradient and bounds; shape (n,) each."""
 
     def __init__(self, y: np.ndarray, C: float, beta: np.ndarray, v: np.ndarray) -> None:
-        self.y, self.beta, self.v = y, beta, v
-        self.box = csvc_problem(y, C)
-        self.low, self.high = self.box.low, self.box.high
+        self.y, self.C, self.beta, self.v = y, C, beta, v
+        self.problem = csvc_problem(y, C)
+        self.low, self.high = self.problem.low, self.problem.high
 
     @classmethod
     def at_zero(cls, y: np.ndarray, C: float) -> Variables:
@@ -47,29 +54,37 @@ class Variables:
         support = np.flatnonzero(beta)
         return cls(y, C, beta, y - combination(source, support, beta[support]))
 
+    def part(self, members: np.ndarray) -> Variables:
+        """Return copies of some of the variables, with their own gradient."""
+        return Variables(self.y[members], self.C, self.beta[members], self.v[members])
+
+    def move(self, source: KernelSource, members: np.ndarray, beta: np.ndarray) -> int:
+        """Give the members new values and update the whole gradient; return how many changed."""
+        change = beta - self.beta[members]
+        moved = np.flatnonzero(change)
+        self.beta[members] = beta
+        self.v -= combination(source, members[moved], change[moved])
+        return len(moved)
+
+    @property
+    def is_free(self) -> np.ndarray:
+        """Mask of the variables that are at no bound."""
+        return (self.beta > self.low) & (self.beta < self.high)
+
     def limits(self) -> UpLowSets:
-        """Return `v` of what can go up (else -inf) and down (else inf), and their extremes."""
-        return up_low_sets(self.box, self.beta, self.v)
+        """Return `v` of the variables that can go up (else -inf), down (else inf); m and M."""
+        return up_low_sets(self.problem, self.beta, self.v)
 
     def violations(self) -> tuple[np.ndarray, float]:
-        """Return by how much each example violates the conditions, and the threshold for that.
-
-        The threshold is the one at which the largest violation is least.
-        """
+        """Return each example's violation at the threshold that makes the largest least, and it."""
         v_up, v_low, m, M = self.limits()
         b = 0.5 * float(m + M)
         return np.maximum(v_up - b, b - v_low), b
 
     def solution(self, n_iter: int, stop_reason: str, counters: dict[str, int]) -> KernelSolution:
-        """Return the present state as a solution, its offset in the middle of what is allowed."""
+        """Return the present solution, with b halfway between m and M."""
         _, _, m, M = self.limits()
-        return KernelSolution(
-            coefficients=self.beta,
-            b=0.5 * float(m + M),
-            n_iter=n_iter,
-            stop_reason=stop_reason,
-            counters=counters,
-        )
+        return KernelSolution(self.beta, 0.5 * float(m + M), n_iter, stop_reason, counters)
 
 
 def worst_of(violation: np.ndarray, tol: float, most: int) -> np.ndarray:
@@ -97,8 +112,8 @@ def combination(source: KernelSource, I: np.ndarray, weights: np.ndarray) -> np.
         X = known[0]
         return np.asarray(X @ np.asarray(X[I].T @ weights).ravel()).ravel()
     total = np.zeros(source.n_samples)
-    for start in range(0, len(I), BATCH):
-        part = slice(start, start + BATCH)
+    for start in range(0, len(I), SUMMED_ROWS):
+        part = slice(start, start + SUMMED_ROWS)
         total += weights[part] @ source.rows(I[part])
     return total
 
@@ -132,22 +147,64 @@ class RowMaker:
 
 def solve_inner(
     K: np.ndarray,  # (q, q): their kernel values, C-ordered
-    part: Variables,
-    C: float,
+    part: Variables,  # variables of a working set; changed in place
     tol: float,
-    most: int = INNER_STEPS,  # largest number of pair steps
-) -> int:  # pair steps; 0 if there was nothing left to do
-    """Optimise the variables of a working set, changing them and their own gradient in place."""
+    max_steps: int = INNER_MAX_STEPS,
+) -> int:
+    """Optimise a working set by pair steps; return their number."""
     diagonal = raw(np.ascontiguousarray(np.diagonal(K)))
     steps, _ = pair_steps(
         raw(K),
         diagonal,
         Bounds(part.low, part.high),
-        StoppingCriteria(INNER * tol, most),
+        StoppingCriteria(INNER_TOL_SHARE * tol, max_steps),
         part.beta,
         part.v,
     )
-    margin = AT_BOUND * C
+    margin = BOUND_SHARE * part.C
     np.copyto(part.beta, part.low, where=part.beta <= part.low + margin)
     np.copyto(part.beta, part.high, where=part.beta >= part.high - margin)
     return int(steps)
+
+
+def require_pair(name: str, value: int) -> None:
+    """Raise ValueError unless a number of variables is an integer of at least 2."""
+    require_count(name, value)
+    if value < 2:
+        msg = f"{name} must be at least 2, since a step moves two multipliers, got {name}={value}"
+        raise ValueError(msg)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class WorkingSetClassifier(ClassifierWithC):
+    """A method that optimises a few variables at a time; subclasses define `_optimise`.
+
+    Parameters
+    ----------
+    tol : float
+        Largest violation of the optimality conditions, in units of f; m - M is at most twice that
+        at the end (LIBSVM's eps bounds m - M).
+    max_iter : int
+        Largest number of working sets.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Working sets.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 100_000
+    cache_mb: float = 200.0
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve from the multipliers `start`, or from zero."""
+        C = float(self.C)
+        variables = Variables.at_zero(y, C) if start is None else Variables.at(source, y, C, start)
+        return self._optimise(source, variables)
+
+    def _optimise(self, source: KernelSource, variables: Variables) -> KernelSolution:
+        """Optimise a feasible start, in place."""
+        raise AssertionError("a subclass defines _optimise")

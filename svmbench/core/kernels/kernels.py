@@ -52,6 +52,10 @@ INDEFINITE = "sigmoid"
 #: Bytes.
 MIB = 1 << 20
 
+#: Pivots of a factor of a kernel matrix below this, relative to the largest kernel value of a point
+#: with itself, are rounding, for kernel values of each precision.
+PIVOT_TOL = {np.float64: 1e-10, np.float32: 1e-6}
+
 
 def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.float32) -> np.ndarray:
     """Return the squared distances of all pairs of rows, symmetric, with a zero diagonal.

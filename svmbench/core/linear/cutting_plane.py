@@ -30,19 +30,7 @@ import numpy as np
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
 from svmbench.core.contract.registry import declare
-from svmbench.core.numeric.qp import simplex_qp
-
-#: A cut that has had no weight in this many QPs in a row is dropped.
-PATIENCE = 50
-
-#: Each QP is solved to this share of the gap that is left.
-QP_SHARE = 0.1
-
-#: Pair steps of one QP; a QP that needs more goes on at the next cut.
-QP_STEPS = 200_000
-
-#: Pair steps of all QPs together for each cut that `max_iter` allows; scaled features take a third.
-STEPS_A_CUT = 500
+from svmbench.core.numeric.one_slack import STEPS_A_CUT, CutSet
 
 
 def cutting_planes(
@@ -60,50 +48,39 @@ def cutting_planes(
     N, d = X.shape
     total = N * C
     transposed = X.T
-    deltas, Deltas = np.zeros((1, d)), np.zeros(1)
-    H = np.zeros((1, 1))
-    alpha = np.array([total])
-    idle = np.zeros(1, dtype=np.int64)
-    w = np.zeros(d)
+    cuts = CutSet(total, n_coordinates=d)
     points: list[tuple[float, int, float]] = []
-    n_cuts, n_steps, n_dropped = 0, 0, 0
+    n_cuts, n_steps, most_steps = 0, 0, STEPS_A_CUT * max_iter
     start = perf_counter()
     while True:
+        w = cuts.w
+        # The most violated cut has c_i = 1 where y_i f(x_i) < 1.
         margins = y * np.asarray(X @ w)
         violated = margins < 1.0
         delta = np.asarray(transposed @ np.where(violated, y, 0.0)) / N
         Delta = float(np.count_nonzero(violated)) / N
         loss = Delta - float(w @ delta)
         primal = 0.5 * float(w @ w) + total * loss
-        dual = float(Deltas @ alpha) - 0.5 * float(w @ w)
+        dual = float(cuts.Deltas @ cuts.alpha) - 0.5 * float(w @ w)
         gap = primal - dual
         if trace:
             points.append((perf_counter() - start, n_cuts, primal))
-        if gap <= total * eps or n_cuts >= max_iter or n_steps >= STEPS_A_CUT * max_iter:
+        if gap <= total * eps or n_cuts >= max_iter or n_steps >= most_steps:
             break
-        products = deltas @ delta
-        H = np.block([[H, products[:, None]], [products[None, :], np.array([[delta @ delta]])]])
-        deltas = np.vstack([deltas, delta])
-        Deltas = np.append(Deltas, Delta)
-        alpha = np.append(alpha, 0.0)
+        cuts.add(delta, Delta)
         n_cuts += 1
-        most = min(QP_STEPS, STEPS_A_CUT * max_iter - n_steps)
-        steps, _ = simplex_qp(H, Deltas, total, alpha, QP_SHARE * gap, most)
-        n_steps += steps
-        idle = np.where(alpha > 0.0, 0, np.append(idle, 0) + 1)
-        idle[0] = 0
-        if np.any(idle > PATIENCE):
-            kept = np.flatnonzero(idle <= PATIENCE)
-            n_dropped += len(idle) - len(kept)
-            H, deltas, Deltas = H[np.ix_(kept, kept)], deltas[kept], Deltas[kept]
-            alpha, idle = alpha[kept], idle[kept]
-        w = alpha @ deltas
+        n_steps += cuts.optimise(gap, most_steps - n_steps)
     return LinearSolution(
         w=w[:-1] if bias else w,
         b=float(w[-1] * bias) if bias else 0.0,
         n_iter=max(1, n_cuts),
         stop_reason="converged" if gap <= total * eps else "max_iter",
-        counters={"cuts": n_cuts, "dropped": n_dropped, "qp_steps": n_steps, "passes": n_cuts + 1},
+        counters={
+            "cuts": n_cuts,
+            "dropped": cuts.n_dropped,
+            "qp_steps": n_steps,
+            "passes": n_cuts + 1,
+        },
         trace=points,
         dual=dual,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -188,3 +189,15 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             raise ValueError(msg)
         f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
         return np.argmax(f, axis=1)
+
+
+@dataclass(eq=False, repr=False)
+class ClassifierWithC(KernelClassifier):
+    """A kernel classifier with the parameters `C`, by position too, and those of the kernel."""
+
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0

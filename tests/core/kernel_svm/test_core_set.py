@@ -10,9 +10,7 @@ from scipy.optimize import nnls
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.kernel_svm import core_set
-from svmbench.core.kernel_svm.bvm import BVM
-from svmbench.core.kernel_svm.core_set import precisions
-from svmbench.core.kernel_svm.cvm import CVM
+from svmbench.core.kernel_svm.core_set import BVM, CVM, precisions
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.numeric.random import generator
 
@@ -37,7 +35,7 @@ def optimum(Q):
 @pytest.mark.parametrize("C", [0.1, 1.0, 20.0])
 @pytest.mark.parametrize("eps", [1e-3, 1e-5])
 def test_dual_value_is_within_what_eps_allows(solver, form, C, eps, monkeypatch):
-    monkeypatch.setattr(core_set, "WIDTH", 32)
+    monkeypatch.setattr(core_set, "FIRST_WIDTH", 32)
     X, y = make_problem(n=250, d=6)
     model = solver(C=C, gamma=0.7, tol=eps).fit(form(X), y)
     best = optimum(gram(X, y, C)).sum() / 2.0
@@ -168,6 +166,6 @@ def test_what_can_not_be_asked_is_one_sentence(solver):
 def test_what_the_base_class_names_is_what_its_subclasses_define():
     summary = core_set.CoreSetMachine.__doc__.partition("Parameters")[0]
     named = re.findall(r"`(\w+)`", summary)
-    assert named == ["_advance", "starts", "repeats"]
+    assert named == ["fixed_radius", "starts", "repeats"]
     for solver in (CVM, BVM):
         assert all(name in vars(solver) for name in named)

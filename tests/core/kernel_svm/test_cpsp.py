@@ -11,15 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import minmax_scale
 from small_problems import needs_jit
 
-from svmbench.core.kernel_svm import basis, cpsp, one_slack, preimage, preimage_inputs
+from svmbench.core.kernel_svm import basis, cpsp, preimage, preimage_inputs
 from svmbench.core.kernel_svm.basis import Basis
 from svmbench.core.kernel_svm.cpsp import CPSP, CPSPTr
-from svmbench.core.kernel_svm.one_slack import STEPS_A_CUT
-from svmbench.core.kernel_svm.preimage import Residual, Samples, fixed_point
+from svmbench.core.kernel_svm.preimage import Residual, SampleValues, fixed_point
 from svmbench.core.kernel_svm.preimage_inputs import near_sums
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.linear import cutting_plane
 from svmbench.core.linear.cutting_plane import SVMPerf
+from svmbench.core.numeric import one_slack
 
 BOTH = pytest.mark.parametrize("solver", [CPSP, CPSPTr])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -87,14 +86,14 @@ def test_a_program_that_does_not_end_is_left(solver):
     y = np.roll(y, 7)
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter=4"):
         model = solver(C=1e8, kernel="linear", n_basis=20, tol=1e-9, max_iter=4).fit(X, y)
-    assert model.counters_["qp_steps"] <= 4 * STEPS_A_CUT
+    assert model.counters_["qp_steps"] <= 4 * one_slack.STEPS_A_CUT
     assert np.all(np.isfinite(model.decision_function(X)))
 
 
 @needs_jit
 @FORMS
 def test_single_precision_ends_there_too(form, monkeypatch):
-    monkeypatch.setattr(basis, "DOUBLE_UP_TO", 0)
+    monkeypatch.setattr(basis, "FLOAT64_MAX_BASIS_VALUES", 0)
     X, y = make_problem(n=80)
     model = CPSP(C=1.0, gamma=0.7, n_basis=79, tol=1e-3).fit(form(X), y)
     best = optimum(RBF.between(X, X), y, 1.0)
@@ -105,8 +104,7 @@ def test_single_precision_ends_there_too(form, monkeypatch):
 @pytest.mark.parametrize("n_cuts", [1, 3, 8, 15])
 def test_linear_with_a_point_a_cut_is_svm_perf(form, n_cuts, monkeypatch):
     # QPs that are solved far enough have one solution, whatever the order of the sums.
-    for module in (cpsp, cutting_plane):
-        monkeypatch.setattr(module, "QP_SHARE", 1e-7)
+    monkeypatch.setattr(one_slack, "QP_GAP_SHARE", 1e-7)
     X, y = small_problems.make_problem(n=60, d=20)
     theirs = SVMPerf(C=0.5, tol=1e-4, max_iter=n_cuts, fit_intercept=False)
     ours = CPSP(C=0.5, tol=1e-4, max_iter=n_cuts, kernel="linear", n_basis=60)
@@ -133,7 +131,7 @@ def transcribed(X, y, C, rows, n_cuts):
         H = np.array([[p @ K[np.ix_(B, B)] @ q for q in beta] for p in beta])
         Delta = np.array([c.mean() for c in cuts])
         alpha = np.full(len(cuts), N * C / len(cuts))
-        cutting_plane.simplex_qp(H, Delta, N * C, alpha, 1e-12, 1_000_000)
+        one_slack.simplex_qp(H, Delta, N * C, alpha, 1e-12, 1_000_000)
         f = K[:, B] @ sum(a * b for a, b in zip(alpha, beta, strict=True))
     return f
 
@@ -141,7 +139,7 @@ def transcribed(X, y, C, rows, n_cuts):
 @needs_jit
 @pytest.mark.parametrize("n_cuts", [1, 2, 4, 7, 11])
 def test_cuts_are_those_of_the_printed_algorithm(n_cuts, monkeypatch):
-    monkeypatch.setattr(cpsp, "QP_SHARE", 1e-10)
+    monkeypatch.setattr(one_slack, "QP_GAP_SHARE", 1e-10)
     X, y = make_problem(n=50)
     model = CPSPTr(C=1.0, gamma=0.7, n_basis=50, tol=1e-9, max_iter=n_cuts)
     with pytest.warns(match="cpsp-tr stopped at max_iter"):
@@ -155,7 +153,7 @@ def test_cuts_are_those_of_the_printed_algorithm(n_cuts, monkeypatch):
 @pytest.mark.parametrize("of_ones", [True, False])
 @pytest.mark.parametrize("n_points", [1, 2, 4, 6])
 def test_pulls_and_values_are_the_sums_that_they_are_called(form, of_ones, n_points):
-    n = preimage_inputs.PIECE + 100
+    n = preimage_inputs.NEAR_PIECE + 100
     X, _ = small_problems.make_problem(n=n, d=40, density=0.1)
     X = (X != 0.0).astype(float) if of_ones else X
     rng = np.random.default_rng(0)
@@ -200,7 +198,7 @@ def test_a_pre_image_is_a_fixed_point_and_better_than_its_starts():
     # At a maximum the gradient vanishes: nothing near is better.
     for step in np.vstack([np.eye(5), -np.eye(5)]) * 0.05:
         assert value(z + step) <= value(z) * 1.002
-    assert n_sums <= 4 * preimage.TOGETHER + preimage.MOST
+    assert n_sums <= 4 * preimage.COMMON_ITERATIONS + preimage.MAX_ITERATIONS
 
 
 def test_a_search_that_leads_nowhere_falls_back_to_the_best_start():
@@ -218,7 +216,7 @@ def test_the_best_of_the_draws_is_the_largest_reduction():
     X, y = make_problem(n=40)
     residual, value = residual_of(X, y / 40.0, X[[1, 2]], near_sums(X, 0.7))
     rng, again = np.random.RandomState(5), np.random.RandomState(5)
-    best = Samples(X, RBF, single=False).best(residual, rng)
+    best = SampleValues(X, RBF, single=False).best(residual, rng)
     drawn = again.randint(40, size=59)
     assert best == max(drawn, key=lambda i: value(X[i]))
 
@@ -230,7 +228,7 @@ def test_a_residual_s_length_is_exact_on_few_samples_and_unbiased_on_draws(monke
     w, c = residual.weights, residual.coefficients
     P = X[[1, 2]]
     square = w @ RBF.between(X, X) @ w - c @ RBF.between(P, P) @ c
-    inputs, rng = Samples(X, RBF, single=False), np.random.RandomState(0)
+    inputs, rng = SampleValues(X, RBF, single=False), np.random.RandomState(0)
     assert preimage.probe(inputs, residual, 60, rng).square == pytest.approx(square)
     draws = [preimage.probe(inputs, residual, 20, rng) for _ in range(400)]
     values = np.array([draw.square for draw in draws])
@@ -330,7 +328,7 @@ def test_what_can_not_be_asked_is_one_sentence(solver):
 
 
 def test_cuts_without_weight_are_dropped_with_their_members(monkeypatch):
-    monkeypatch.setattr(one_slack, "PATIENCE", 1)
+    monkeypatch.setattr(one_slack, "IDLE_QPS", 1)
     X, y = make_problem(n=60)
     model = CPSP(C=0.5, gamma=0.7, n_basis=60, tol=1e-3).fit(X, y)
     assert 0 < model.counters_["dropped"] < model.counters_["cuts"]
@@ -359,7 +357,7 @@ def test_a_basis_that_no_point_can_join_is_complete_and_ends_the_search(monkeypa
 
 def test_the_header_declares_how_cuts_are_dropped_and_points_drawn():
     text = " ".join(cpsp.__doc__.split())
-    assert f"no weight in {one_slack.PATIENCE} QPs in a row" in text
+    assert f"no weight in {one_slack.IDLE_QPS} QPs in a row" in text
     assert "the authors' program drops it after 5" in text
-    assert f"the best of {preimage.DRAWS} samples of the cut's violators" in text
-    assert f"or of up to {preimage.CERTAIN}, weighted" in text
+    assert f"the best of {preimage.BEST_OF_DRAWS} samples of the cut's violators" in text
+    assert f"or on {preimage.CERTAIN_DRAWS}, drawn" in text

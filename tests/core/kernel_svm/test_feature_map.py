@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose
 from small_problems import needs_jit
 
 from svmbench.core.kernel_svm import feature_map
-from svmbench.core.kernel_svm.icf import ICF, icf_map
-from svmbench.core.kernel_svm.nystrom import Nystrom, nystrom_map
+from svmbench.core.kernel_svm.feature_map import ICF, Nystrom, icf_map, nystrom_map
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 BOTH = pytest.mark.parametrize("solver", [Nystrom, ICF])
@@ -25,7 +24,7 @@ def make_problem(n, d):
 @pytest.fixture
 def single(monkeypatch):
     """Make everything single precision."""
-    monkeypatch.setattr(feature_map, "DOUBLE_UP_TO", 0)
+    monkeypatch.setattr(feature_map, "FLOAT64_MAX_FEATURE_VALUES", 0)
 
 
 def maps(source, m):

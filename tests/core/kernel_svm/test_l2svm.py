@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.core.kernel_svm import l2svm, mn_svm_loop, nn_isda
+from svmbench.core.kernel_svm import l2svm, mn_svm, nn_isda
 from svmbench.core.kernel_svm.mn_svm import MNSVM
 from svmbench.core.kernel_svm.nn_isda import NNISDA
 from svmbench.core.kernels import source_row_cache
@@ -165,7 +165,7 @@ def test_mn_svm_takes_the_steps_of_its_description():
     C, n_steps, seed = 5.0, 60, 4
     Q = (KernelFunction("rbf", 2.0).between(X, X) + 1.0) * np.outer(y, y) + np.eye(60) / C
     state = np.zeros(8, dtype=np.int64)
-    state[mn_svm_loop.SEED] = 1 + int(generator(seed).random() * 2**31)
+    state[mn_svm.SEED] = 1 + int(generator(seed).random() * 2**31)
     classes = np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0])
     a = np.zeros(60)
     a[[members[0] for members in classes]] = 0.5
@@ -184,8 +184,8 @@ def test_mn_svm_takes_the_steps_of_its_description():
 
     while steps < n_steps:
         for _ in range(600 if (Q @ a).min() < limit() else 0):
-            members = classes[mn_svm_loop.below(state, mn_svm_loop.SEED, 2)]
-            v = members[mn_svm_loop.below(state, mn_svm_loop.SEED, len(members))]
+            members = classes[mn_svm.below(state, mn_svm.SEED, 2)]
+            v = members[mn_svm.below(state, mn_svm.SEED, len(members))]
             if (Q @ a)[v] < limit():
                 break
         else:
@@ -237,8 +237,8 @@ def test_rows_on_demand_whatever_the_memory(name, monkeypatch):
 @pytest.mark.parametrize("wrongly", [False, True])
 def test_isda_looks_again_at_what_it_left_out(cache_mb, wrongly, monkeypatch):
     monkeypatch.setattr(source_row_cache, "CACHE_MATRIX_MAX_SAMPLES", 0)
-    monkeypatch.setattr(nn_isda, "PERIOD", 10)
-    monkeypatch.setattr(nn_isda, "WORTH", 1.0)
+    monkeypatch.setattr(nn_isda, "SHRINK_EVERY_STEPS", 10)
+    monkeypatch.setattr(nn_isda, "SHRUNK_MAX_SHARE", 1.0)
     left, violated = [], []
     take_in = nn_isda.unshrink
 
@@ -317,13 +317,15 @@ def test_rounded_rows_give_way_where_they_do_not_suffice(small, monkeypatch):
     monkeypatch.setattr(source_row_cache, "CACHE_MATRIX_MAX_SAMPLES", small)
     X, y = make_problem(n=150, d=5)
     errors = []
-    measured = l2svm.rounding_error
+    measured = l2svm.L2State.rounding_error
     monkeypatch.setattr(
-        l2svm, "rounding_error", lambda *parts: errors.append(measured(*parts)) or errors[-1]
+        l2svm.L2State,
+        "rounding_error",
+        lambda *parts: errors.append(measured(*parts)) or errors[-1],
     )
     for C, tol, suffice in ((1.0, 1e-3, True), (100.0, 1e-4, False)):
         model = NNISDA(C=C, gamma=2.0, tol=tol).fit(X, y)
-        assert (l2svm.SAFETY * errors[-1] <= l2svm.MARGIN * tol) == suffice
+        assert (l2svm.UNCHECKED_FACTOR * errors[-1] <= l2svm.ROUNDING_TOL_SHARE * tol) == suffice
         assert projected_gradient(model, X, y) <= tol * (1.0 + 1e-6)
     assert len(errors) == 2
 

@@ -9,9 +9,9 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.baselines.libsvm import Libsvm
 from svmbench.core.kernel_svm import lasvm
-from svmbench.core.kernel_svm.lasvm import LASVM
-from svmbench.core.kernel_svm.lasvm_steps import (
-    choose,
+from svmbench.core.kernel_svm.lasvm import (
+    LASVM,
+    bring_best,
     extremes,
     insert,
     make_room,
@@ -138,7 +138,7 @@ def test_the_best_candidate_comes_first(by_margin):
     order, uniform = np.arange(60), np.random.default_rng(0).random(50)
     left = 12 + (uniform * 48).astype(int)
     score = np.abs(f[left]) if by_margin else y[left] * f[left]
-    choose(inputs, kept, y, 1.0, order, 12, uniform, by_margin)
+    bring_best(inputs, kept, y, 1.0, order, 12, uniform, by_margin)
     assert order[12] == left[np.argmin(score)]
     assert sorted(order) == list(range(60))
 
@@ -146,7 +146,7 @@ def test_the_best_candidate_comes_first(by_margin):
 def test_places_and_rows_run_out_and_nothing_changes(monkeypatch):
     X, y = make_problem(n=120, d=4, density=1.0)
     roomy = LASVM(C=2.0, gamma=0.7, epochs=2).fit(X, y)
-    monkeypatch.setattr(lasvm, "PLACES", 16)
+    monkeypatch.setattr(lasvm, "FIRST_PLACES", 16)
     tight = LASVM(C=2.0, gamma=0.7, epochs=2, cache_mb=0.0).fit(X, y)
     assert tight.dual_objective_ == pytest.approx(roomy.dual_objective_, rel=1e-3)
     assert tight.counters_["kernel_evaluations"] > roomy.counters_["kernel_evaluations"]

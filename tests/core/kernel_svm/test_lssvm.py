@@ -107,7 +107,7 @@ def test_a_matrix_in_single_precision_is_left_as_it_is_and_solved_in_double():
     before = K.copy()
     found = LSSVM(gamma=1.0).solve(KernelSource.precomputed(K), y.astype(float))
     assert np.array_equal(K, before)
-    beta = lssvm.solve(K.astype(np.float64), y.astype(float), 0.5, 1.0).beta
+    beta = lssvm.solve_directly(K.astype(np.float64), y.astype(float), 0.5, 1.0).beta
     assert_allclose(found.coefficients, beta, rtol=1e-13)
 
 
@@ -136,11 +136,11 @@ def test_a_model_survives_pickling():
 def test_single_precision_is_refined_to_double(monkeypatch, dtype, nu):
     X, y = make_problem(n=300, d=5)
     K = KernelFunction("rbf", 0.7).between(X, X).astype(dtype)
-    monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
-    found = lssvm.solve(K, y.astype(float), nu, 1.0)
+    monkeypatch.setattr(lssvm, "REFINED_MIN_SAMPLES", 10)
+    found = lssvm.solve_directly(K, y.astype(float), nu, 1.0)
     A = K.astype(np.float64) + 1.0 + nu * np.eye(300)
     assert found.factorisations == 1
-    assert 1 <= found.refinements <= refined_solve.ROUNDS
+    assert 1 <= found.refinements <= refined_solve.MAX_ROUNDS
     assert found.certified
     assert np.linalg.norm(A @ found.beta - y) <= 1.01e-10 * np.linalg.norm(y)
     assert_allclose(found.beta, np.linalg.solve(A, y), atol=1e-6 * np.abs(found.beta).max())
@@ -149,11 +149,11 @@ def test_single_precision_is_refined_to_double(monkeypatch, dtype, nu):
 def test_where_single_precision_does_not_suffice_double_takes_over(monkeypatch):
     X, y = make_problem(n=60, d=3, density=1.0)
     K = KernelFunction("rbf", 0.01).between(X, X)
-    monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
+    monkeypatch.setattr(lssvm, "REFINED_MIN_SAMPLES", 10)
     assert not is_worth_trying(K, 1e-9, 1.0)
     assert is_worth_trying(K, 1e-4, 1.0)
     assert solve_refined(K, y.astype(float), 1e-9, 1.0) is None
-    found = lssvm.solve(K, y.astype(float), 1e-9, 1.0)
+    found = lssvm.solve_directly(K, y.astype(float), 1e-9, 1.0)
     assert (found.factorisations, found.refinements, found.fell_back) == (1, 0, False)
     assert not found.certified
     A = K + 1.0 + 1e-9 * np.eye(60)
@@ -195,9 +195,9 @@ def test_a_path_shares_its_work_and_equals_single_fits(monkeypatch, dtype, gamma
     X, y = make_problem(n=300, d=4, density=1.0)
     K = KernelFunction("rbf", gamma).between(X, X).astype(dtype)
     source, y = KernelSource.precomputed(K), y.astype(float)
-    monkeypatch.setattr(lssvm, "SINGLE_FROM", 10)
+    monkeypatch.setattr(lssvm, "REFINED_MIN_SAMPLES", 10)
     # Of any size: the forecast leaves the hardest to a factorisation.
-    monkeypatch.setattr("svmbench.core.kernel_svm.shifted_solve.WORTH", 1.0 / 60.0)
+    monkeypatch.setattr("svmbench.core.kernel_svm.shifted_solve.FACTOR_WORTH", 1.0 / 60.0)
     values = [2.0**13, 2.0**-7, 1.0, 2.0**5]
     found = list(LSSVM().solve_along(source, y, "C", values))
     factorised = [solution.counters["factorisations"] for solution in found]

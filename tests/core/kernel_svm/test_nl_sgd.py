@@ -44,8 +44,8 @@ def full(model, n):
 
 def without_small_matrices(monkeypatch):
     """Make the solvers compute rows on demand, in several blocks."""
-    monkeypatch.setattr(nl_sgd, "SMALL", 0)
-    monkeypatch.setattr(nl_sgd, "BLOCK", 16)
+    monkeypatch.setattr(nl_sgd, "WHOLE_MATRIX_MAX_SAMPLES", 0)
+    monkeypatch.setattr(nl_sgd, "BLOCK_STEPS", 16)
 
 
 @pytest.mark.parametrize("cls", SOLVERS)

@@ -13,8 +13,12 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.baselines import catalogue
 from svmbench.core.kernel_svm import sgd_lssvm
-from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM, Descent, descend
-from svmbench.core.kernel_svm.steepest_steps import step_and_select
+from svmbench.core.kernel_svm.sgd_lssvm import (
+    SGDLSSVM,
+    SteepestDescent,
+    descend_steepest,
+    step_and_select,
+)
 from svmbench.core.kernels.columns import (
     DifferenceColumns,
     DoubleColumns,
@@ -73,10 +77,10 @@ def problem():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_it_is_the_printed_algorithm_iteration_by_iteration(problem, t, columns, form):
     X, y = problem
-    made, state = columns(source_of(form(X))), Descent.from_zero(y)
+    made, state = columns(source_of(form(X))), SteepestDescent.from_zero(y)
     previous = 0.0
     for step, (alpha, g, f) in enumerate(printed(X, y, 2.0, t, 25), start=1):
-        descend(state, made, 2.0, t, 1e-12, step)
+        descend_steepest(state, made, 2.0, t, 1e-12, step)
         assert (state.iterations, state.columns) == (step, step * t)
         assert_allclose(y * state.beta, alpha, atol=1e-10)
         assert_allclose(y * state.u, g, atol=1e-10)
@@ -90,8 +94,8 @@ def test_it_is_the_printed_algorithm_iteration_by_iteration(problem, t, columns,
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_alpha_is_the_direct_solution(problem, t, C):
     X, y = problem
-    state = Descent.from_zero(y)
-    assert descend(state, columns_of(source_of(X), 1e-9), C, t, 1e-9, 10**6)
+    state = SteepestDescent.from_zero(y)
+    assert descend_steepest(state, columns_of(source_of(X), 1e-9), C, t, 1e-9, 10**6)
     direct = np.linalg.solve(dense_Q(X, y, C), np.ones(len(y)))
     assert_allclose(y * state.beta, direct, atol=1e-6)
     assert state.f == pytest.approx(-0.5 * direct.sum(), rel=1e-9)
@@ -122,10 +126,10 @@ def test_each_step_reduces_the_error_by_no_less_than_corollary_2_says(problem, t
 def test_single_precision_follows_double(t, form):
     X, y = make_problem(n=400, d=6)
     y = y.astype(float)
-    one, two = Descent.from_zero(y), Descent.from_zero(y)
+    one, two = SteepestDescent.from_zero(y), SteepestDescent.from_zero(y)
     columns = single_columns(form(X), RBF.gamma)
-    descend(one, columns, 2.0, t, 1e-2, 100_000)
-    descend(two, DoubleColumns(source_of(X)), 2.0, t, 1e-2, 100_000)
+    descend_steepest(one, columns, 2.0, t, 1e-2, 100_000)
+    descend_steepest(two, DoubleColumns(source_of(X)), 2.0, t, 1e-2, 100_000)
     assert abs(one.iterations - two.iterations) <= 0.1 * two.iterations
     K = RBF.between(X, X) + 1.0
     assert_allclose(one.u, K @ one.beta + one.beta / 4.0 - y, atol=1e-4)
@@ -156,9 +160,9 @@ def test_the_heap_holds_the_largest_and_the_first_of_equal_ones(seed):
 def test_a_trace_follows_the_same_way(problem, t, stored):
     X, y = problem
     columns = MatrixColumns(RBF.between(X, X)) if stored else DoubleColumns(source_of(X))
-    plain, traced = Descent.from_zero(y), Descent.from_zero(y)
-    descend(plain, columns, 2.0, t, 1e-6, 10_000)
-    descend(traced, columns, 2.0, t, 1e-6, 10_000, trace=True)
+    plain, traced = SteepestDescent.from_zero(y), SteepestDescent.from_zero(y)
+    descend_steepest(plain, columns, 2.0, t, 1e-6, 10_000)
+    descend_steepest(traced, columns, 2.0, t, 1e-6, 10_000, trace=True)
     assert np.array_equal(plain.beta, traced.beta)
     points = traced.trace
     assert points[0] == (points[0].seconds, 0, 0.0, 1.0)
@@ -232,10 +236,10 @@ def test_the_objective_of_many_samples_comes_from_the_gradient(monkeypatch, form
 
 @pytest.mark.parametrize("C", [0.5, 3.0])
 def test_the_gradient_in_double_precision_is_that_of_the_dual(C, monkeypatch):
-    monkeypatch.setattr(sgd_lssvm, "BLOCK_BYTES", 8 * 30 * 2)
+    monkeypatch.setattr(sgd_lssvm, "COLUMN_BLOCK_BYTES", 8 * 30 * 2)
     X, y = make_problem(n=30, d=4)
     alpha, rows = np.random.default_rng(0).normal(size=30), np.array([4, 0, 29, 7, 11])
-    found = sgd_lssvm.exact_gradient(source_of(X), y, C, y * alpha, rows)
+    found = sgd_lssvm.gradient_in_double(source_of(X), y, C, y * alpha, rows)
     assert_allclose(y[rows] * found, (dense_Q(X, y, C) @ alpha - 1.0)[rows], rtol=1e-10)
 
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernel_svm.smo import FIRST_EPS, SMO, B, examine
+from svmbench.core.kernel_svm.smo import FIRST_EPS, SMO, B, examine_example
 from svmbench.core.kernel_svm.smo_common import at_zero
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.storage import STEPS, store
@@ -215,7 +215,7 @@ class PrintedSMO:
         self.taken.append((i1, i2, kind))
         return True
 
-    def examine(self, i2, among_equals):
+    def examine_example(self, i2, among_equals):
         E2 = self.error(i2)
         r2 = E2 * self.y[i2]
         if not (
@@ -258,8 +258,8 @@ def test_every_step_is_the_printed_one(kernel):
         for i in range(len(y)):
             if examine_all or i in printed.non_bound:
                 before = v.alpha.copy()
-                moved = examine(s, v, i, C, tol, state, examine_all)
-                assert moved == printed.examine(i, np.flatnonzero(v.alpha != before))
+                moved = examine_example(s, v, i, C, tol, state, examine_all)
+                assert moved == printed.examine_example(i, np.flatnonzero(v.alpha != before))
                 assert v.counters[STEPS] == len(printed.taken)
                 assert_allclose(v.alpha, printed.alpha, atol=1e-9)
                 assert_allclose(state[B], printed.b, atol=1e-9)

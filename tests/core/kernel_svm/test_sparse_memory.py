@@ -5,9 +5,8 @@ import tracemalloc
 import pytest
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel_svm.bvm import BVM
+from svmbench.core.kernel_svm.core_set import BVM, CVM
 from svmbench.core.kernel_svm.cpsp import CPSP, CPSPTr
-from svmbench.core.kernel_svm.cvm import CVM
 from svmbench.core.kernel_svm.lasvm import LASVM
 
 #: Vectors a model may have.

@@ -179,9 +179,9 @@ def test_osuna_exchanges_as_many_as_enter(monkeypatch):
     sizes = []
     solve_inner = osuna.solve_inner
 
-    def watched(K, part, C, tol):
+    def watched(K, part, tol):
         sizes.append((K.shape, len(part.beta)))
-        return solve_inner(K, part, C, tol)
+        return solve_inner(K, part, tol)
 
     monkeypatch.setattr(osuna, "solve_inner", watched)
     Osuna(q=10, gamma=1.0).fit(X, y)

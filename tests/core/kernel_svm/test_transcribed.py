@@ -173,14 +173,14 @@ def test_osuna_exchanges_by_its_rule(q, C, monkeypatch):
     X, y = make_problem(n=150, d=4, density=1.0)
     y, tol = y.astype(float), 1e-4
     K = KernelFunction("rbf", 0.5).between(X, X)
-    taken, optimise = [], osuna.WorkingSet.optimise
+    taken, optimise = [], osuna.FixedSizeSet.optimise
 
-    def noted(chosen, variables, C, tol):
-        steps = optimise(chosen, variables, C, tol)
+    def noted(chosen, variables, tol):
+        steps = optimise(chosen, variables, tol)
         taken.append((chosen.members.copy(), variables.beta[chosen.members]))
         return steps
 
-    monkeypatch.setattr(osuna.WorkingSet, "optimise", noted)
+    monkeypatch.setattr(osuna.FixedSizeSet, "optimise", noted)
     solution = Osuna(C=C, tol=tol, q=q).solve(KernelSource.precomputed(K), y)
     assert len(taken) >= 10
     assert_allclose(solution.coefficients, follow_osuna(K, y, C, tol, q, taken), atol=1e-9)

@@ -10,7 +10,7 @@ from small_problems import needs_jit
 CHECK = """
 import numpy as np
 from svmbench.core.contract.base import warm_up
-from svmbench.core.kernel_svm import mn_svm_loop, l2svm, mn_svm, nl_sgd, nn_isda
+from svmbench.core.kernel_svm import l2svm, mn_svm, nl_sgd, nn_isda
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 X = np.random.default_rng(0).random((1100, 3))
@@ -32,10 +32,10 @@ def check(cls, loops, settings):
     assert now == known, (cls, known, now)
 
 tolerances = [{"C": 0.1, "tol": tol} for tol in (1e-2, 1e-5)]
-check(nn_isda.NNISDA, [nn_isda.descend, l2svm.add_weighted_rows], tolerances)
-check(mn_svm.MNSVM, [mn_svm_loop.approach, l2svm.add_weighted_rows], tolerances)
+check(nn_isda.NNISDA, [nn_isda.correct_worst, l2svm.add_weighted_rows], tolerances)
+check(mn_svm.MNSVM, [mn_svm.approach, l2svm.add_weighted_rows], tolerances)
 for cls in (nl_sgd.NLSGD, nl_sgd.KernelPegasos):
-    check(cls, [nl_sgd.walk, nl_sgd.add_rows], [{"C": 1000.0}])
+    check(cls, [nl_sgd.walk, nl_sgd.add_cached_rows], [{"C": 1000.0}])
 """
 
 

@@ -19,10 +19,11 @@ from svmbench.core.kernels.kernels import KernelSource, gamma_scale
 from svmbench.core.linear.alsvm import ALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 from svmbench.core.linear.asvm import ASVM
-from svmbench.core.linear.cutting_plane import STEPS_A_CUT, SVMPerf
+from svmbench.core.linear.cutting_plane import SVMPerf
 from svmbench.core.linear.dcd import DCDL1, DCDL2
 from svmbench.core.linear.lsvm import LSVM
 from svmbench.core.linear.pegasos import Pegasos
+from svmbench.core.numeric.one_slack import STEPS_A_CUT
 
 
 @needs_jit
