@@ -149,7 +149,17 @@ def solver_class(name: str) -> Any:
 
 
 def one_vs_one(estimator: Any) -> Any:
-    """Return a classifier for any number of classes, made from a two-class solver."""
+    """Return a classifier for any number of classes, made from a two-class solver.
+
+    A foreign class or a program, whose problem is not known, gets scikit-learn's.
+    """
+    if not estimator.declaration.problem:
+        from svmbench.baselines.foreign import adapted
+
+        pairs = adapted("sklearn.multiclass.OneVsOneClassifier")(estimator)
+        if hasattr(estimator, "cpu_clock"):
+            pairs.cpu_clock = estimator.cpu_clock
+        return pairs
     from svmbench.core.models.multiclass import OneVsOne
 
     return OneVsOne(estimator)
@@ -168,7 +178,7 @@ def modules_of_solvers(name: str, task: str) -> tuple[str, ...]:
     cls = solver_class(name)
     classes = [cls, *([cls.wrapped] if hasattr(cls, "wrapped") else [])]
     if task == "multiclass" and cls.declaration.task == "binary":
-        classes.append(type(one_vs_one(None)))
+        classes.append(type(one_vs_one(cls)))
     return tuple(dict.fromkeys(one.__module__ for one in classes))
 
 

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
 
 from svmbench.base.errors import SvmbenchError
+from svmbench.baselines.templates import BINARY
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import Declaration
 
@@ -59,41 +60,45 @@ def adapted(path: str) -> Any:
     Parameters
     ----------
     path : str
-        For example ``sklearn.svm.NuSVC``.
+        For example ``sklearn.svm.NuSVC``; with :data:`~svmbench.baselines.templates.BINARY` at its
+        end, the class separates two classes only.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
         If the class doesn't exist, or is neither a classifier nor a novelty detector.
     """
-    module, _, name = path.rpartition(".")
+    dotted = path.removesuffix(BINARY)
+    module, _, name = dotted.rpartition(".")
     try:
         wrapped = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise SvmbenchError(f"there is no class {path!r}: {error}") from error
+        raise SvmbenchError(f"there is no class {dotted!r}: {error}") from error
     except Exception as error:  # an import may raise anything
         raise SvmbenchError(
             f"{module} can't be imported: {type(error).__name__}: {error}"
         ) from error
     if not (isinstance(wrapped, type) and issubclass(wrapped, BaseEstimator)):
-        raise SvmbenchError(f"{path} is not an estimator: it doesn't derive from BaseEstimator")
+        raise SvmbenchError(f"{dotted} is not an estimator: it doesn't derive from BaseEstimator")
     novelty = issubclass(wrapped, OutlierMixin)
     if not (novelty or issubclass(wrapped, ClassifierMixin)):
-        raise SvmbenchError(f"{path} is neither a classifier nor a novelty detector")
+        raise SvmbenchError(f"{dotted} is neither a classifier nor a novelty detector")
     declaration = Declaration(
         name=path,
         problem="",
-        summary=f"the class {path}",
+        summary=f"the class {dotted}",
         reference=f"{module.partition('.')[0]}'s own implementation",
         kernels=_kernels(wrapped),
-        task="one-class" if novelty else "multiclass",
+        task="one-class" if novelty else "binary" if dotted != path else "multiclass",
     )
     fields = {"declaration": declaration, "wrapped": wrapped, "__module__": __name__}
     return type(name, (Foreign, wrapped), fields)
 
 
 def _kernels(wrapped: type) -> tuple[str, ...]:
-    """Return the kernels of a class with a parameter `kernel` like scikit-learn's SVMs."""
+    """Return the kernels of a linear class, or of one with a parameter `kernel` like SVC's."""
+    if any(base.__name__ == "LinearClassifierMixin" for base in wrapped.__mro__):
+        return ("linear",)
     kernel = inspect.signature(wrapped).parameters.get("kernel")
     return FOREIGN_KERNELS if kernel is not None and kernel.default in FOREIGN_KERNELS else ()
 

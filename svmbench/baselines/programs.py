@@ -249,7 +249,7 @@ def program(name: str) -> Any:
         summary=f"the program {commands.program}",
         reference=f"{commands.program}, as it is installed",
         kernels=(),
-        task="multiclass",
+        task="binary" if name.endswith(templates.BINARY) else "multiclass",
     )
 
     def initialise(self: Program, **params: Any) -> None:

@@ -20,6 +20,8 @@ _PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
 #: A word that needs no quotes.
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 _AND = " && "
+#: End of the name of a foreign class or a program that separates two classes only.
+BINARY = " (binary)"
 #: Placeholders of files in the training command.
 TRAIN_FILES = ("train", "model")
 #: Placeholders of files in the prediction command.
@@ -27,36 +29,42 @@ PREDICT_FILES = ("test", "model", "output")
 #: Words with a meaning in a shell.
 _OF_SHELLS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"}
 
-#: Known programs by a word, with the commands from their documentation.
+#: Known programs by a word, with the commands from their documentation and their kernel.
 SHIPPED = {
     # LIBSVM and LIBLINEAR, as Debian installs them.
     "svm-train": (
         "svm-train -s 0 -t 2 -c {C} -g {gamma} -e {tol} {train} {model}",
         "svm-predict {test} {model} {output}",
+        "rbf",
     ),
     "liblinear-train": (
         "liblinear-train -s 2 -B 1 -c {C} -e {tol} {train} {model}",
         "liblinear-predict {test} {model} {output}",
+        "linear",
     ),
     # SVM-light (Joachims); RBF kernel.
     "svm_learn": (
         "svm_learn -t 2 -c {C} -g {gamma} -e {tol} {train} {model}",
         "svm_classify {test} {model} {output}",
+        "rbf",
     ),
     # SVM-perf (Joachims), error rate. Its C weighs the mean loss times 100, unlike the suite's C.
     "svm_perf_learn": (
         "svm_perf_learn -l 2 -c {C_perf} -e {tol} {train} {model}",
         "svm_perf_classify {test} {model} {output}",
+        "linear",
     ),
     # LaSVM (Bordes, Ertekin, Weston, Bottou); RBF kernel.
     "la_svm": (
         "la_svm -t 2 -c {C} -g {gamma} -e {tol} {train} {model}",
         "la_test {test} {model} {output}",
+        "rbf",
     ),
     # LibCVM (Tsang, Kocsor, Kwok). Its programs have LIBSVM's names: link them under these names.
     "cvm-train": (
         "cvm-train -s 6 -t 2 -c {C} -g {gamma} -e {tol} {train} {model}",
         "cvm-predict {test} {model} {output}",
+        "rbf",
     ),
 }
 
@@ -104,6 +112,11 @@ class Commands:
         return next((name for name in programs if shutil.which(name) is None), "")
 
 
+def shipped_program(program: str) -> tuple[str, str, str] | None:
+    """Return the commands and the kernel of a known program, by its word or its path."""
+    return SHIPPED.get(Path(program.strip()).name)
+
+
 def is_program(name: str) -> bool:
     """Return True if the name of a solver is the commands of a program."""
     return "{train}" in name
@@ -115,7 +128,7 @@ def commands(program: str, predict: str = "") -> Commands:
     Parameters
     ----------
     program : str
-        The training command, or a word in `SHIPPED`.
+        The training command, or a word in `SHIPPED`, or the path of a program of that name.
     predict : str
         The prediction command; empty if the suite reads the model.
 
@@ -124,9 +137,10 @@ def commands(program: str, predict: str = "") -> Commands:
     ValueError
         If a command can't be split into words, lacks the placeholder of a file, or needs a shell.
     """
-    if program.strip() in SHIPPED:
-        shipped = SHIPPED[program.strip()]
-        program, predict = shipped[0], predict or shipped[1]
+    if shipped := shipped_program(program):
+        path = _quoted(program.strip())
+        program = f"{path} {shipped[0].partition(' ')[2]}"
+        predict = predict or shipped[1]
     made = Commands(_words(program, "program"), _words(predict, "predict") if predict else ())
     for words, needed, key in (
         (made.train, TRAIN_FILES, "program"),
@@ -164,7 +178,7 @@ def read_template(name: str) -> Commands:
     ValueError
         As for `commands`.
     """
-    program, _, predict = name.partition(_AND)
+    program, _, predict = name.removesuffix(BINARY).partition(_AND)
     return commands(program, predict)
 
 

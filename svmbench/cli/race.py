@@ -11,6 +11,8 @@ from typing import Any, TypedDict
 import click
 
 from svmbench.base.errors import ConfigError, SvmbenchError
+from svmbench.base.escape import line
+from svmbench.baselines import templates
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
 from svmbench.cli.options import MIRROR, POSITIVE_NUMBER, TRUST
@@ -39,8 +41,10 @@ class Racer:
 
     def entry(self) -> dict[str, Any]:
         """Return the racer as an entry of a config's solvers."""
+        program = templates.shipped_program(self.name) or templates.is_program(self.name)
+        key = "program" if program else "class" if "." in self.name else "name"
         return {
-            "name": self.name,
+            key: self.name,
             "label": self.label,
             "params": self.params,
             "grid": self.ladder,
@@ -94,21 +98,32 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For an unknown solver or parameter (with the nearest), a class that can't be taken, a word
-        that is no ``KEY=VALUE``, or a value out of range.
+        For an unknown solver or parameter (with the nearest), a class or a program that can't be
+        taken, a word that is no ``KEY=VALUE``, or a value out of range.
     """
     from svmbench.baselines.catalogue import solver, why_not_loaded
     from svmbench.baselines.foreign import why_not_taken
+    from svmbench.baselines.programs import why_not_run
     from svmbench.experiment.config.yaml_source import parse_value
 
     if not words.strip():
         raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
-    name, *settings = words.split()
-    if "." in name and (reason := why_not_taken(name, trust=trust)):
+    name, *settings = _words(words)
+    label = " ".join([name, *settings])
+    called = name
+    if templates.shipped_program(name) or templates.is_program(name):
+        try:
+            called = templates.commands(name).name
+        except ValueError as error:
+            raise ConfigError(f"{line(name, 100)}: {error}") from error
+        label = " ".join([templates.read_template(called).program, *settings])
+        if reason := why_not_run(called, trust=trust):
+            raise ConfigError(reason)
+    elif "." in name and (reason := why_not_taken(name, trust=trust)):
         raise ConfigError(reason)
     if reason := why_not_loaded(name, trust=trust):
         raise ConfigError(reason)
-    racer = Racer(name, label=" ".join([name, *settings]))
+    racer = Racer(name, label=label)
     for setting in settings:
         key, separator, value = setting.partition("=")
         if not separator or not key or not value:
@@ -118,9 +133,24 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
             racer.ladder[key] = values
         else:
             racer.params[key] = values[0]
-    solver(name, **racer.params, **{key: values[0] for key, values in racer.ladder.items()})
+    given = {**racer.params, **{key: values[0] for key, values in racer.ladder.items()}}
+    solver(called, **given)
+    if called != name and (
+        lacking := [one for one in templates.read_template(called).parameters if one not in given]
+    ):
+        needed = ", ".join(f"{one}=…" for one in lacking)
+        raise ConfigError(f"{racer.label}: the command needs {needed} after its name")
     _check(racer)
     return racer
+
+
+def _words(words: str) -> list[str]:
+    """Return a name, which may be a command with blanks, and its settings."""
+    parts = words.split()
+    n_settings = len(parts) - 1 - max([0, *(i for i, one in enumerate(parts) if "{" in one)])
+    if templates.is_program(words):
+        return [" ".join(parts[: len(parts) - n_settings]), *parts[len(parts) - n_settings :]]
+    return parts
 
 
 def _check(racer: Racer) -> None:
@@ -246,16 +276,17 @@ def _config(
 
 
 def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> RaceResult:
-    from svmbench.baselines.catalogue import solver_class
+    from svmbench.baselines.catalogue import solvers
 
     metrics, spread = record["metrics"], record["spread"]
     shown: list[Times] = []
+    known = solvers()
     for racer in racers:
         cpu = f"cpu_time_s:{racer.label}"
         shown.append(
             {
                 "solver": racer.label,
-                "problem": solver_class(racer.name).declaration.problem,
+                "problem": known[racer.name].problem if racer.name in known else "",
                 "cpu_time_s": metrics.get(cpu),
                 "cpu_range_s": spread.get(cpu),
                 "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
@@ -294,10 +325,10 @@ def print_result(result: RaceResult) -> None:
         rows.append(
             (
                 one["solver"],
-                one["problem"],
+                one["problem"] or "not known",
                 _number(one["cpu_time_s"], ".4g"),
                 span,
-                _number(one["objective"], ".8g"),
+                _number(one["objective"], ".8g") if one["problem"] else "not known",
             )
         )
     terminal.print_columns(
@@ -314,7 +345,10 @@ def print_result(result: RaceResult) -> None:
         )
     if result["note"]:
         terminal.print_line(f"note: {result['note']}")
-    if len({one["problem"] for one in result["solvers"]}) > 1:
+    problems = {one["problem"] for one in result["solvers"]}
+    if "" in problems:
+        terminal.print_line("note: objectives of programs and foreign classes are not known here")
+    elif len(problems) > 1:
         terminal.print_line(
             "note: the solvers minimise different problems; their objectives can't be compared"
         )
@@ -409,16 +443,19 @@ def time_(
 ) -> None:
     r"""Race solvers on one data set, without a config: ratios of CPU time, in turn, one thread.
 
-    DATASET is a registered name or a file. A solver is one of 'svmbench list solvers', or a class
-    by its dotted path (sklearn.svm.SVC); its parameters follow its name. With --tolerance one
-    parameter may have several values, from loose to tight (tol=1,0.1,0.01); the costs compared are
-    then those of the loosest setting that reaches the tolerance.
+    DATASET is a registered name or a file. A solver is one of 'svmbench list solvers', a class by
+    its dotted path (sklearn.svm.SVC), or, with --trust, a program (svm-train, ./build/svm-train, or
+    a command with {train} and {model} in quotes); its parameters follow its name. With --tolerance
+    one parameter may have several values, from loose to tight (tol=1,0.1,0.01); the costs compared
+    are then those of the loosest setting that reaches the tolerance.
 
     \b
     Examples:
       svmbench time breast-cancer --solver alsvm C=1 --vs liblinear-l1
       svmbench time a9a --solver dcd-l1 tol=1,0.1,0.01 --vs liblinear-l1 tol=1,0.1,0.01 \
           --tolerance 0.01
+      svmbench time a9a --trust --solver ./build/svm-train C=1 gamma=0.1 tol=0.001 \
+          --vs libsvm kernel=rbf C=1 gamma=0.1
     """
     racers = [parse_racer(words, trust=trust) for words in (solver, *others)]
     result = time_command(

@@ -28,6 +28,8 @@ def caption(run: Run, table: Table) -> list[Sentence]:
     if planned and max(planned) > 1:
         folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
         said.append((f"Mean ± sample standard deviation over {folds} folds.",))
+    solvers = dict.fromkeys(str(cell.solver) for cell in table.cells)
+    said += [(Code(one), f": {run.references[one]}.") for one in solvers if one in run.references]
     described = "; ".join(describe_cpu(run, name) for name in used_environments(table.cells))
     said.append(("Environment: ", described or "none yet (nothing has been measured)", "."))
     return said

@@ -18,7 +18,7 @@ from svmbench.report.provenance import missing_short
 from svmbench.report.records import VERSUS, CellResult, Run, take_apart
 from svmbench.report.statistics import Crossing, PowerLaw, crossing, fit_power_law
 from svmbench.report.summary import Summary, by_machine, group, measured, summarise_folds
-from svmbench.report.tables import read_checked, varying_fields
+from svmbench.report.tables import mixes_kernels, read_checked, varying_fields
 from svmbench.report.wording import label_of
 from svmbench.schema.record import IDENTITY, canonical
 from svmbench.schema.specs import PlotSpec, is_dimension
@@ -226,6 +226,8 @@ def by_panel(
 ) -> dict[str, list[CellResult]]:
     """Group cells by panel; the title names the varying fields without another place."""
     fields = [name for name in varying_fields(cells) if name not in placed]
+    if "kernel" in fields and "solver" in placed and mixes_kernels(cells):
+        fields.remove("kernel")
     found: dict[str, list[CellResult]] = {}
     for cell in cells:
         found.setdefault(_panel_title(cell, fields), []).append(cell)

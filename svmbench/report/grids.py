@@ -12,7 +12,7 @@ from svmbench.report.best import best_places
 from svmbench.report.media import Sentence
 from svmbench.report.provenance import missing, undefined
 from svmbench.report.records import VERSUS, Run
-from svmbench.report.tables import CellText, Table, TableEntry, cell_text, column_text, row_texts
+from svmbench.report.tables import CellText, Table, TableEntry, cell_text, row_texts
 from svmbench.report.units import Unit, unit_of
 
 #: The note about bold numbers.
@@ -110,7 +110,7 @@ def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> PageTab
         for row in table.row_keys
     ]
     groups = [
-        Head(column_text(column), len(list(members)), _solvers(table, column))
+        Head(table.column_text(column), len(list(members)), _solvers(table, column))
         for column, members in groupby(table.columns, key=lambda pair: pair[0])
     ]
     notes = captions.footnotes(table, allow_contended=allow_contended)

@@ -132,7 +132,8 @@ class Shown:
         """Select the values of a record."""
         return cls(
             status=sys.intern(record.get("status") or ""),
-            reason=sys.intern(one_line(record.get("reason"))),
+            # A finished race says in its stop reason why some of its solvers have no ratio.
+            reason=sys.intern(one_line(record.get("reason") or _race_notes(record))),
             metrics=once.names(record.get("metrics") or {}),
             spread=once.names(record.get("spread") or {}),
             counters=once(record.get("counters") or {}),
@@ -145,6 +146,10 @@ class Shown:
             trace=tuple(tuple(row) for row in record.get("trace") or ()),
             dimensions=once(dimensions_of(record)),
         )
+
+
+def _race_notes(record: Mapping[str, Any]) -> Any:
+    return record.get("stop_reason") if "|" in str(record.get("solver")) else ""
 
 
 class SharedNamesMapping(Mapping[str, Any]):

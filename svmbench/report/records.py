@@ -121,6 +121,8 @@ class Run:
         older plan.
     seed : int or None
         The seed of the config; None for older plans.
+    references : dict of str to str
+        Who describes a foreign class or a program, by solver.
     """
 
     path: Path
@@ -138,6 +140,7 @@ class Run:
     profile_note: str = ""
     plan_scores: Any = None
     seed: int | None = None
+    references: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> dict[str, Mapping[str, Any]]:
@@ -225,6 +228,7 @@ def read_run(run_dir: Path) -> Run:
         ),
         plan_scores=plan.get("scores"),
         seed=config.get("seed"),
+        references=config.get("references") or {},
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
         profile_note=str(plan.get("profile_note") or ""),
@@ -470,7 +474,35 @@ def _part(cell: CellResult, name: str, owners: tuple[str, ...]) -> CellResult:
         metrics=_owned(cell.metrics, owners),
         spread=_owned(cell.spread, owners),
         counters=_owned(cell.counters, owners),
+        undefined=_undefined(cell, owners) if cell.status == "ok" else cell.undefined,
     )
+
+
+def _undefined(cell: CellResult, owners: tuple[str, ...]) -> dict[str, str]:
+    """Return why metrics of a solver or a pair have no value, by metric."""
+    notes = [note for name in owners for note in cell.reason.split("; ") if _is_about(note, name)]
+    without = [name for name in owners if not _has_objective(cell, name)]
+    if not any(name.startswith("objective:") for name in cell.metrics):
+        without = []
+    unknown = [f"{' and '.join(without)}: the problem is not known"] if without else []
+    measured = _owned(cell.metrics, owners)
+    reasons = {"ratio": notes, "objective_difference": unknown}
+    if len(owners) == 1:
+        reasons = {"cpu_time_s": notes, "train_time_s": notes, "objective": unknown}
+    return {
+        name: "; ".join(said)
+        for name, said in reasons.items()
+        if said and measured.get(name) is None
+    }
+
+
+def _is_about(note: str, solver: str) -> bool:
+    """Return True for a note of the protocol about a solver."""
+    return note.startswith((f"{solver} has ", f"{solver} did "))
+
+
+def _has_objective(cell: CellResult, solver: str) -> bool:
+    return any(f"{name}:{solver}" in cell.metrics for name in ("objective", "excess_objective"))
 
 
 def _owned(values: Mapping[str, Any], owners: Iterable[str]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ PLAN_SHAPE: Shape = {
     "config": {
         **dict.fromkeys(("name", "paper", "title", "scaling"), _TEXT),
         "seed": int,
+        "references": {"*": _TEXT},
         "blocks": [{"name": _TEXT, "scaling": _TEXT}],
     },
     "profile_note": _TEXT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -63,6 +63,8 @@ class Table:
         Entries by (row key, column key, metric), for planned combinations.
     constants : dict of str to object
         Identifying fields with the same value in the whole block that the layout doesn't show.
+    kernels : dict of tuple to str
+        The kernels of each column, if solvers with different kernels share the rows.
     """
 
     spec: TableSpec
@@ -73,6 +75,16 @@ class Table:
     columns: list[tuple[tuple[Any, ...], str]]
     entries: Mapping[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry]
     constants: Mapping[str, Any]
+    kernels: Mapping[tuple[Any, ...], str] = field(default_factory=dict)
+
+    def column_words(self, column: tuple[Any, ...]) -> list[str]:
+        """Return the values of a column without its metric, with the kernels at the end."""
+        return [*filter(None, map(_shown, column)), *filter(None, [self.kernels.get(column)])]
+
+    def column_text(self, column: tuple[Any, ...]) -> str:
+        """Return the head of a column without its metric; kernels stand in parentheses."""
+        text = " ".join(filter(None, map(_shown, column)))
+        return f"{text} ({self.kernels[column]})" if self.kernels.get(column) else text
 
 
 def read_spec(raw: Mapping[str, Any], where: str) -> TableSpec:
@@ -113,6 +125,9 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     beside_print = partial(compare_with_paper, allow_contended=allow_contended)
     varying = varying_fields(cells)
     rows, across = spec.row_fields, spec.column_fields
+    shares_rows = "solver" in across and "kernel" not in (*rows, *across) and mixes_kernels(cells)
+    if shares_rows:
+        varying.remove("kernel")
     row_fields = (*rows, *(f for f in varying if f not in (*rows, *across)))
     parts = [by_machine(members) for members in group(cells).values()]
     is_split = any(len(part) > 1 for part in parts)
@@ -126,7 +141,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
         for row, several in machines.items()
         for machine in (several or [""] if is_split else [""])
     }
-    column_keys: dict[tuple[Any, ...], None] = {}
+    column_keys: dict[tuple[Any, ...], dict[str, None]] = {}
     for part in parts:
         for machine, members in part.items():
             cell = members[0]
@@ -134,7 +149,7 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
             if is_split:
                 # Cells without a measurement belong to the first row of their group.
                 row = (*row, machine or next(iter(machines[row]), ""))
-            column_keys[column] = None
+            column_keys.setdefault(column, {})[cell.kernel or ""] = None
             cut = bool(spec.published) and is_cut(run, members)
             for metric in spec.metrics:
                 summary = summarise_folds(members, metric)
@@ -163,8 +178,29 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
             name: first.value(name)
             for name in fields_of(cells)
             if first and name not in (*row_fields, *across) and first.value(name)
+            if not (shares_rows and name == "kernel")
+        },
+        kernels={
+            column: "/".join(filter(None, kernels))
+            for column, kernels in column_keys.items()
+            if shares_rows
         },
     )
+
+
+def mixes_kernels(cells: Sequence[CellResult]) -> bool:
+    """Return True if solvers with different kernels share a data set, each with one kernel there.
+
+    Then the kernel is a property of the solver, and doesn't separate rows of a table or panels of a
+    plot.
+    """
+    places: dict[tuple[Any, ...], dict[str | None, set[str | None]]] = {}
+    for cell in cells:
+        place = (cell.dataset, *sorted(cell.dimensions.items()))
+        places.setdefault(place, {}).setdefault(cell.solver, set()).add(cell.kernel)
+    if any(len(kernels) > 1 for solvers in places.values() for kernels in solvers.values()):
+        return False
+    return any(len(set().union(*solvers.values())) > 1 for solvers in places.values())
 
 
 def varying_fields(cells: Sequence[CellResult]) -> list[str]:
@@ -193,7 +229,7 @@ def wide_csv(run: Run, table: Table) -> str:
     suffixes.append(".status")
     header = list(table.row_fields)
     for column, metric in table.columns:
-        stem = ".".join([*(text for value in column if (text := _shown(value))), metric])
+        stem = ".".join([*table.column_words(column), metric])
         header += [stem + suffix for suffix in suffixes]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -245,7 +281,10 @@ def table_markdown(run: Run, table: Table, *, allow_contended: bool = False) -> 
         lines += ["No cells: this profile's plan has none for this table.", ""]
         return "\n".join(lines)
     heads = [run.label(name) for name in table.row_fields]
-    heads += [_head(run, column, metric) for column, metric in table.columns]
+    heads += [
+        " ".join(filter(None, (table.column_text(column), run.label(metric))))
+        for column, metric in table.columns
+    ]
     lines.append(_markdown_row(heads))
     left = len(table.row_fields)
     lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
@@ -355,15 +394,6 @@ def row_texts(table: Table, row: tuple[Any, ...]) -> list[str]:
         _shown(value) or ("–" if name == "kernel" else "all")
         for name, value in zip(table.row_fields, row, strict=True)
     ]
-
-
-def column_text(column: tuple[Any, ...]) -> str:
-    """Return the text of a column without its metric."""
-    return " ".join(text for value in column if (text := _shown(value)))
-
-
-def _head(run: Run, column: tuple[Any, ...], metric: str) -> str:
-    return " ".join(filter(None, (column_text(column), run.label(metric))))
 
 
 def _markdown_row(texts: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -571,10 +572,44 @@ def test_a_program_races_by_its_own_cpu_time(tmp_path: Path) -> None:
     assert cell["counters"]["iterations:svm-train"] == cell["counters"]["iterations:libsvm"]
 
 
+def test_the_page_races_a_build_against_libsvm(tmp_path: Path) -> None:
+    """By its path, with the commands of its name, and without an objective to aim at."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text()
+    _, (name, content) = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
+    installed("svm-train")
+    build = tmp_path / "build" / "svm-train"
+    build.parent.mkdir()
+    build.symlink_to(str(shutil.which("svm-train")))
+    config = tmp_path / name
+    config.write_text(content.replace("./build/svm-train", str(build)))
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 0, ended.said
+    (cell,) = (one for one in lines_of(tmp_path / "out") if one["kind"] == "cell")
+    assert cell["metrics"]["ratio:libsvm:new-build"] > 1
+    said = (tmp_path / "out" / "tables.md").read_text()
+    assert "| – |" not in said
+    assert "no objective (new-build: the problem is not known)" in said
+    words = ["--solver", build, "C=1", "gamma=0.1", "--vs", "libsvm", "kernel=rbf", "gamma=0.1"]
+    ended = svmbench("time", "breast-cancer", *words, "--rounds", 1)
+    assert ended.code == 2
+    assert "svm-train is an external program; a run starts it only with --trust" in ended.err
+    ended = svmbench("time", "breast-cancer", *words, "--rounds", 1, "--trust")
+    assert ended.code == 2
+    assert "svm-train C=1 gamma=0.1: the command needs tol=… after its name" in ended.err
+    words.insert(4, "tol=0.001")
+    ended = svmbench("time", "breast-cancer", *words, "--rounds", 1, "--trust")
+    assert ended.code == 0, ended.said
+    assert "takes " in ended.out
+    whole = f"{build} -t 0 -c {{C}} {{train}} {{model}}"
+    words = ["--solver", whole, "C=1", "--vs", "libsvm", "kernel=linear"]
+    ended = svmbench("time", "breast-cancer", *words, "--rounds", 1, "--trust")
+    assert ended.code == 0, ended.said
+    assert "svm-train C=1" in ended.out
+
+
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text()
-    (name, content), *more = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
-    assert not more
+    (name, content), _ = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
     config = tmp_path / name
     config.write_text(content)
     installed("svm-train")

@@ -9,7 +9,8 @@ import synthetic_runs as runs
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import write_text
-from svmbench.report.builder import build
+from svmbench.report.best import best_places
+from svmbench.report.builder import build, read_content
 from svmbench.report.records import read_run
 
 
@@ -314,6 +315,47 @@ def test_fields_without_a_place_become_rows(tmp_path):
     build(runs.write_run(tmp_path, cells, records, [runs.TABLE2]))
     wide = rows_of(tmp_path / "table2.csv")
     assert [(r["kernel"], r["alsvm.train_time_s"]) for r in wide] == [("linear", "1"), ("rbf", "3")]
+
+
+def test_solvers_of_different_kernels_share_the_row_of_a_data_set(tmp_path):
+    kernels = {"alsvm": "linear", "csvc": "rbf", "mine": ""}
+    cells = [
+        runs.planned("cv", dataset, solver, 0, kernel=kernel)
+        for dataset in ("a9a", "w8a")
+        for solver, kernel in kernels.items()
+    ]
+    times = {"alsvm": 2.0, "csvc": 3.0, "mine": 1.0}
+    records = [runs.record(cell, metrics(times[cell["solver"]], 80)["metrics"]) for cell in cells]
+    plot = {"name": "p", "kind": "bars", "block": "cv", "x": "dataset", "y": "train_time_s"}
+    folder = runs.write_run(tmp_path, cells, records, [runs.TABLE2], [plot])
+    build(folder)
+    wide = rows_of(tmp_path / "table2.csv")
+    assert [row["dataset"] for row in wide] == ["a9a", "w8a"]
+    assert "kernel" not in wide[0]
+    assert [wide[0][f"{head}.train_time_s"] for head in ("alsvm.linear", "csvc.rbf", "mine")] == [
+        "2", "3", "1",
+    ]  # fmt: skip
+    text = (tmp_path / "table2.md").read_text()
+    assert "| data set | alsvm (linear) train time (s) |" in text
+    assert "| mine train time (s) |" in text
+    content = read_content(folder)
+    (table,), (curves,) = content.tables, content.curves
+    # A solver without a kernel competes with the others, and all of them share a panel.
+    places = best_places(content.run, table)
+    assert {column for _, column, metric in places if metric == "train_time_s"} == {("mine",)}
+    assert len(curves.panels) == 1
+    assert [one.name for one in curves.panels[0].series] == list(kernels)
+
+
+def test_a_data_set_a_kernel_keeps_the_kernel_in_its_rows(tmp_path):
+    cells = [
+        runs.planned("cv", dataset, solver, 0, kernel=kernel)
+        for dataset, kernel in (("a9a", "linear"), ("w8a", "rbf"))
+        for solver in ("smo", "libsvm")
+    ]
+    build(runs.write_run(tmp_path, cells, [], [runs.TABLE2]))
+    rows = [(row["dataset"], row["kernel"]) for row in rows_of(tmp_path / "table2.csv")]
+    assert rows == [("a9a", "linear"), ("w8a", "rbf")]
 
 
 def test_races(tmp_path):

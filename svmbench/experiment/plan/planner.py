@@ -22,6 +22,7 @@ from svmbench.experiment.config.capabilities import (
     why_not_borne,
     why_not_in_blocks,
 )
+from svmbench.experiment.config.checks import all_solvers
 from svmbench.experiment.config.loader import apply_profile, check_config, find_config
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.filters import Filters
@@ -59,6 +60,7 @@ class Plan:
                 "seed": config.seed,
                 "threads": config.threads,
                 "blas_core": config.blas_core,
+                "references": {one.shown: one.paper for one in all_solvers(config) if one.paper},
                 "blocks": [
                     block.model_dump(mode="json", exclude={"datasets", "solvers"})
                     for block in config.blocks
@@ -350,6 +352,8 @@ class Row:
             racers = [solver := solver.at(place)]
             spec.update(_solver_settings(solver))
         spec = self._with_own_settings(spec)
+        if solver is None and self._targets_nothing(racers):
+            spec = cast(CellSpec, {**spec, "tolerance": None})
         code = [code_of(*kind) for kind in kinds_of(spec)]
         key = hash_of({**spec, "code": code})
         shown = self._shown(solver, place, fold)
@@ -365,6 +369,16 @@ class Row:
         size = distances_of(config, spec) if self._by_distances else 0
         shared = shared_arrays(self.declared, spec, source, size)
         return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
+
+    def _targets_nothing(self, racers: list[SolverSpec]) -> bool:
+        """Return True for a race with the default tolerance and a racer without an objective."""
+        from svmbench.baselines.catalogue import solver_class
+
+        return (
+            getattr(self.block, "tolerance", None) is not None
+            and "tolerance" not in self.block.model_fields_set
+            and any(not solver_class(one.name).declaration.problem for one in racers)
+        )
 
     def _shown(
         self,
@@ -448,10 +462,12 @@ def code_of(solver: str, protocol: str, task: str, reads: str, *score_names: str
 def _kernel(solver: SolverSpec) -> str:
     """Return the kernel that a solver will use: the config's, its own default, or its only one.
 
-    Empty for a class of others that says of no kernel.
+    Empty for a foreign class or a program of which no kernel is known.
     """
     from svmbench.baselines.catalogue import solver_class
 
+    if solver.kernel:
+        return solver.kernel
     return str(solver.params.get("kernel", _default_kernel(solver_class(solver.name))))
 
 

@@ -52,6 +52,11 @@ class SolverSpec(Model):
     search : dict
         Parameters that the fits of a search have instead: ``{stop: gap, gap: 1e-3}`` of csvc, or a
         looser tolerance. The chosen point is fitted without them.
+    kernel, paper : str
+        The kernel of a foreign class or a program, and who describes it, for tables.
+    task : str
+        ``binary`` for a foreign class or a program that separates two classes only, so that data of
+        more classes are separated one-vs-one.
     optional : bool
         Left out, with the pairs that name it, where the package that it needs is not installed.
     """
@@ -62,6 +67,9 @@ class SolverSpec(Model):
     name: str
     label: Name = ""
     optional: bool = False
+    kernel: Name = ""
+    paper: str = ""
+    task: Literal["binary", "multiclass", ""] = ""
     params: Params = {}
     grid: Grid = {}
     search: Params = {}
@@ -80,7 +88,7 @@ class SolverSpec(Model):
                 )
                 raise ValueError(msg)
             rest = {key: given for key, given in value.items() if key != "class"}
-            return {"name": path, "label": path.rpartition(".")[2], **rest}
+            return {"name": path + _ending(value), "label": path.rpartition(".")[2], **rest}
         return value
 
     @model_validator(mode="before")
@@ -98,7 +106,18 @@ class SolverSpec(Model):
                 raise ValueError(msg)  # noqa: TRY004 - what pydantic takes for a finding
         made = templates.commands(**given)
         rest = {key: given for key, given in value.items() if key not in ("program", "predict")}
-        return {"name": made.name, "label": made.program, **rest}
+        *_, kernel = templates.shipped_program(given["program"]) or ("",)
+        name = made.name + _ending(value)
+        return {"name": name, "label": made.program, "kernel": kernel, **rest}
+
+    @model_validator(mode="after")
+    def _declares_itself(self) -> SolverSpec:
+        if not (templates.is_program(self.name) or "." in self.name):
+            for key in ("kernel", "paper", "task"):
+                if getattr(self, key):
+                    msg = f"{key!r} is for a class or a program; {said(self.name)} declares its own"
+                    raise ValueError(msg)
+        return self
 
     @field_validator("name")
     @classmethod
@@ -151,6 +170,11 @@ class SolverSpec(Model):
         for name, given in self.grid.items():
             points = [{**point, name: value} for point in points for value in values_of(given)]
         return points
+
+
+def _ending(given: dict[str, Any]) -> str:
+    """Return the end of the name of a class or a program, from its task."""
+    return templates.BINARY if given.get("task") == "binary" else ""
 
 
 class NoveltySpec(Model):

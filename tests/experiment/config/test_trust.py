@@ -30,6 +30,18 @@ class Majority(DummyClassifier):
     pass
 """
 
+TWO_CLASSES = """
+import numpy as np
+from sklearn.svm import SVC
+
+
+class TwoClasses(SVC):
+    def fit(self, X, y):
+        if len(np.unique(y)) != 2:
+            raise ValueError("two classes only")
+        return super().fit(X, y)
+"""
+
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -62,11 +74,38 @@ def test_with_trust_it_takes_part(tmp_path: Path, config: Path) -> None:
     cell = cells_of(tmp_path / "out")["majority"]
     assert cell["metrics"]["train_accuracy_pct"] == pytest.approx(100 * 357 / 569)
     assert cell["kernel"] == ""
-    assert "| breast-cancer | – |" in (tmp_path / "out" / "t.md").read_text()
+    table = (tmp_path / "out" / "t.md").read_text()
+    assert "| data set | majority train time (s) |" in table
+    assert "| liblinear-l1 (linear) train time (s) |" in table
+    assert table.count("\n| breast-cancer | ") == 1
     # The function goes the same way, and finds what the command has done.
     frame = package.run(str(config), output=tmp_path / "out", trust=True)
     assert frame["status"].tolist() == ["ok", "ok"]
     assert len((tmp_path / "out" / "runs.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_class_says_its_kernel_its_paper_and_its_task(tmp_path: Path, config: Path) -> None:
+    (tmp_path / "elsewhere.py").write_text(TWO_CLASSES)
+    said = {"kernel": "linear", "paper": "Doe 2024", "task": "binary", "label": "mine"}
+    own = {"class": "elsewhere.TwoClasses", **said}
+    block = {"multiclass": "one-vs-one"}
+    write_config(tmp_path, [own, "liblinear-l1"], block, datasets=["digits"])
+    ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
+    assert ended.code == 0, ended.said
+    # Ten classes are separated by pairs, each of which the class sees alone.
+    assert cells_of(tmp_path / "out")["mine"]["metrics"]["train_accuracy_pct"] > 95
+    table = (tmp_path / "out" / "t.md").read_text()
+    assert "kernel linear" in table
+    assert "`mine`: Doe 2024." in table
+    write_config(tmp_path, [{**own, "task": "multiclass"}], block, datasets=["digits"])
+    ended = svmbench("run", config, "--output", tmp_path / "alone", "--trust")
+    assert "two classes only" in cells_of(tmp_path / "alone")["mine"]["reason"]
+    for key, value in said.items():
+        if key != "label":
+            write_config(tmp_path, [{"name": "alsvm", key: value}])
+            ended = svmbench("validate", config)
+            assert ended.code == 2
+            assert f"'{key}' is for a class or a program; 'alsvm' declares its own" in ended.err
 
 
 def test_a_module_that_fails_is_a_sentence(tmp_path: Path, config: Path) -> None:
