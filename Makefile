@@ -10,7 +10,7 @@ TEST_JOBS ?= 2
 PYTEST_FLAGS ?=
 # One of OpenBLAS's: Nehalem, Sandybridge, Haswell, Zen, SkylakeX ...
 CORE_TYPE ?= Haswell
-# Folders below tests/ that need more than `make setup` installs: extras, programs, a JRE.
+# Folders below tests/ that need more than `make setup-dev` installs: extras, programs, a JRE.
 BEYOND := programs cluster spark blocks
 BEYOND_TESTS := $(wildcard $(addprefix tests/,$(BEYOND)))
 # Whether `make test` leaves these to `make test-beyond`.
@@ -24,10 +24,18 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup docs compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
+.PHONY: help setup setup-dev docs compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+# Development tools bring what a user needs with them.
+READY := $(if $(wildcard $(VENV)/.installed),$(VENV)/.installed,$(VENV)/.runtime)
+
+$(VENV)/.runtime: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --editable .
+	touch $@
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,21 +47,21 @@ $(VENV)/.beyond: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[spark,dask,blocks]' --group dev
 	touch $@
 
-setup: $(VENV)/.installed  ## Make .venv and install svmbench with its development tools.
+setup: $(READY)  ## Make .venv and install svmbench.
 
-quickstart: setup  ## Run a small real experiment that needs no download; prints where the table and plot are.
-	$(BIN)/svmbench run quickstart --profile quick
-	@echo
-	@cat results/quickstart-quick/tables.md
-	@echo "table: results/quickstart-quick/table.csv"
-	@echo "plot:  results/quickstart-quick/scaling.png"
+setup-dev: $(VENV)/.installed  ## Make .venv and install svmbench with its development tools.
+
+quickstart: setup  ## Run a small real experiment that needs no download; prints its table and where the plot is.
+	@echo "the first run compiles the loops of its solvers (a minute or two); later runs reuse them"
+	@$(BIN)/svmbench run quickstart --profile quick
 
 # Each process of the tests would compile for itself what it is first to call.
-compiled: setup
+compiled: setup-dev
 	@echo "compiling the loops of the solvers, where the cache lacks them (a minute or two)"
 	@$(BIN)/svmbench warmup --jobs $(TEST_JOBS) > /dev/null
 
 test: compiled  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say so).
+	@echo "the tests take about half an hour on two cores; PYTEST_FLAGS='tests/report' runs a part of them"
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 
@@ -61,43 +69,43 @@ test-beyond: $(VENV)/.beyond  ## Run the tests of Spark, Dask and programs; what
 	SVMBENCH_REQUIRE_BEYOND=$(REQUIRE_BEYOND) $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile \
 	  $(PYTEST_FLAGS) $(BEYOND_TESTS)
 
-test-no-jit: setup  ## Run the tests of the algorithms once more as plain Python.
+test-no-jit: setup-dev  ## Run the tests of the algorithms once more as plain Python.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core
 
-test-core-type: setup  ## Run the tests of the algorithms with BLAS kernels of another CPU (CORE_TYPE=Haswell).
+test-core-type: setup-dev  ## Run the tests of the algorithms with BLAS kernels of another CPU (CORE_TYPE=Haswell).
 	OPENBLAS_CORETYPE=$(CORE_TYPE) $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core
 
-coverage: setup  ## Line coverage of svmbench/, the tests of core run with and without JIT.
+coverage: setup-dev  ## Line coverage of svmbench/, the tests of core run with and without JIT.
 	$(MAKE) test PYTEST_FLAGS="--cov --cov-report="
 	$(MAKE) test-no-jit PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(BIN)/python -m coverage report --fail-under=90
 
-lint: setup  ## ruff, formatting, types, and the limits on the package's size.
+lint: setup-dev  ## ruff, formatting, types, and the limits on the package's size.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/size.py
 
-format: setup  ## Format the code.
+format: setup-dev  ## Format the code.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup  ## Build the documentation's site in docs/_build/html, without network; a warning fails.
+docs: setup-dev  ## Build the documentation's site in docs/_build/html, without network; a warning fails.
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "pages: docs/_build/html/index.html"
 
-validate: setup  ## Check every config.
+validate: setup-dev  ## Check every config.
 	$(BIN)/svmbench validate configs/*.yaml
 
-regress: setup  ## Run this tree and BASE (default: where it left origin/main) in turn; compare them.
+regress: setup-dev  ## Run this tree and BASE (default: where it left origin/main) in turn; compare them.
 	$(BIN)/python scripts/regress.py $(BASE)
 
-baseline: setup  ## Keep a new run of the gate's config as what every change is held to.
+baseline: setup-dev  ## Keep a new run of the gate's config as what every change is held to.
 	$(BIN)/svmbench run regress --fresh --quiet --output results/regress-quick
 	$(BIN)/svmbench keep results/regress-quick results/regress
 
-reproduce-all: setup  ## Fetch, run, judge and show everything (PROFILE=quick or paper, JOBS=1, BUDGET=minutes, TRUST=1).
+reproduce-all: setup-dev  ## Fetch, run, judge and show everything (PROFILE=quick or paper, JOBS=1, BUDGET=minutes, TRUST=1).
 	$(BIN)/svmbench reproduce --profile $(PROFILE) --jobs $(JOBS) $(if $(BUDGET),--budget $(BUDGET)) $(if $(TRUST),--trust)
 
 clean:  ## Remove what tools left behind; results stay.

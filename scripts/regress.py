@@ -89,7 +89,7 @@ def run(tree: Path, config: Path, output: Path, *options: str) -> None:
     )
     if not Path(found.stdout.strip()).is_relative_to(tree):
         sys.exit(f"regress: {found.stdout.strip()} was imported where {tree} was meant")
-    command = [*SVMBENCH, "run", str(config), "--output", str(output), "--quiet", *options]
+    command = [*SVMBENCH, "run", str(config), "--output", str(output), *options]
     done = subprocess.run(command, cwd=output.parent, env=environment, check=False)
     # Cells that failed are for the comparison to judge.
     if done.returncode not in (0, 3):

@@ -233,9 +233,9 @@ def fetch_command(
     missing = [outcome for outcome in outcomes if not outcome.ok]
     if missing:
         where = [f"  {why_missing(outcome, quiet)}" for outcome in missing]
-        raise SvmbenchError(
-            "\n".join([f"{len(missing)} of {len(outcomes)} data sets are not available:", *where])
-        )
+        hint = "  --mirror (or SVMBENCH_MIRROR) names a folder or an address that holds their files"
+        lines = [f"{len(missing)} of {len(outcomes)} data sets are not available:", *where]
+        raise SvmbenchError("\n".join([*lines, *([] if mirror else [hint])]))
 
 
 @cli.command("run")
@@ -297,7 +297,8 @@ def fetch_command(
     "overrides",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Change one value of the config (--set blocks.cv.folds=3).",
+    help="Change one value of the config: a dotted key, with the names of blocks and solvers"
+    " (alsvm_table2 --set blocks.cv.folds=3); + appends (--set solvers.+=csvc).",
 )
 @click.option(
     "--output",
@@ -383,7 +384,7 @@ def run_command(
     if summary.interrupted:
         narrator.note("interrupted; the same command continues the run")
         sys.exit(EXIT_INTERRUPTED)
-    rebuild(path, console, quiet=quiet)
+    rebuild(path, console, quiet=quiet, only_overview=True)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
     narrator.note(f"cells: {', '.join(parts)}")
     if not any(cell.status == "planned" for cell in cells):

@@ -70,8 +70,11 @@ def keep(results: Path, target: Path) -> None:
 def _print_comparison(found: Any) -> None:
     if found.changes:
         terminal.print_columns(
-            ((c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new)) for c in found.changes),
-            header=("verdict", "kind", "where", "what", "base", "new"),
+            (
+                (c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new), _times(c))
+                for c in found.changes
+            ),
+            header=("verdict", "kind", "where", "what", "base", "new", "change"),
         )
     for note in found.notes:
         terminal.print_line(f"note: {note}")
@@ -86,6 +89,15 @@ def _print_comparison(found: Any) -> None:
     if n_worse == 1:
         verdict = "1 regression"
     terminal.print_line(f"{verdict} (values compared: {counted})")
+
+
+def _times(change: Any) -> str:
+    """Return how many times faster or slower the first solver of a race became."""
+    if change.kind != "time" or not (change.base and change.new):
+        return ""
+    if change.new < change.base:
+        return f"{change.base / change.new:.3g} times slower"
+    return f"{change.new / change.base:.3g} times faster"
 
 
 def _numbers(base: Any, new: Any) -> list[str]:

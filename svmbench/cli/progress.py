@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from svmbench.schema.record import CellRecord
 
 
+#: Share of the cells of a run that end before the time left is estimated.
+SHARE_BEFORE_ESTIMATE = 0.1
+
+
 def cell_name(cell: Cell) -> str:
     """Return a cell's name in one line: data set, size, solver, fold, block."""
     shown = cell.shown
@@ -115,7 +119,7 @@ class Watcher(WithBar):
 
     def _time_left(self) -> str:
         """Estimate what is left from the work done so far (small cells run first)."""
-        if self.done < 3:
+        if self.done < max(3.0, self.total * SHARE_BEFORE_ESTIMATE):
             return ""
         per_cell = 0.15
         spent = max(1e-3, time.monotonic() - self._start - per_cell * self.done)
@@ -138,15 +142,18 @@ class Narrator:
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self.console, self.quiet = console, quiet
+        self._missing: set[str] = set()
 
     def note(self, text: str) -> None:
         """Print a sentence even where the run is quiet."""
         terminal.print_on(self.console, text)
 
     def print_line(self, text: str) -> None:
-        """Log a step, and print it unless the run is quiet."""
+        """Log a step, and print it unless the run is quiet; a missing data set is printed once."""
         LOG.info("%s", text)
-        if not self.quiet:
+        is_known = ": not available: " in text and text in self._missing
+        self._missing.add(text)
+        if not (self.quiet or is_known):
             self.note(text)
 
     def watch(self, cells: list[Cell]) -> Watcher:

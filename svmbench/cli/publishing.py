@@ -88,13 +88,25 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
 
 
 def rebuild(
-    path: Path, console: Any, *, quiet: bool = False, allow_contended: bool = False
+    path: Path,
+    console: Any,
+    *,
+    quiet: bool = False,
+    allow_contended: bool = False,
+    only_overview: bool = False,
 ) -> None:
-    """Make the tables and plots of a results folder, and name the files unless it is quiet."""
+    """Make the tables and plots of a results folder.
+
+    Unless it is quiet, name the files, or print an overview of them.
+    """
     from svmbench.report.builder import build
 
     built = build(path, allow_contended=allow_contended)
-    for file in () if quiet else built.files:
+    if only_overview and not quiet:
+        from svmbench.cli.overview import print_overview
+
+        print_overview(built)
+    for file in () if quiet or only_overview else built.files:
         terminal.print_on(console, file)
 
 

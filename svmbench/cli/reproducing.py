@@ -175,6 +175,8 @@ def refresh_command(
     from svmbench.experiment.run.session import Request
     from svmbench.report import kept
 
+    if not (results or Path("results").is_dir()):
+        raise ResultsError("there is no folder results here: name the results to measure again")
     found = _old_runs(results or (kept_results(),))
     for one in found:
         terminal.print_line(one.sentence())
@@ -340,12 +342,13 @@ def _make_batch(jobs: Sequence[Job], budget: float | None, *, quiet: bool) -> Ba
     from svmbench.cli.progress import Narrator
     from svmbench.cli.publishing import rebuild
     from svmbench.experiment.run.batch import Batch, Hooks
+    from svmbench.experiment.run.loop import SPENT
 
     console = terminal.console()
     narrator = Narrator(console, quiet=quiet)
     hooks = Hooks(
         print_line=narrator.print_line,
-        note=narrator.note,
+        note=lambda said: narrator.note(said) if SPENT not in said else None,
         watch=narrator.watch,
         finish=lambda path: rebuild(path, console, quiet=True),
     )

@@ -38,6 +38,8 @@ class BuiltReport:
         CSV file of the fitted exponents of each scaling plot, by name.
     notes : tuple of str
         Irregularities of the records, one sentence each; also in ``tables.md``.
+    content : Content
+        What the files were made from.
     """
 
     tidy: Path
@@ -46,6 +48,7 @@ class BuiltReport:
     plots: Mapping[str, tuple[Path, ...]]
     exponents: Mapping[str, Path]
     notes: tuple[str, ...]
+    content: Content
 
     @property
     def files(self) -> list[Path]:
@@ -159,6 +162,7 @@ def build(
         plots=drawn,
         exponents=fitted,
         notes=run.notes,
+        content=content,
     )
 
 

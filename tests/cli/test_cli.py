@@ -118,7 +118,14 @@ def test_describe(name: str, lines: list[str]) -> None:
         (["fetch"], 2, "name a data set, @PAPER, or --all"),
         (["run", "quickstrat"], 2, "no such config file; did you mean 'quickstart'?"),
         (["run", "quickstart", "--profile", "quik"], 2, "unknown profile 'quik'; did you mean"),
-        (["run", "quickstart", "--set", "blocks.x.folds=2"], 2, "there is no item 'x'"),
+        (
+            ["run", "quickstart", "--set", "blocks.x.folds=2"],
+            2,
+            "there is no item 'x' (there is: accuracy, scaling)",
+        ),
+        (["run", "."], 2, ". is a folder; a config is a YAML file"),
+        (["claims", "."], 1, ". holds no results: name run folders"),
+        (["refresh"], 1, "there is no folder results here: name the results to measure again"),
         (["run", "quickstart", "--set", "sed=2"], 2, "unknown key 'sed'; did you mean 'seed'?"),
         (["run", "quickstart", "--only", "colour=red"], 2, "--only colour=red: expected solver=…"),
         (["table", "no-such-folder"], 1, "no-such-folder"),
@@ -206,9 +213,10 @@ def test_fetch_says_what_it_has_and_what_it_has_not() -> None:
     first, second = ended.out.splitlines()
     assert first == "breast-cancer: ready (569 × 30, scikit-learn, counts checked)"
     assert second.startswith("covtype: not available: it is not cached, and downloads are not")
-    headline, where = ended.err.splitlines()
+    headline, where, hint = ended.err.splitlines()
     assert headline == "1 of 2 data sets are not available:"
     assert where.startswith("  covtype: https://")
+    assert "--mirror (or SVMBENCH_MIRROR) names a folder" in hint
     again = svmbench("fetch", "breast-cancer")
     assert (again.code, again.out, again.err) == (0, first + "\n", "")
 
@@ -255,12 +263,54 @@ def test_quickstart_makes_tables_and_plots(small_run: tuple[Path, str]) -> None:
     folder, out = small_run
     assert "[12/12] " in out
     for name in ("table.csv", "tables.md", "accuracy.csv", "times.md", "scaling.svg"):
-        assert f"{folder / name}\n" in out
         assert (folder / name).stat().st_size > 0
+    # The overview has the first table, the best solvers and two places, in 80 columns.
+    overview = out.partition("[12/12] ")[2].splitlines()[1:]
+    header = next(line for line in overview if line.startswith("data set"))
+    assert re.split(r"  +", header)[:3] == ["data set", "solver", "accuracy (%)"]
+    rows = [line for line in overview if re.match(r"(breast-cancer|synthetic-linear)  ", line)]
+    assert len({line[len("synthetic-linear") :].find(" 9") for line in rows}) == 1, overview
+    assert any(line.startswith("best accuracy (%): ") for line in overview)
+    assert overview[-3:-1] == [
+        f"tables: {folder / 'tables.md'}",
+        f"plot: {folder / 'scaling.png'}",
+    ]
+    assert all(len(line) <= 80 or str(folder) in line for line in overview), overview
     assert (folder / "scaling.png").read_bytes().startswith(b"\x89PNG")
     assert "Missing cells" in (folder / "tables.md").read_text()
     assert {c["status"] for c in cells_of(folder).values()} == {"ok"}
     assert "\x1b" not in out
+
+
+def test_a_results_folder_is_no_config(small_run: tuple[Path, str]) -> None:
+    folder, _ = small_run
+    ended = svmbench("run", folder)
+    assert ended.code == 2
+    assert f"{folder} is a results folder, and a run needs a config" in ended.err
+
+
+def test_the_example_of_set_works_and_plus_appends() -> None:
+    words = ["run", "alsvm_table2", "--dry-run", "--only", "solver=csvc,block=cv"]
+    ended = svmbench(*words, "--set", "blocks.cv.folds=3", "--set", "solvers.+={name: csvc}")
+    assert ended.code == 0, ended.said
+    assert "cv · a9a: " in ended.out
+
+
+def test_no_estimate_before_a_tenth_and_a_missing_set_once() -> None:
+    from svmbench.cli.progress import Narrator, Watcher
+
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=200, color_system=None)
+    watcher = Watcher(console, [SimpleNamespace(cost=1.0)] * 50)  # type: ignore[list-item]
+    watcher._work_done = 1.0
+    watcher.done = 4
+    assert watcher._time_left() == ""
+    watcher.done = 5
+    assert watcher._time_left().endswith(" left")
+    narrator = Narrator(console)
+    for said in ("pima: not available: no mirror", "next", "pima: not available: no mirror"):
+        narrator.print_line(said)
+    assert screen.getvalue().split("\n").count("pima: not available: no mirror") == 1
 
 
 def test_table_rebuilds_the_same_bytes(small_run: tuple[Path, str]) -> None:

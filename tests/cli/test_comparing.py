@@ -108,6 +108,16 @@ def test_the_table_says_what_moved(base: Path, tmp_path: Path) -> None:
         (folder / "baseline.json").write_text(json.dumps(content) if content else text)
     ended = svmbench("compare", tmp_path / "tampered", tmp_path / "whole")
     assert ended.code == 4
-    assert ended.out.splitlines()[0].split() == ["verdict", "kind", "where", "what", "base", "new"]
+    header = ["verdict", "kind", "where", "what", "base", "new", "change"]
+    assert ended.out.splitlines()[0].split() == header
     assert ended.out.splitlines()[1].startswith("worse    counter  accuracy · breast-cancer")
     assert ended.out.splitlines()[-1].startswith("1 regression (")
+    raced = json.loads((tmp_path / "whole" / "baseline.json").read_text())
+    for cell in raced["cells"]:
+        cell["metrics"] |= {k: 4 * v for k, v in cell["metrics"].items() if k[:6] == "ratio:" and v}
+    (tmp_path / "tampered" / "baseline.json").write_text(json.dumps(raced))
+    ended = svmbench("compare", tmp_path / "tampered", tmp_path / "whole")
+    assert ended.code == 4
+    times = [line for line in ended.out.splitlines() if line.startswith("worse    time")]
+    assert times
+    assert all(line.endswith("4 times slower") for line in times), times

@@ -41,6 +41,15 @@ def find_config(name: str) -> Path:
     try:
         if path.is_file():
             return path
+        if (path / "plan.json").is_file():
+            raise ConfigError(
+                f"{name} is a results folder, and a run needs a config: give the one that made the"
+                f" folder, or make its tables again with 'svmbench table {name}'"
+            )
+        if path.is_dir():
+            configs = ", ".join(sorted(one.name for one in path.glob("*.yaml"))[:5])
+            found = f" (it holds {configs})" if configs else ""
+            raise ConfigError(f"{name} is a folder; a config is a YAML file{found}")
     except OSError as error:  # a name too long for a file, say
         raise ConfigError(f"{name}: {error.strerror or error}") from error
     shipped = {p.stem: p for p in shipped_configs()}
@@ -60,7 +69,7 @@ def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
     path : Path
     overrides : tuple of str
         ``key=value`` pairs of the command line; a dotted key descends, list items by index or,
-        where they have one, by name (``blocks.cv.folds=3``).
+        where they have one, by name (``blocks.cv.folds=3``); ``+`` appends an item to a list.
 
     Raises
     ------
@@ -190,7 +199,10 @@ def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
     holder: Any = data
     for part in place[:-1]:
         holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
-    holder[place[-1]] = parsed
+    if isinstance(holder, list) and place[-1] == len(holder):
+        holder.append(parsed)
+    else:
+        holder[place[-1]] = parsed
     source.override(place, text)
     return ""
 
@@ -203,6 +215,8 @@ def _place_of(data: Any, key: str) -> ConfigPlace:
         if isinstance(target, dict) or target is None:
             place = (*place, part)
             target = (target or {}).get(part)
+        elif isinstance(target, list) and part == "+":
+            place, target = (*place, len(target)), None
         elif isinstance(target, list):
             named = {
                 str(item[key]): i
@@ -213,7 +227,8 @@ def _place_of(data: Any, key: str) -> ConfigPlace:
             index = int(part) if part.isdecimal() and len(part) < 10 else named.get(part, -1)
             if not 0 <= index < len(target):
                 known = list(named) or [str(i) for i in range(len(target))]
-                raise ConfigError(f"there is no item {shorten(part)!r}{suggestion(part, known)}")
+                hint = suggestion(part, known) or f" (there is: {', '.join(known[:10])})"
+                raise ConfigError(f"there is no item {shorten(part)!r}{hint}")
             place, target = (*place, index), target[index]
         else:
             raise ConfigError(f"{shorten(part)!r} can't be looked up inside a plain value")

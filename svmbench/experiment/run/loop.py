@@ -65,6 +65,10 @@ class Silent:
         """Ignore it."""
 
 
+#: Part of the sentence about a spent budget.
+SPENT = "is spent"
+
+
 @dataclass
 class Options:
     """Options of execution: parallel cells, limits, retries, budget.
@@ -335,7 +339,7 @@ class RunLoop:
         self.listener.finished(cell, self.folder.cells[cell.key])
 
     def _give_up(self, cells: list[Cell]) -> None:
-        minutes = self.options.budget_s / 60
+        budget = f"budget of {self.options.budget_s / 60:.3g} minutes"
         for cell in cells:
             self.folder.append(
                 {
@@ -343,13 +347,11 @@ class RunLoop:
                     "key": cell.key,
                     **cell.shown,
                     "status": "not run",
-                    "reason": f"budget of {minutes:g} minutes",
+                    "reason": budget,
                     "environment": self.environment["id"],
                 }
             )
-        self.listener.note(
-            f"the budget of {minutes:g} minutes is spent: {len(cells)} cells not run"
-        )
+        self.listener.note(f"the {budget} {SPENT}: {len(cells)} cells not run")
 
     def _make_points(self) -> None:
         """Make the folder of points, which something may have removed."""
