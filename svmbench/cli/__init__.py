@@ -50,6 +50,7 @@ _ELSEWHERE = {
     "sharing": ("pack", "add"),
     "comparing": ("compare", "keep"),
     "race": ("time",),
+    "trying": ("try",),
     "machine": ("warmup", "doctor", "cache", "schema", "completion"),
 }
 

@@ -93,7 +93,7 @@ def _print_comparison(found: Any) -> None:
 
 def _times(change: Any) -> str:
     """Return how many times faster or slower the first solver of a race became."""
-    if change.kind != "time" or not (change.base and change.new):
+    if " vs " not in change.what or not (change.base and change.new):
         return ""
     if change.new < change.base:
         return f"{change.base / change.new:.3g} times slower"
