@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -85,3 +88,17 @@ def test_the_wheel_works_without_a_checkout(wheel: Path, tmp_path: Path) -> None
     assert svmbench("validate", "quickstart").startswith("quickstart: ok (")
     assert "a9a" in svmbench("describe", "a9a")
     assert "SMO" in svmbench("claims", str(ROOT / "results" / "smo"), "--paper", "smo")
+
+
+def test_the_version_is_the_same_everywhere_and_all_has_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    archived = json.loads((ROOT / ".zenodo.json").read_text())
+    assert project["version"] == cited["version"] == archived["version"]
+    assert project["license"] == cited["license"] == archived["license"]
+    assert cited["title"] == archived["title"]
+    extras = dict(project["optional-dependencies"])
+    (everything,) = extras.pop("all")
+    assert everything == f"svmbench[{','.join(extras)}]"
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    assert all(f"| `'.[{name}]'` |" in page for name in (*extras, "all"))

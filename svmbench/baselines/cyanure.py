@@ -1,6 +1,6 @@
 """Cyanure's squared-hinge SVM by MISO and its accelerations, if Cyanure is installed.
 
-The package is optional (``pip install svmbench[peers]``).
+The package is optional (``pip install '.[peers]'``).
 
 Problem
     Squared hinge loss; the constant feature that `prepare` appends is regularised.

@@ -1,6 +1,6 @@
 """Intel's C-SVC from scikit-learn-intelex in single precision, if it is installed.
 
-The package is optional (``pip install svmbench[peers]``). Without it this module declares no
+The package is optional (``pip install '.[peers]'``). Without it this module declares no
 solver, and the name is unknown in configs.
 """
 

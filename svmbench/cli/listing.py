@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from typing import Any
 
+from svmbench.base.paths import PACKAGE
 from svmbench.cli import terminal
 
 
@@ -120,6 +122,11 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
         except UnknownNameError as error:
             if "." in name:
                 return _describe_class(name, trust)
+            if package := needed_package(name):
+                raise ConfigError(
+                    f"{name} needs the package {package}, which is not installed:"
+                    " pip install '.[peers]' in the checkout"
+                ) from error
             known = [*solvers(), *data.names()]
             raise UnknownNameError("solver or data set", name, known) from error
     return {
@@ -138,6 +145,16 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
         "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],
         "deviations": deviations(solver_class(name)),
     }
+
+
+def needed_package(name: str) -> str:
+    """Return the package that an optional solver needs, or an empty text."""
+    for source in PACKAGE.joinpath("baselines").glob("*.py"):
+        text = source.read_text(encoding="utf-8")
+        needed = re.search(r'^\w+_REQUIREMENT = "(\w+)"$', text, re.MULTILINE)
+        if needed and f'name="{name}",' in text:
+            return needed[1]
+    return ""
 
 
 def deviations(cls: type) -> list[str]:

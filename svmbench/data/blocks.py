@@ -7,7 +7,7 @@
     blocks = data.open_blocks("clicks.libsvm.xz", n_features=300)
     ALSVMBatch(C=1.0).fit_blocks(blocks)
 
-LIBSVM text and tables may be compressed; Parquet needs ``pip install svmbench[blocks]``.
+LIBSVM text and tables may be compressed; Parquet needs ``pip install '.[blocks]'``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read Parquet files in blocks of rows, by pyarrow (``pip install svmbench[blocks]``)."""
+"""Read Parquet files in blocks of rows, by pyarrow (``pip install '.[blocks]'``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require_pyarrow() -> Any:
     except ImportError:
         msg = (
             "Parquet files need the package pyarrow, which is not installed:"
-            " pip install svmbench[blocks]"
+            " pip install '.[blocks]'"
         )
         raise MissingPackageError(msg) from None
     return pyarrow.parquet

@@ -30,7 +30,7 @@ def require_spark() -> None:
     for package in ("pyspark", "pyarrow"):
         if find_spec(package) is None:
             raise MissingPackageError(
-                f"Spark's solvers need the package {package}: pip install 'svmbench[spark]'"
+                f"Spark's solvers need the package {package}: pip install '.[spark]'"
             )
     home = os.environ.get("JAVA_HOME")
     program = Path(home) / "bin" / "java" if home else Path("java")

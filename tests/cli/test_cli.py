@@ -272,7 +272,7 @@ def test_quickstart_makes_tables_and_plots(small_run: tuple[Path, str]) -> None:
     begins = header.index("train time (s)")
     assert len(rows) >= 2
     assert all(line[begins - 1] == " " != line[begins] for line in rows), overview
-    assert any(line.startswith("best train time (s): ") for line in overview)
+    assert any(line.startswith("best ") and "accuracy" in line for line in overview)
     assert overview[-3:-1] == [
         f"tables: {folder / 'tables.md'}",
         f"plot: {folder / 'scaling.png'}",
@@ -282,6 +282,19 @@ def test_quickstart_makes_tables_and_plots(small_run: tuple[Path, str]) -> None:
     assert "Missing cells" in (folder / "tables.md").read_text()
     assert {c["status"] for c in cells_of(folder).values()} == {"ok"}
     assert "\x1b" not in out
+
+
+def test_describe_names_the_extra_of_a_solver_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from svmbench.baselines import catalogue
+
+    known = {name: one for name, one in catalogue.solvers().items() if name != "cyanure-l2"}
+    monkeypatch.setattr(catalogue, "solvers", lambda: known)
+    ended = svmbench("describe", "cyanure-l2")
+    assert ended.code == 2
+    assert "cyanure-l2 needs the package cyanure" in ended.err
+    assert "pip install '.[peers]'" in ended.err
 
 
 def test_a_results_folder_is_no_config(small_run: tuple[Path, str]) -> None:

@@ -30,7 +30,7 @@ from svmbench.experiment.measuring import environment
 from svmbench.experiment.run import cluster, host, scheduler
 from svmbench.experiment.settings.cells import Cell
 
-beyond.need(package="distributed", install="pip install 'svmbench[dask]'")
+beyond.need(package="distributed", install="pip install '.[dask]'")
 
 HERE = Path(__file__).parent
 WITHOUT_PAGE = "--no-dashboard"
@@ -192,7 +192,7 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
 
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'svmbench\[dask\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install '.\[dask\]'"):
         scheduler.check_address("tcp://somewhere:8786")
 
 

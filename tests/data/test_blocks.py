@@ -282,7 +282,7 @@ def test_without_pyarrow_the_command_that_installs_it_is_told(tmp_path, monkeypa
     path = parquet(tmp_path / "rows.parquet", *rows(10))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingPackageError, match=r"pip install svmbench\[blocks\]"):
+    with pytest.raises(MissingPackageError, match=r"pip install '.\[blocks\]'"):
         data.open_blocks(path)
 
 

@@ -19,7 +19,7 @@ spark.python.daemon.module warm_daemon
 spark.executorEnv.PYTHONPATH {Path(__file__).parent}
 """
 
-INSTALL = "pip install 'svmbench[spark]', and openjdk-17-jre-headless or another JRE"
+INSTALL = "pip install '.[spark]', and openjdk-17-jre-headless or another JRE"
 
 
 def need_spark() -> None:

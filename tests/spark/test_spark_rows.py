@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-beyond.need(package="pyarrow", install="pip install 'svmbench[spark]'")
+beyond.need(package="pyarrow", install="pip install '.[spark]'")
 
 import pyarrow as pa  # noqa: E402
 

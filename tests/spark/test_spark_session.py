@@ -24,7 +24,9 @@ def test_without_pyspark(monkeypatch):
     monkeypatch.setattr(
         "svmbench.spark.session.find_spec", lambda name: None if name == "pyspark" else find(name)
     )
-    with pytest.raises(MissingPackageError, match=r"need the package pyspark: pip install 'svmb"):
+    with pytest.raises(
+        MissingPackageError, match=r"need the package pyspark: pip install '.\[spark"
+    ):
         require_spark()
 
 

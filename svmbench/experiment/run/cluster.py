@@ -307,7 +307,7 @@ class ClusterRun(RunLoop):
             place.is_fit = False
             reason = (
                 "can't run cells: it does not say what it is"
-                " (svmbench[dask] has to be installed there, in the version that runs here)"
+                " (the extra dask has to be installed there, in the version that runs here)"
             )
         else:
             if facts["codes"] == self.codes:

@@ -46,7 +46,7 @@ def check_address(address: str) -> None:
     from importlib.util import find_spec
 
     if find_spec("distributed") is None:
-        raise MissingPackageError("--cluster needs Dask: pip install 'svmbench[dask]'")
+        raise MissingPackageError("--cluster needs Dask: pip install '.[dask]'")
 
 
 @contextmanager

@@ -202,7 +202,7 @@ class WrittenSpec(Model):
     Attributes
     ----------
     format : str
-        ``libsvm``, ``csv`` or ``parquet`` (which needs ``svmbench[blocks]``).
+        ``libsvm``, ``csv`` or ``parquet`` (which needs ``'.[blocks]'``).
     copies : int
         How many times the rows are written, one time after the other.
     repeats : int
