@@ -1,4 +1,4 @@
-"""The ν-SVM's wing: bounded duals, their solvers, and safe screening along a path.
+"""ν-SVMs with a bounded dual: their solvers, and safe screening along a path.
 
 Problem (``box_qp`` says which SVMs it is)
     min_a  1/2 a'Q a + q'a,   0 <= a_i <= 1,   e'a = total: ν-SVM and one-class SVM in one scale.
@@ -6,11 +6,12 @@ Variables
     a; v = -(Q a + q), minus the gradient; d = Q a, l times what the papers call y_i <w, phi(x_i)>;
     gap = a'd - min <d, s> over the feasible s, which bounds how far the objective is from best.
 Which file does what, in the order of use
-    nu_svm.py, oc_svm.py, c_svm.py   the estimators: parameters in, model out, a path along nu or C
+    nu_svc.py        ``NuSVC``, whose offset is free: not of this form, solved by ``csvc``
+    nu_svm.py, oc_svm.py, c_svm.py   the other estimators, each with a path along nu or C
     nu_path.py       ``NuPath``: a whole path of nu from Python, in the paper's scale
-    full_matrix.py  what they have in common: Q in memory, made once for a path
-    path.py          the path: delta, screening test, the rest, each timed
-    screening.py     balls that hold w, bounds of the margin, what they settle
+    full_matrix.py   base class of the estimators: Q in memory, made once for a path
+    path.py          the path: delta, screening test, the remaining problem, each timed
+    screening.py     balls that hold w, bounds of the margin, the multipliers that they settle
     qp_solvers.py    the solvers by name, each of
       pairwise.py        pairs; where they are slow, one of the next two as well
       block_pivoting.py  many multipliers at a time

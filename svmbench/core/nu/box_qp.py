@@ -1,4 +1,4 @@
-"""The problem that every solver of this wing solves, in one scale: multipliers between 0 and 1.
+"""The problem that every solver of this package solves, in one scale: multipliers between 0 and 1.
 
 Problem
     min_a  1/2 a'Q a + q'a,   0 <= a_i <= 1,   e'a = total.
@@ -6,7 +6,7 @@ Which SVMs it is
     ν-SVM     Q_ij = y_i y_j K(x_i, x_j), q = 0, total = nu l,  alpha = a / l;
     OC-SVM    Q = K,                      q = 0, total = nu l,  alpha = a / (nu l);
     either with some multipliers fixed: Q and a of the others, q = Q[others, fixed] a[fixed].
-Why the sum is kept, and not bounded from below
+Reason for a kept sum, in place of a lower bound of the sum
     Both papers' constraint is e'a >= total. A solution with a larger sum can be scaled down and
     stays one (its w is 0), so that there is always one with e'a = total.
 Its gradient

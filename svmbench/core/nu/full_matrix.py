@@ -43,7 +43,7 @@ class ScreenedSolution(KernelSolution):
 
 @dataclass(frozen=True)
 class SignedMatrix:
-    """Q as it was made, and of what: another kernel or offset needs another one."""
+    """Q, with the kernel and the offset that it was made of."""
 
     Q: np.ndarray
     function: KernelFunction

@@ -10,7 +10,7 @@ Returned
     w) is larger than the distance to its bound, the multiplier is put on it.
 Reference
     Mehrotra 1992 (predictor and corrector); each iteration is one Cholesky factor of Q + D.
-Why it is here
+Reason for the method
     Where the margin is nearly 0, hundreds of multipliers are free and Q among them is as good as
     singular: pairs take millions of steps there, and some fifteen factors of Q are cheaper.
 """

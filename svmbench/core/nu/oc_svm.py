@@ -1,4 +1,4 @@
-"""``oc-svm`` and ``srbo-oc-svm``: the one-class SVM on the wing's solvers, and along a path of nu.
+"""``oc-svm`` and ``srbo-oc-svm``: the one-class SVM on the same solvers, alone or along nu.
 
 Problem
     min_alpha  1/2 alpha'K alpha,   e'alpha = 1,   0 <= alpha_i <= 1/(nu l).

@@ -1,4 +1,4 @@
-"""The interchangeable solvers of the wing's problem, as the parameter ``solver`` names them."""
+"""The interchangeable solvers of the problem of ``box_qp``, as the parameter ``solver`` names them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def solve_by_name(
     # tol, max_iter: duality gap relative to the objective; largest number of steps
     tol: float,
     max_iter: int,
-    start: QPPoint
-    | None = None,  # feasible; changed in place by the solvers that go on from a point
+    # feasible; changed in place by the solvers that go on from a point
+    start: QPPoint | None = None,
 ) -> QPPoint:
     """Return the solution of a problem."""
     if name in quadratic.LIBRARIES:

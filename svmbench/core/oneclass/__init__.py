@@ -1,4 +1,4 @@
-"""Novelty detection: what is normal, learnt from normal samples alone.
+"""Novelty detection: models of normal samples, learnt from normal samples alone.
 
 Problem
     min_alpha  1/2 alpha' K alpha,   sum alpha = 1,   0 <= alpha_i <= u;
@@ -13,7 +13,7 @@ Which file does what
     kde.py        ``kde``: the Gaussian Parzen window with the threshold at its nu-quantile
     hard_margin.py  the hard-margin problem, and the bound of the iterations that it takes
     active_qp.py  its solution on a small set that grows by a point at a time
-    cutting.py    Algorithm 1 of the FOSVM paper with any selection, and the two that it names
+    cutting.py    Algorithm 1 of the FOSVM paper, and the selections of Algorithms 2 and 3
     fosvm.py      ``fosvm1``, ``fosvm2``
 References
     Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Tax and Duin 2004; the FOSVM paper.

@@ -1,8 +1,8 @@
 """FOSVM1 and FOSVM2: the hard-margin one-class SVM by cutting planes.
 
 Problem, reference and deviations
-    Those of ``cutting.py``, whose search these are, with the selection of Algorithm 2 (the lowest
-    score of all) and of Algorithm 3 (the lowest of m that are drawn).
+    FOSVM1 and FOSVM2 share the cutting-plane search of ``cutting.py``; see its header. FOSVM1
+    selects the lowest score of all (Algorithm 2), FOSVM2 the lowest of m that are drawn (3).
 Given
     Samples, theta in (0, 1); for FOSVM2 m, the number of candidates.
 Returned
