@@ -1,4 +1,4 @@
-"""The interchangeable solvers of the problem of ``box_qp``, as the parameter ``solver`` names them."""
+"""The interchangeable solvers of the problem of ``box_qp``, by the names of `solver`."""
 
 from __future__ import annotations
 
