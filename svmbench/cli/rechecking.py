@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,7 +54,7 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
     metavar="MINUTES",
     default=5.0,
     show_default=True,
-    help="Draw cells whose recorded times add up to this, and begin no cell after it.",
+    help="Draw cells whose recorded times add up to this, and stop after it.",
 )
 @click.option(
     "--seed",
@@ -137,6 +140,10 @@ def recheck(
         except SvmbenchError as error:
             n_failed += 1
             terminal.print_line(f"{name}: can't be run again: {error}")
+        except KeyboardInterrupt:
+            if time.monotonic() < deadline:
+                raise
+            terminal.print_line(f"{name}: stopped: {budget:g} minutes are over")
     _say_end(found, n_drawn)
     unnamed = _unnamed(found, accepted)
     if unnamed:
@@ -242,7 +249,8 @@ def _run_again(
             mirror=mirror,
             only={"dataset": sorted({one.dataset for one in drawn})},
         )
-        planned = plan_run(request)
+        with _interrupted_at(deadline):
+            planned = plan_run(request)
         cells = {
             places[place]: cell
             for cell in planned.cells
@@ -261,7 +269,8 @@ def _run_again(
         longest_s = max(_MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * one.seconds for one in drawn))
         request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
         chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
-        interrupted = execute_run(chosen).summary.interrupted
+        with _interrupted_at(deadline):
+            interrupted = execute_run(chosen).summary.interrupted
         made: dict[str, list[Any]] = {}
         # The newest record of every key, whatever became of it.
         for line in result_lines(planned.path):
@@ -279,6 +288,22 @@ def _run_again(
                 )
         if interrupted:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupted_at(deadline: float) -> Iterator[None]:
+    """Interrupt the body at a time of the monotonic clock, as Ctrl-C does: finished cells stay."""
+    from svmbench.experiment.run.loop import handled
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with handled(signal.SIGALRM, interrupt):
+        signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0.001))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def _compared(

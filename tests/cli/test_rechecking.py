@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -102,8 +104,8 @@ def test_a_pinned_core_type_is_equal_arithmetic_on_every_cpu(kept: Path) -> None
 def test_a_cell_stopped_at_its_time_limit_decides_nothing(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rechecking, "_LEAST_S", 0.01)
-    monkeypatch.setattr(rechecking, "_TIMES_ITS_RECORD", 0.0)
+    monkeypatch.setattr(rechecking, "_MIN_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(rechecking, "_TIMEOUT_FACTOR", 0.0)
     shown = svmbench("recheck")
     assert shown.code == 0, shown.said
     assert "0 of 0 cells agree" in shown.out
@@ -118,6 +120,38 @@ def test_no_cell_begins_after_the_budget(kept: Path, monkeypatch: pytest.MonkeyP
     assert shown.code == 0, shown.said
     assert "not run: 5 minutes are over" in shown.out
     assert "2 of 2 drawn were not run" in shown.out
+
+
+def test_what_runs_at_the_end_of_the_budget_is_stopped() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), rechecking._interrupted_at(start + 0.05):
+        time.sleep(600)
+    assert time.monotonic() - start < 500
+    assert signal.getsignal(signal.SIGALRM) == before
+
+
+def test_a_recheck_that_is_stopped_by_its_budget_is_no_failure(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        monkeypatch.setattr(rechecking.time, "monotonic", lambda: 1e12)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("svmbench.experiment.run.session.plan_run", late)
+    shown = svmbench("recheck", "--budget", "5")
+    assert shown.code == 0, shown.said
+    assert "stopped: 5 minutes are over" in shown.out
+
+
+def test_an_interrupt_before_the_end_of_the_budget_ends_it(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("svmbench.experiment.run.session.plan_run", interrupted)
+    assert svmbench("recheck").code == 130
 
 
 def test_a_record_names_a_class_that_is_not_imported(
