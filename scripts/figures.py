@@ -1,10 +1,10 @@
-"""Write the figures and tables that README.md and results/*/README.md take from kept results.
+"""Write the figures and tables that README.md and the pages of results take from kept results.
 
     python scripts/figures.py            # write what differs
     python scripts/figures.py --check    # only say what differs; exit code 1 if anything
 
 A figure stands after the expression that it is the value of, a table between two comments; see
-``svmbench/papers/figures.py``.
+``svmbench/papers/figures.py``. README.md is docs/README.in without its comments.
 """
 
 from __future__ import annotations
@@ -19,11 +19,26 @@ from svmbench.papers import figures
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
+#: The page with expressions, and the page that is written from it.
+TEMPLATE, README = ROOT / "docs" / "README.in", ROOT / "README.md"
 
 
 def pages() -> list[Path]:
     """Return the pages that quote kept results."""
-    return [ROOT / "README.md", *sorted(RESULTS.glob("*/README.md"))]
+    return [TEMPLATE, RESULTS / "README.md", *sorted(RESULTS.glob("*/README.md"))]
+
+
+def write_page(page: Path, before: str, after: str, *, check: bool) -> bool:
+    """Print how a page differs, and write it unless `check`; return True if it differs."""
+    if after == before:
+        return False
+    if not check:
+        page.write_text(after, encoding="utf-8")
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(page), "from kept results", "", "", 0, ""
+    )
+    print("\n".join(lines))
+    return True
 
 
 def main(words: list[str] | None = None) -> int:
@@ -39,23 +54,14 @@ def main(words: list[str] | None = None) -> int:
         try:
             before = page.read_text(encoding="utf-8")
             after = figures.refresh_page(before, results, str(page))
-            if not given.check and after != before:
-                page.write_text(after, encoding="utf-8")
+            stale |= write_page(page, before, after, check=given.check)
+            if page == TEMPLATE:
+                text = figures.without_comments(after)
+                stale |= write_page(
+                    README, README.read_text(encoding="utf-8"), text, check=given.check
+                )
         except (OSError, ResultsError) as error:
             sys.exit(str(error))
-        if after != before:
-            stale = True
-            lines = difflib.unified_diff(
-                before.splitlines(),
-                after.splitlines(),
-                str(page),
-                "from kept results",
-                "",
-                "",
-                0,
-                "",
-            )
-            print("\n".join(lines))
     if not stale:
         print("nothing differs")
     return 1 if given.check and stale else 0

@@ -187,6 +187,14 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
 
 
+def without_comments(text: str) -> str:
+    """Return a page without its comments, and without the empty lines that they leave."""
+    plain = re.sub(
+        r"<!--(?:(?!-->).)*-->\n?(?=\n|#)|<!--(?:(?!-->).)*-->", "", text, flags=re.DOTALL
+    )
+    return re.sub(r"\n{3,}", "\n\n", plain).strip("\n") + "\n"
+
+
 def expressions(text: str) -> list[str]:
     """Return every expression of a page."""
     return [found["what"] for found in _FIGURE.finditer(text)]

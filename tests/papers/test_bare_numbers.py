@@ -6,7 +6,7 @@ import pytest
 from bare_numbers import bare_numbers
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "results").glob("*/README.md"))]
+PAGES = [ROOT / "docs/README.in", *sorted((ROOT / "results").rglob("README.md"))]
 
 #: Numbers that say how something was measured, in words of their own; by page.
 ALLOWED = {

@@ -20,6 +20,7 @@ from svmbench.papers.figures import (
     queries,
     refresh_page,
     rows_behind,
+    without_comments,
     written,
 )
 from svmbench.report import kept
@@ -172,7 +173,7 @@ def test_figures_of_the_pages_agree_with_kept_results(figures: ModuleType) -> No
 def quoted() -> dict[str, list[str]]:
     """Return the expressions of all pages that are of records, by the folder of the first side."""
     found: dict[str, list[str]] = {}
-    for page in [ROOT / "README.md", *sorted((ROOT / "results").glob("*/README.md"))]:
+    for page in [ROOT / "docs/README.in", *sorted((ROOT / "results").rglob("README.md"))]:
         for expression in expressions(page.read_text(encoding="utf-8")):
             first = queries(expression)[0]
             measured = "plot" not in first.where and first.where.get("field") != "published"
@@ -256,3 +257,18 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     assert "| smo |  |  | smo-1, smo-9, smo-11 |" in refresh_page(made, Results(tmp_path))
     with pytest.raises(ResultsError, match="there are no claims of 'nobody'"):
         refresh_page("<!-- verdicts nobody -->\n<!-- /verdicts -->", Results(tmp_path))
+
+
+def test_the_readme_is_the_template_without_comments() -> None:
+    template = (ROOT / "docs/README.in").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme == without_comments(template)
+    assert len(expressions(template)) > 8
+    assert "<!--" not in readme
+    # Two screens.
+    assert len(readme.splitlines()) <= 80
+
+
+def test_comments_leave_no_empty_lines() -> None:
+    text = "<!-- a\nb -->\n# T\n\n<!-- c -->\n\nx <!--= value a of b -->3.5.\n\n<!-- /c -->\n\ny\n"
+    assert without_comments(text) == "# T\n\nx 3.5.\n\ny\n"

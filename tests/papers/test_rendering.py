@@ -10,7 +10,7 @@ import pytest
 from cmarkgfm.cmark import Options
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("results/*/README.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("results/**/README.md"))]
 
 
 def broken(text: str) -> list[str]:
