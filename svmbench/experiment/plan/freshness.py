@@ -30,7 +30,7 @@ NO_MANIFEST = "its plan doesn't name the code"
 
 
 def changes(folder: Path) -> dict[str, str]:
-    """Return what has changed since each cell of a run folder was measured.
+    """Return the changes of code since each cell of a run folder was measured.
 
     Parameters
     ----------

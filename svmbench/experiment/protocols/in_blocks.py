@@ -93,14 +93,14 @@ class PathRows:
         self._rows = self._rows.only(kept)
         self.sizes = outcomes.sizes(None, len(kept), self._tested.count(0))
 
-    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.PathStep]:
+    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.PathModel]:
         """Yield each model with its scores, which are known once all are trained."""
         task, y_test = self._task, self._tested.labels(0)
         found = list(_models(task, self._rows, [{over: value} for value in values], [None]))
         (said,) = self._tested.decisions([[model for model, *_ in found]])
         for (model, wall, cpu, work), decisions in zip(found, said, strict=True):
             marked = scores.mark(task.spec["scores"], _exam(model, y_test, decisions))
-            yield outcomes.PathStep(model, wall, cpu, work, marked)
+            yield outcomes.PathModel(model, wall, cpu, work, marked)
 
 
 def _parts(task: Task) -> tuple[BlockRows, np.ndarray, BlockRows]:

@@ -20,7 +20,7 @@ FITTED = (
 TESTED = (*FITTED, "n_test", "predict_time_s", "predict_cpu_time_s")
 
 
-class PathStep(NamedTuple):
+class PathModel(NamedTuple):
     """One model of a path.
 
     Attributes

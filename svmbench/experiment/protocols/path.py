@@ -116,13 +116,13 @@ class _Arrays:
         self.X, self.y = folds.take(self.inputs.X, self.kept), self.inputs.y[self.kept]
         self.sizes = outcomes.sizes(self.inputs, len(self.y), len(self.y_test))
 
-    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.PathStep]:
+    def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.PathModel]:
         """Yield each model with its scores."""
         for model, wall, cpu, counters in _solutions(self.task, self.X, self.y, over, values):
             metrics, undefined, _ = outcomes.test(
                 self.task, model, self.X, self.y, self.X_test, self.y_test
             )
-            yield outcomes.PathStep(model, wall, cpu, counters, (metrics, undefined))
+            yield outcomes.PathModel(model, wall, cpu, counters, (metrics, undefined))
 
 
 def _solutions(
