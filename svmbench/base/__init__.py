@@ -1,9 +1,9 @@
-"""Foundations that every other package may import, and that import none of them.
+"""Foundations: every other package may import them, and they import no other package.
 
 errors.py
-    Exceptions whose text is a sentence for the person at the keyboard, with their exit codes.
+    Exceptions whose text is a sentence for the user, with their exit codes.
 paper_folders.py
-    Where papers' folders are found, and what ``paper.toml`` may say.
+    The folders of papers, and the model of ``paper.toml``.
 paths.py
     The cache folder, and the files that ship with the package.
 files.py
@@ -11,7 +11,7 @@ files.py
 escape.py
     Escaping text of unknown origin for terminal, Markdown, HTML, LaTeX, SVG and CSV.
 validation_messages.py
-    What pydantic finds wrong, as sentences.
+    Sentences for the errors that pydantic finds.
 toml_source.py
     The one parser of TOML, within bounds.
 parallel_map.py
@@ -23,5 +23,5 @@ compiled.py
 version.py
     The installed version.
 renames.py
-    Where modules of older versions are now.
+    Present names of renamed modules.
 """

@@ -1,4 +1,4 @@
-"""The errors a person at the terminal sees: one sentence each, and the exit code they end with."""
+"""Errors for users: each is one sentence with an exit code."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Text of unknown origin made harmless, one function for each medium that it reaches.
+"""Escaping of untrusted text, one function for each medium.
 
 Names, titles, labels and reasons come from configs, data files, plug-ins and other people's result
-folders. What shows them must not obey them: a terminal no escape sequence, Markdown no HTML and no
-link, a page no tag, a spreadsheet no formula, a plot no formula of its own.
+folders. Escaped, they can't act as terminal escape sequences, as HTML or links in Markdown, as tags
+in a page, or as formulas in a spreadsheet or a plot.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The files of results folders, which may be other people's: read and written past no link.
+"""Reading and writing of files in results folders without following a link.
 
-A results folder may be a clone, an archive or a colleague's. The folder that a command is given is
-followed wherever it leads. Below that folder no link is followed, and only regular files are
-opened: a pipe would make its reader wait for ever, ``/dev/zero`` would fill the memory, and a link
-would show, or overwrite, a file that lies elsewhere. All commands open such files here.
+A results folder may be a clone, an archive or a colleague's. The folder given to a command may be a
+link. Below that folder no link is followed, and only regular files are opened: a pipe would block
+its reader, ``/dev/zero`` would fill the memory, and a link would show or overwrite a file
+elsewhere. All commands open files of results folders by this module.
 """
 
 from __future__ import annotations

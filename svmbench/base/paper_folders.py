@@ -1,4 +1,4 @@
-"""Papers as folders: where they are found, and the model of ``paper.toml``.
+"""Papers as folders: their places, and the model of ``paper.toml``.
 
 A paper is one folder, whose name is the paper's key in configs and records:
 

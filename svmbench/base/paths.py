@@ -1,4 +1,4 @@
-"""Where things lie: the user's cache, and the files that ship with the package."""
+"""Paths of the user's cache, and of the files that ship with the package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where modules of older versions are now.
+"""Present names of renamed modules.
 
-Kept plans name the modules that their cells are of, and a plug-in may still import one by its
-former name: freshness looks the names up here, and so does the error of an import that fails.
+Kept plans name the modules of their cells, and a plug-in may import a module by an earlier name.
+The check of freshness and the error of a failed import look the names up here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""TOML of other people's making, within bounds that no registry and no file of claims needs.
+"""Parsing of untrusted TOML, with limits above the needs of any registry or file of claims.
 
-The standard library's parser takes the square of a dotted key's length, in time and in memory, and
-one level of recursion a part; so the parts are counted before it sees the text.
+The standard library's parser needs time and memory that grow with the square of a dotted key's
+length, and one level of recursion for each part. So the parts are counted before parsing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Figures in prose, taken from kept results: expressions in comments, and generated tables.
 
-Beside a figure stands the expression that it is the value of, in an HTML comment that no reader
-sees::
+Each figure follows its expression, which is in an HTML comment that readers don't see::
 
     csvc is <!--= median ratio csvc:libsvm of smo/perf_kernel block=a9a -->36 times as fast
 

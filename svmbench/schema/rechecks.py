@@ -1,9 +1,9 @@
-"""Rechecks of kept results: the file ``rechecks.jsonl``, and the four words that it leads to.
+"""Rechecks of kept results: the file ``rechecks.jsonl``, and the age of a result.
 
-A kept result is *fresh* if its code, settings, data and packages are the present ones; else
-*changed* if it was run again at the present code and disagreed; else *rechecked* if of its run a
-sample was run again at the present code, all of the sample agreed, and the sample holds every
-solver on every data set and at least a twentieth of the cells; else *older*.
+A kept result is *fresh* if its code, settings, data and packages are the present ones. If not, it
+is *changed* if it was run again with the present code and disagreed. If not, it is *rechecked* if a
+sample of its run was run again with the present code, the whole sample agreed, and the sample holds
+every solver on every data set and at least a twentieth of the cells. If not, it is *older*.
 """
 
 from __future__ import annotations

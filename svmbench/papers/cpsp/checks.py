@@ -1,4 +1,4 @@
-"""CPSP: accuracy and objective with few basis vectors, and what training costs."""
+"""CPSP: accuracy and objective with few basis vectors, and the cost of training."""
 
 from __future__ import annotations
 

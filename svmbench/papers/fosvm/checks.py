@@ -1,4 +1,4 @@
-"""FOSVM: how well and how fast novelty is learnt, growth with N, draws that hit the lowest."""
+"""FOSVM: scores and times of novelty detection, growth with N, hits of random draws."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Verdicts: what the papers claim, judged from kept records alone.
+"""Verdicts on the papers' claims, from kept records alone.
 
-The ``claims.toml`` of a paper has its claims, what decides each, and the thresholds (``entries.py``
-reads it); the paper's ``checks.py`` has a check for each claim (``checks.py`` here loads it). A
-check judges what ``evidence.py`` finds below the folders of results, and returns *parts*: one thing
-that the claim says, of one data set or figure, with the numbers and whether it holds, which
-``measures.py`` leaves open where the uncertainty does. ``verdict.py`` makes a state of the parts;
-``written.py`` shows verdicts in a terminal, as JSON, Markdown or LaTeX.
+``entries.py`` reads the ``claims.toml`` of a paper: its claims, their rules and thresholds.
+``checks.py`` loads the paper's own ``checks.py``, which has a check for each claim. A check judges
+the records that ``evidence.py`` finds below the folders of results, and returns *parts*. A part is
+one statement of the claim about one data set or figure, with its numbers and its answer;
+``measures.py`` leaves the answer open if the uncertainty is too large. ``verdict.py`` makes a state
+of the parts. ``export.py`` shows verdicts in a terminal, as JSON, Markdown or LaTeX.
 """
 
 from __future__ import annotations

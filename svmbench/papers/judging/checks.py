@@ -1,7 +1,7 @@
 """The registry of checks: one function for each claim, which turns records into parts.
 
-The checks of a paper stand in the ``checks.py`` of its folder, and are loaded when a claim of it is
-judged.
+The checks of a paper are in the ``checks.py`` of its folder, which is loaded when one of its claims
+is judged.
 """
 
 from __future__ import annotations

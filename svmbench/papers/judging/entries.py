@@ -1,4 +1,4 @@
-"""Claims as data: those of a paper's ``claims.toml``, or of a file with other thresholds."""
+"""Claims as data, from a paper's ``claims.toml`` or from a file with other thresholds."""
 
 from __future__ import annotations
 

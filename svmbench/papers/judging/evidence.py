@@ -1,12 +1,12 @@
 """Evidence for claims: the runs found below some folders, by config, each on its own.
 
-Runs of one config are never pooled. Where several are kept, the one of the fuller profile counts
-(two profiles that cut the data sets in different ways both do), of two of a profile the one with
-more results, and what was left out is named. On a data set that the full protocol has not finished,
-and another profile has, that other one counts. Inside a run, results of different environments are
-told apart: those of the one that most of them come from count, the others are missing there.
+Runs of one config are never pooled. If several runs are kept, the run of the fuller profile counts;
+of two runs of one profile, the run with more results. Two profiles that cut the data sets in
+different ways both count. On a data set that the full protocol has not finished, another profile
+counts if it has results. Runs that don't count are named. Within a run, only results of the most
+frequent environment count; the other results are missing.
 
-A machine is told by its CPU model. Folders whose runs share a CPU model are judged together;
+A machine is identified by its CPU model. Folders whose runs share a CPU model are judged together;
 folders of other CPU models and runs added from packs are judged apart (`gather_by_machine`).
 """
 

@@ -1,8 +1,8 @@
-"""Answers that intervals give: which is lower, near the best, and how fast a time grows.
+"""Answers from intervals: lower, near the best, growth of a time.
 
-An answer rests on criteria, each an uncertain number and the limits that it is held to. A criterion
-is met where the whole interval lies within the limits, failed where all of it lies outside, and
-open otherwise; without an interval it is open. The value between both ends decides nothing.
+An answer rests on criteria. A criterion is an uncertain number with limits. It is met if the whole
+interval lies within the limits, failed if all of it lies outside, and open otherwise or without an
+interval. The point estimate decides nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One sentence on each paper that says what came of it, held to its verdicts.
+"""One sentence on the outcome of each paper, tied to its verdicts.
 
 The folder of a paper may hold an ``outcome.toml``: the sentence (``said``), and the verdicts that
-it rests on (``rests_on``), each as state and counts: ``partly: 4 yes, 0 no, 5 open``. Where a
-verdict is another by now, the sentence is not shown.
+it rests on (``rests_on``), each as state and counts: ``partly: 4 yes, 0 no, 5 open``. If a verdict
+has changed since, the sentence is not shown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the parts of a claim to a verdict that says no more than the records do."""
+"""From the parts of a claim to its verdict."""
 
 from __future__ import annotations
 

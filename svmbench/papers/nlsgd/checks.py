@@ -1,4 +1,4 @@
-"""NL-SGD: accuracies, times, and what averaging and epochs are worth."""
+"""NL-SGD: accuracies, times, and the effects of averaging and of more epochs."""
 
 from __future__ import annotations
 

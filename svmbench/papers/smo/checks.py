@@ -1,4 +1,4 @@
-"""Platt's report: how SMO and chunking grow, what sparse storage is worth, support vectors.
+"""Platt's report: growth of SMO and chunking, gain of sparse storage, support vectors.
 
 The report's subsets of Adult and Web are the LIBSVM site's (block ``site-subsets``). Prefixes of
 a9a (block ``sizes``) are a second view of Adult; those of w8a are another problem and prove

@@ -1,4 +1,4 @@
-"""SRBO: is screening safe, what it is worth, DCDM beside a QP library, nu-SVM beside C-SVM."""
+"""SRBO: safety and gain of screening, DCDM beside a QP library, nu-SVM beside C-SVM."""
 
 from __future__ import annotations
 
