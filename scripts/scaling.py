@@ -252,11 +252,11 @@ def _counters(X: np.ndarray, y: np.ndarray) -> dict[str, dict[str, int]]:
 
 def _gathered(path: str) -> tuple[Any, float]:
     """Return the sums of a file, and the CPU seconds that they took this process."""
-    from svmbench.core.linear.statistics import gather
+    from svmbench.core.linear.statistics import gather_statistics
     from svmbench.data import open_blocks
 
     start = time.process_time()
-    found = gather(open_blocks(path))
+    found = gather_statistics(open_blocks(path))
     return found, time.process_time() - start
 
 

@@ -167,7 +167,7 @@ class L2SVMSpark(LinearClassifier):
         with Packed(rows, n_features=self.n_features) as packed:
             share = min(packed.by_class) / packed.n_samples
             d = packed.n_features + bool(self.bias)
-            found = trust_region.minimise(
+            found = trust_region.trust_region_newton(
                 partial(self._value, packed),
                 partial(self._product, packed),
                 np.zeros(d),

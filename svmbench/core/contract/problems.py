@@ -239,7 +239,7 @@ class LossProblem(Problem):
 
 
 @dataclass(frozen=True)
-class NuSVC(Problem):
+class NuSVCProblem(Problem):
     """The ν-SVM in the scale of its paper: the losses are a mean, and multipliers at most 1/N.
 
     min  1/2 ||w||^2 - nu rho + 1/N sum_i v_i max(0, rho - y_i f(x_i)),   rho >= 0;
@@ -272,7 +272,7 @@ class NuSVC(Problem):
 
 
 @dataclass(frozen=True)
-class OneClass(Problem):
+class OneClassProblem(Problem):
     """The one-class SVM in the scale of its paper: multipliers sum up to 1.
 
     min  1/2 ||w||^2 - rho + 1/(nu N) sum_i v_i max(0, rho - w.x_i),   f(x) = w.x - rho;
@@ -300,7 +300,7 @@ class OneClass(Problem):
 
 
 @dataclass(frozen=True)
-class SVDD(Problem):
+class SVDDProblem(Problem):
     """The smallest ball around the samples: multipliers sum up to 1, C weighs the losses.
 
     min  R^2 + C sum_i v_i max(0, ||x_i - a||^2 - R^2),   f(x) = R^2 - ||x - a||^2;
@@ -423,17 +423,17 @@ HINGE_NO_OFFSET = replace(
     without_offset="hinge",
 )
 
-NU_SVC = NuSVC(
+NU_SVC = NuSVCProblem(
     name="nu-svc",
     formula="1/2 ||w||^2 - nu rho + mean of max(0, rho - m), 0 <= alpha <= 1/N, sum alpha >= nu",
 )
 
-ONE_CLASS = OneClass(
+ONE_CLASS = OneClassProblem(
     name="one-class",
     formula="1/2 ||w||^2 - rho + mean of max(0, -f) / nu, 0 <= alpha <= 1/(nu N), sum alpha = 1",
 )
 
-SVDD_BALL = SVDD(
+SVDD_BALL = SVDDProblem(
     name="svdd",
     formula="R^2 + C sum of max(0, -f), f = R^2 - ||x - a||^2, 0 <= alpha <= C, sum alpha = 1",
 )

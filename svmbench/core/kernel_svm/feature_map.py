@@ -45,7 +45,7 @@ from svmbench.core.kernels.columns import columns_of, warm_up_columns
 from svmbench.core.kernels.kernels import PIVOT_TOL, KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.kernels.rows import float32_rows
-from svmbench.core.linear.dcd import DescentParameters, descend
+from svmbench.core.linear.dcd import DescentParameters, coordinate_descent
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import ClassifierWithC
 
@@ -187,7 +187,9 @@ class FeatureMapSVM(ClassifierWithC):
         super().warm_up_rest()
         warm_up_columns()
         X, y = np.eye(2, dtype=np.float32), np.array([1.0, -1.0])
-        descend(X, y, HINGE, DescentParameters(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1))
+        coordinate_descent(
+            X, y, HINGE, DescentParameters(C=1.0, eps=0.1, max_iter=2, bias=0.0, seed=1)
+        )
 
     def _map(self, source: KernelSource, m: int) -> FeatureMap:
         """Return the feature map over at most m samples."""
@@ -206,7 +208,7 @@ class FeatureMapSVM(ClassifierWithC):
             bias=0.0,
             seed=seed,
         )
-        found, _ = descend(made.features, y, HINGE, parameters)
+        found, _ = coordinate_descent(made.features, y, HINGE, parameters)
         coefficients = np.zeros(source.n_samples)
         coefficients[made.basis] = made.coefficients(found.w)
         counters = {

@@ -42,7 +42,13 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.hessian import Diagonal, RowProducts
 from svmbench.core.linear.least_squares import fold_moments
-from svmbench.core.linear.statistics import CLOSED_FORM, Statistics, Sums, gather, numbered
+from svmbench.core.linear.statistics import (
+    CLOSED_FORM,
+    Statistics,
+    Sums,
+    gather_statistics,
+    numbered,
+)
 from svmbench.core.numeric.arrays import append_bias, as_block
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
@@ -285,7 +291,7 @@ class ALSVMBatch(LinearClassifier):
         """
         self._check_parameters()
         start = perf_counter()
-        statistics = gather(blocks, n_folds, seed=seed, n_features=n_features)
+        statistics = gather_statistics(blocks, n_folds, seed=seed, n_features=n_features)
         shared = (perf_counter() - start) / (n_folds * max(1, len(values)))
         again = None
         passes = 1

@@ -111,7 +111,7 @@ def projected_gradient(
 
 
 @compiled
-def squared_lengths(data: np.ndarray, indptr: np.ndarray, lengths: np.ndarray) -> None:
+def csr_squared_lengths(data: np.ndarray, indptr: np.ndarray, lengths: np.ndarray) -> None:
     """Set `lengths` to the squared length of each CSR row."""
     for i in range(len(lengths)):
         total = 0.0
@@ -136,7 +136,7 @@ def passes_csr(
     limits: np.ndarray,
     state: np.ndarray,
 ) -> None:
-    """Run at most `n_passes` passes on CSR rows, all in place; see :func:`descend`."""
+    """Run at most `n_passes` passes on CSR rows, all in place; see :func:`coordinate_descent`."""
     n_active, seed = state[N_ACTIVE], state[SEED]
     steps, visits = 0, 0
     for _ in range(n_passes):
@@ -211,7 +211,7 @@ def passes_dense(
     limits: np.ndarray,
     state: np.ndarray,
 ) -> None:
-    """Run at most `n_passes` passes on dense rows, all in place; see :func:`descend`."""
+    """Run at most `n_passes` passes on dense rows, all in place; see :func:`coordinate_descent`."""
     d = X.shape[1]
     n_active, seed = state[N_ACTIVE], state[SEED]
     steps, visits = 0, 0
@@ -271,7 +271,7 @@ class DescentParameters:
     trace: bool = False
 
 
-def descend(
+def coordinate_descent(
     X: Any,  # (n_samples, d)
     y: np.ndarray,  # (n_samples,): labels ±1
     problem: LossProblem,  # the hinge or the squared hinge
@@ -295,7 +295,7 @@ def descend(
     parts: tuple[np.ndarray, ...]
     if sp.issparse(X):
         parts = csr_parts(X)
-        squared_lengths(parts[0], parts[2], records[:, DIAGONAL])
+        csr_squared_lengths(parts[0], parts[2], records[:, DIAGONAL])
     else:
         parts = (raw(X),)
         np.einsum("ij,ij->i", X, X, out=records[:, DIAGONAL])
@@ -383,12 +383,12 @@ class _DualCoordinateDescent(Weighted, LinearClassifier):
             trace=self.trace,
         )
         if data.weights is None:
-            solution, self.alpha_ = descend(data.native, data.y, self._loss, parameters)
+            solution, self.alpha_ = coordinate_descent(data.native, data.y, self._loss, parameters)
             return self._store(solution)
         # A sample of weight 0 has no part in the problem.
         rows = np.flatnonzero(data.weights)
         parts = (data.native[rows], data.y[rows])
-        solution, alpha = descend(*parts, self._loss, parameters, data.weights[rows])
+        solution, alpha = coordinate_descent(*parts, self._loss, parameters, data.weights[rows])
         self.alpha_ = np.zeros(len(data.y))
         self.alpha_[rows] = alpha
         return self._store(solution)

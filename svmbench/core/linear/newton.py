@@ -118,7 +118,7 @@ def line_search(
     return step
 
 
-def direction(
+def newton_direction(
     products: RowProducts,
     active: np.ndarray,  # int: positions of the rows in A
     g: np.ndarray,  # (d,)
@@ -161,7 +161,7 @@ class NewtonResult:
     trace: list[tuple[float, int, float]] = field(default_factory=list)
 
 
-def descend(
+def truncated_newton(
     products: RowProducts,  # of samples that carry the constant feature
     y: np.ndarray,  # (n_samples,): labels ±1
     w: np.ndarray,  # (d,): where to start
@@ -196,7 +196,7 @@ def descend(
         if cg > parameters.patience or (is_flat and changed):
             preconditioner.make(inside, C)
             changed = 0
-        d, cg = direction(products, active, g, C, preconditioner)
+        d, cg = newton_direction(products, active, g, C, preconditioner)
         # With the Hessian of other rows, conjugate gradients end before the decrement is accurate.
         # With few active rows it means little, since others become active on the way.
         is_known = (
@@ -222,8 +222,8 @@ def descend(
     return way
 
 
-class Samples:
-    """Samples, with the preconditioner and sums that serve every value of C."""
+class NewtonSamples:
+    """NewtonSamples, with the preconditioner and sums that serve every value of C."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class Samples:
         part = self.X[rows]
         products, exact = RowProducts(part), SampleHessian(part, np.arange(m), m)
         few_steps = NewtonParameters(C * n / m, 0.0, 0.0, START_STEPS, patience=0)
-        way = descend(products, self.y[rows], np.zeros(d), exact, few_steps)
+        way = truncated_newton(products, self.y[rows], np.zeros(d), exact, few_steps)
         self.products.visits += products.visits
         self.preconditioner.n_made += exact.n_made
         return way
@@ -346,11 +346,11 @@ class NewtonL2(LinearClassifier):
                 yield PathPoint(found, perf_counter() - start, dict(found.counters_))
                 start = perf_counter()
 
-    def _samples(self, data: TrainingData) -> Samples:
+    def _samples(self, data: TrainingData) -> NewtonSamples:
         seed = int(check_random_state(self.random_state).randint(1, 2**31 - 1))
-        return Samples(data.native, data.y, seed)
+        return NewtonSamples(data.native, data.y, seed)
 
-    def _minimise(self, samples: Samples, w: np.ndarray | None) -> np.ndarray:
+    def _minimise(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
         """Step from w, or from a start if it is None; store the solution and return its weights."""
         C, visits, made = float(self.C), samples.products.visits, samples.preconditioner.n_made
         first = samples.start(C) if w is None else NewtonResult(w)
@@ -358,7 +358,9 @@ class NewtonL2(LinearClassifier):
         parameters = NewtonParameters(
             C, samples.target(C, tol), tol, self.max_iter, trace=self.trace
         )
-        way = descend(samples.products, samples.y, first.w, samples.preconditioner, parameters)
+        way = truncated_newton(
+            samples.products, samples.y, first.w, samples.preconditioner, parameters
+        )
         visits = samples.products.visits - visits
         self._store_with_bias(
             way.w,

@@ -41,7 +41,7 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import csr_parts, raw
 
 #: Examples drawn at a time: limits the memory for draws, and spaces the points of a trace.
-DRAWS = 1 << 16
+EXAMPLES_PER_DRAW = 1 << 16
 
 #: If s falls below this, s is multiplied into v, and S v is taken into u: the mean of the iterates
 #: S v - u is a difference, which loses as many digits as s has leading zeros.
@@ -304,7 +304,7 @@ def pegasos(
     parts = csr_parts(X) if sp.issparse(X) else (raw(X),)
     run = steps_csr if sp.issparse(X) else steps_dense
     while done < T:
-        n_steps = min(max(1, DRAWS // k), (half if done < half else T) - done)
+        n_steps = min(max(1, EXAMPLES_PER_DRAW // k), (half if done < half else T) - done)
         if trace:
             n_steps = min(n_steps, max(1, done))
         start = perf_counter()

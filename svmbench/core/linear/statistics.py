@@ -328,7 +328,7 @@ class Statistics:
             self.S, self.q, self.shift = _widened(self.S, self.q, self.shift, n_features)
 
 
-def gather(
+def gather_statistics(
     blocks: Iterable[Any], n_folds: int = 1, *, seed: int = 0, n_features: int | None = None
 ) -> Statistics:
     """Return the statistics of all blocks, in one pass.

@@ -33,14 +33,14 @@ SHRINK, MILD, GROW = 0.25, 0.5, 4.0
 FORCING, MOST_PRODUCTS = 0.1, 250
 
 #: A promised decrease below this share of f is rounding.
-ROUNDING = 1e-14
+SMALLEST_PROMISE = 1e-14
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass
-class Descent:
+class TrustRegionResult:
     """Result of a descent."""
 
     w: np.ndarray  # (d,)
@@ -51,9 +51,9 @@ class Descent:
     stop_reason: str = "max_iter"  # or "converged" or "stalled"
 
 
-def minimise(
+def trust_region_newton(
     function: Function, product: Product, w: np.ndarray, target: Callable[[float], float], most: int
-) -> Descent:
+) -> TrustRegionResult:
     """Take steps from w until the gradient is small enough.
 
     Parameters
@@ -70,7 +70,7 @@ def minimise(
         Largest number of steps.
     """
     f, g = function(w)
-    at = Descent(w, g, f)
+    at = TrustRegionResult(w, g, f)
     size = float(np.linalg.norm(g))
     radius, enough = size, target(size)
     while size > enough and at.steps < most:
@@ -83,7 +83,7 @@ def minimise(
         gained = at.f - f
         if at.steps == 1:
             radius = min(radius, length)
-        is_rounding = promised <= ROUNDING * abs(at.f)
+        is_rounding = promised <= SMALLEST_PROMISE * abs(at.f)
         if is_rounding and float(np.linalg.norm(g)) >= size:
             at.stop_reason = "stalled"
             break

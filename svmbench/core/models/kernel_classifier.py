@@ -119,7 +119,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     def warm_up_rest(cls) -> None:
         """Also compile the evaluation and the votes of pairs."""
         super().warm_up_rest()
-        ovo_model.warm_up()
+        ovo_model.warm_up_ovo()
 
     @property
     def estimators_(self) -> list[Any]:  # type: ignore[override]

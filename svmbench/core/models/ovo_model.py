@@ -18,9 +18,8 @@ import numpy as np
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.pair_sums import AllPairs, OwnPairs, drop_small
 from svmbench.core.kernels.prediction import add_given_rows, add_up
-from svmbench.core.models import pairs as class_pairs
 from svmbench.core.models.expansion import Expansion
-from svmbench.core.models.pairs import Pairs, row_blocks, values_of_classes, vote
+from svmbench.core.models.pairs import Pairs, row_blocks, values_of_classes, vote, warm_up_votes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,9 +200,9 @@ class OvoModel:
         return winners
 
 
-def warm_up() -> None:
+def warm_up_ovo() -> None:
     """Evaluate the models of three classes, a point of each, and count their votes."""
-    class_pairs.warm_up()
+    warm_up_votes()
     X, codes = np.array([[0.0, 0.1], [1.0, 1.2], [0.0, 2.0]]), np.arange(3)
     shared = SharedPoints(
         function=KernelFunction("rbf", 1.0),

@@ -178,7 +178,7 @@ def _count(
             votes[c] += sums[c] / (3.0 * (abs(sums[c]) + 1.0))
 
 
-def warm_up() -> None:
+def warm_up_votes() -> None:
     """Compile the counting of votes."""
     pairs = Pairs(np.array([0, 1]))
     values_of_classes(np.ones((1, 1)), pairs, 2)

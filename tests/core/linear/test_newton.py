@@ -25,10 +25,10 @@ from svmbench.core.linear.hessian import (
 from svmbench.core.linear.newton import (
     NewtonL2,
     NewtonParameters,
-    Samples,
-    descend,
-    direction,
+    NewtonSamples,
     line_search,
+    newton_direction,
+    truncated_newton,
 )
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -95,13 +95,13 @@ def test_a_direction_solves_newton_s_equation_and_the_preconditioner_only_saves_
     taken = []
     for preconditioner in (exact, partly, Diagonal(form(X))):
         preconditioner.make(inside, C)
-        d, steps = direction(RowProducts(form(X)), active, g, C, preconditioner)
+        d, steps = newton_direction(RowProducts(form(X)), active, g, C, preconditioner)
         assert (H @ d + g) @ np.linalg.solve(H, H @ d + g) < 0.3 * (g @ np.linalg.solve(H, g))
         taken.append(steps)
     assert taken[0] == 1
     assert taken == sorted(taken)
     exact.make(inside, C)
-    d, _ = direction(RowProducts(form(X)), active, g, C, exact)
+    d, _ = newton_direction(RowProducts(form(X)), active, g, C, exact)
     assert_allclose(d, -np.linalg.solve(H, g), rtol=1e-3, atol=1e-4 * np.abs(d).max())
 
 
@@ -117,7 +117,7 @@ def test_steps_are_those_of_newton_with_an_exact_line_search(form, C):
         w = w + best.x * d
         hessian = SampleHessian(form(X), np.arange(90), 90)
         course = NewtonParameters(C, 0.0, 0.0, n_steps, patience=0)
-        ours = descend(RowProducts(form(X)), y, np.zeros(6), hessian, course)
+        ours = truncated_newton(RowProducts(form(X)), y, np.zeros(6), hessian, course)
         assert ours.steps == n_steps
         assert_allclose(ours.w, w, atol=1e-3 * np.abs(w).max())
 
@@ -256,7 +256,7 @@ def test_a_hessian_whose_pivots_are_rounding_is_factorised_in_double_precision()
 @needs_jit
 def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
     X, y = make_problem(n=4000, d=6)
-    samples = Samples(X, y.astype(float), seed=3)
+    samples = NewtonSamples(X, y.astype(float), seed=3)
     way = samples.start(1.0)
     rows = np.sort(samples.order[:500])
     assert way.steps == 3
@@ -265,7 +265,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
     )
     # A start that is near takes fewer passes over all samples than one from zero.
     model = NewtonL2(tol=1e-3).fit(X, y)
-    cold = descend(
+    cold = truncated_newton(
         RowProducts(X),
         y.astype(float),
         np.zeros(6),
@@ -273,7 +273,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
         NewtonParameters(1.0, 1.0, 1.0, 99),
     )
     assert model.n_iter_ < cold.steps + 1
-    assert Samples(X[:500], y[:500].astype(float), seed=3).start(1.0).steps == 0
+    assert NewtonSamples(X[:500], y[:500].astype(float), seed=3).start(1.0).steps == 0
 
 
 @needs_jit

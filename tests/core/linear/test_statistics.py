@@ -13,7 +13,7 @@ from small_problems import make_problem
 
 from svmbench import ALSVMBatch
 from svmbench.core.linear import least_squares, statistics
-from svmbench.core.linear.statistics import Statistics, folds_of_rows, gather
+from svmbench.core.linear.statistics import Statistics, folds_of_rows, gather_statistics
 
 VALUES = [2.0**-5, 1.0, 2.0**5]
 
@@ -238,18 +238,18 @@ def test_a_bad_block_is_one_sentence_and_adds_nothing(X, y, said):
         found.update(X, np.array(y))
     assert pickle.dumps(found) == before
     with pytest.raises(ValueError, match=rf"rows from 4 on: .*{said}"):
-        gather([GOOD, (X, np.array(y))])
+        gather_statistics([GOOD, (X, np.array(y))])
 
 
 def test_what_there_is_too_much_or_too_little_of():
     with pytest.raises(ValueError, match="there are no rows"):
-        gather([])
+        gather_statistics([])
     with pytest.raises(ValueError, match="one class only"):
         ALSVMBatch().fit_blocks([(np.ones((2, 1)), [1, 1])])
     with pytest.raises(ValueError, match="the training part of fold 0 has one class only"):
         ALSVMBatch().fit_statistics(Statistics(2).update(*GOOD, folds=[1, 0, 1]), without=0)
     with pytest.raises(ValueError, match="beyond the last, 2"):
-        gather([(sp.csr_array([[0.0, 0.0, 1.0]]), [1])], n_features=2)
+        gather_statistics([(sp.csr_array([[0.0, 0.0, 1.0]]), [1])], n_features=2)
     with pytest.raises(ValueError, match="newton-l2"):
         Statistics(n_folds=5, n_features=20_000)
     with pytest.raises(ValueError, match="folds must be one of 0 … 1 for each of 3 rows"):

@@ -30,7 +30,9 @@ def test_it_finds_the_optimum_of_the_squared_hinge(C):
     X = rng.standard_normal((300, 12)) * np.geomspace(0.1, 10.0, 12)
     y = np.where(X @ rng.standard_normal(12) + rng.standard_normal(300) > 0, 1.0, -1.0)
     function, product = squared_hinge(X, y, C)
-    found = trust_region.minimise(function, product, np.zeros(12), lambda g: 1e-11 * g, 200)
+    found = trust_region.trust_region_newton(
+        function, product, np.zeros(12), lambda g: 1e-11 * g, 200
+    )
     assert found.stop_reason == "converged"
     assert found.products >= found.steps > 1
     oracle = NewtonL2(C=C, tol=1e-12, fit_intercept=False).fit(X, y)
@@ -72,7 +74,9 @@ def test_steps_that_fail_are_not_taken():
     def product(w, v):
         return v * 1e-3  # too flat a model: each step promises what it can't keep
 
-    found = trust_region.minimise(function, product, np.full(2, 3.0), lambda g: 1e-8 * g, 300)
+    found = trust_region.trust_region_newton(
+        function, product, np.full(2, 3.0), lambda g: 1e-8 * g, 300
+    )
     assert found.f <= np.sqrt(19.0)
     assert_allclose(found.w, 0.0, atol=1e-4)
 
@@ -80,10 +84,10 @@ def test_steps_that_fail_are_not_taken():
 def test_it_says_where_it_was_stopped():
     function, product = squared_hinge(np.eye(3) * [1.0, 4.0, 9.0], np.ones(3), 1.0)
     start = np.zeros(3)
-    assert trust_region.minimise(function, product, start, lambda g: 0.0, 1).stop_reason == (
-        "max_iter"
-    )
-    stalled = trust_region.minimise(function, product, start, lambda g: -1.0, 50)
+    assert trust_region.trust_region_newton(
+        function, product, start, lambda g: 0.0, 1
+    ).stop_reason == ("max_iter")
+    stalled = trust_region.trust_region_newton(function, product, start, lambda g: -1.0, 50)
     assert stalled.stop_reason == "stalled"
     squares = np.array([1.0, 16.0, 81.0])
     assert_allclose(stalled.w, 2.0 * np.sqrt(squares) / (1.0 + 2.0 * squares))
