@@ -16,7 +16,7 @@ from svmbench.base.compiled import compiled_sums
 from svmbench.core.kernel_svm.preimage_inputs import NearSums
 from svmbench.core.kernels.kernels import PIVOT_TOL, KernelFunction
 
-#: Up to so many kernel values of basis points with samples are kept in double precision.
+#: Largest number of kernel values of basis points with samples in double precision.
 FLOAT64_MAX_BASIS_VALUES = 1 << 22
 
 
@@ -27,7 +27,7 @@ def most_violated(
     beta: np.ndarray,  # (n_basis,): coefficients, of the type of `values`
     y: np.ndarray,  # (n_samples,): labels ±1
     violated: np.ndarray,  # uint8 (n_samples,): written: 1 where y f < 1
-    products: np.ndarray,  # (n_basis,): written: sum over those of y times the sample's values
+    products: np.ndarray,  # (n_basis,): written: sum over violated samples of y K(b_j, x)
 ) -> tuple[int, float]:  # n_violated, loss (summed hinge losses)
     """Find the most violated cut at an expansion over the basis, in one pass."""
     for j in range(n_basis):

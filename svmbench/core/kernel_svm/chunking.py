@@ -60,7 +60,7 @@ RELEASE_TOL_SHARE = 0.1
 def close_up(K: np.ndarray, keep: np.ndarray) -> None:
     """Move the rows and columns `keep` (ascending) of K to its beginning."""
     for i in range(len(keep)):
-        # Never behind what is still to be read, as they ascend.
+        # As `keep` ascends, no value is overwritten before it is read.
         source, target = K[keep[i]], K[i]
         for k in range(len(keep)):
             target[k] = source[keep[k]]

@@ -23,7 +23,7 @@ Reference
 Deviations
     - As the authors' programs: 60 draws, half of each class; where none is outside, they are
       repeated 7 (BVM: 10) times. CVM starts from 20 members, BVM from one. eps is halved from 0.1
-      on. BVM's distance is that of the extended space, with ||c||^2 added to its square, so that
+      on. BVM measures distances in the extended space, with ||c||^2 added to the square, so that
       beta = sqrt(q / (||c - psi||^2 + ||c||^2)).
     - A set of no more samples than all draws together is searched whole.
     - CVM finds the ball of the core set by pair steps from the last ball, up to a tenth of what eps
@@ -87,7 +87,7 @@ class Core(NamedTuple):
 
 
 def make_core(n_samples: int, width: int, old: Core | None = None) -> Core:
-    """Return room for `width` members, with those of `old` in it."""
+    """Return a core set with room for `width` members, with the members of `old`."""
     core = Core(
         np.full(width, -1),
         np.zeros(width),

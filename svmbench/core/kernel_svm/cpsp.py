@@ -259,14 +259,14 @@ def subspace_pursuit(
             reason = "max_iter"
             break
         if not n_violated:
-            # Without a violator the gap is that of the QP: solve it further.
+            # Without a violator the gap is due to the QP: solve it further.
             done = cuts.optimise(gap, most_steps - n_steps)
             n_steps += done
             if not done:
                 reason = "stalled"
                 break
             continue
-        # Algorithm 3: add the cut's projection, after the basis has grown by what it leaves out.
+        # Algorithm 3: add the cut's projection, after the basis has grown by its residual.
         n_cuts += 1
         p = basis.coordinates(products / N)
         cuts.add(p, n_violated / N, None if basis.is_full else violated)
@@ -413,7 +413,7 @@ class CPSP(SubspacePursuit):
     ----------
     n_basis : int
         Basis points, the paper's k_max. With as many as there are training samples, or more, the
-        solution is that of the whole problem, and with the RBF kernel the points are samples.
+        solution solves the whole problem, and with the RBF kernel the points are samples.
     random_state : int, RandomState or None
         Seed of the draws that searches for basis points start from.
 

@@ -10,8 +10,8 @@ Returned
 Reference
     Joachims 1999, "Making large-scale SVM learning practical": section 11.3 (working set by the
     steepest feasible direction: half of it from each end of the sorted gradient), 11.4 (shrinking:
-    a variable that has been at a bound, with a multiplier that keeps it there, for so many
-    iterations is left out; at the end all are checked), 11.5 (cache of kernel rows; the least
+    a variable is left out once its multiplier has held it at a bound for a number of iterations;
+    at the end all are checked), 11.5 (cache of kernel rows; the least
     recently used give way).
 Deviations
     - The inner quadratic program is solved by pair steps, not by an interior-point method.
@@ -19,8 +19,8 @@ Deviations
       side may have fewer than half to offer; the set is then smaller than q, where the paper's
       takes more along with it.
     - Cached rows are dropped at each check of all samples, as the samples they are over change.
-    - Samples are left out once a tenth of those that take part is ready for it; cached rows lose
-      the same columns.
+    - Samples are left out once a tenth of the samples that take part can be; cached rows lose the
+      same columns.
 """
 
 from __future__ import annotations

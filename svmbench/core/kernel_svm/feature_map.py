@@ -52,7 +52,7 @@ from svmbench.core.models.kernel_classifier import ClassifierWithC
 #: Tolerance at which columns have the precision of the features.
 COLUMN_TOL = {np.float64: 0.0, np.float32: 1e-2}
 
-#: Up to so many feature values are kept in double precision.
+#: Largest number of feature values in double precision.
 FLOAT64_MAX_FEATURE_VALUES = 1 << 22
 
 
@@ -99,7 +99,7 @@ def nystrom_map(
     source: KernelSource,
     drawn: np.ndarray,  # int (m,): different samples
 ) -> FeatureMap:
-    """Return the feature map over those of the drawn samples that are independent."""
+    """Return the feature map over the independent samples among the drawn ones."""
     dtype, least = precision_of(source, len(drawn))
     K = source.block(drawn, drawn)
     # Rounding may leave a sample at a distance from itself.
@@ -257,7 +257,7 @@ class Nystrom(FeatureMapSVM):
     Parameters
     ----------
     n_basis : int
-        Basis samples, the papers' m; all, where there are fewer.
+        Basis samples, the papers' m; at most the number of samples.
     random_state : int, RandomState or None
         Seed of the draw, and of the order of the passes.
 
@@ -292,7 +292,7 @@ class ICF(FeatureMapSVM):
     Parameters
     ----------
     n_basis : int
-        Pivots, the papers' m; all samples, where there are fewer.
+        Pivots, the papers' m; at most the number of samples.
     random_state : int, RandomState or None
         Seed of the order of the passes.
 

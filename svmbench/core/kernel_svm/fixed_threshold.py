@@ -3,7 +3,7 @@
 Problem
     min_alpha  1/2 alpha' Q alpha - e'alpha,   0 <= alpha_i <= C,
     Q_ij = y_i y_j K(x_i, x_j);  f(x) = sum_j alpha_j y_j K(x_j, x): without an offset there is no
-    equality constraint, and the optimum is another than that of `smo`.
+    equality constraint, and the optimum differs from the optimum of `smo`.
 Given
     X (n_samples, d), dense or CSR; y in {-1, +1}; C; kernel; tol.
 Returned

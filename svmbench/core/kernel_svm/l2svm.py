@@ -150,7 +150,7 @@ class L2Classifier(ClassifierWithC):
         return float(self.tol) >= FLOAT32_MIN_TOL
 
     def _restart(self, state: L2State, steps: int) -> None:
-        """Turn the solution for another C, which took so many steps, into a start, in place."""
+        """Turn the last C's solution, which took `steps` steps, into a start, in place."""
 
     def _margin_tolerance(self, state: L2State) -> float:
         """Return the violation that `tol` allows at a solution, in units of the margin ``y f``."""

@@ -84,7 +84,7 @@ DONE, NO_PLACE, ENOUGH = range(3)
 class Kept(NamedTuple):
     """The samples that are kept, by place, and rows of their kernel values with each other."""
 
-    sample: np.ndarray  # int (width,): the sample at a place; -1 where there is none
+    sample: np.ndarray  # int (width,): the sample at a place; -1 if the place is free
     alpha: np.ndarray  # (width,): signed multipliers
     g: np.ndarray  # (width,): gradients
     y: np.ndarray  # (width,): labels
@@ -310,7 +310,7 @@ def learn(
     y: np.ndarray,  # (n_samples,)
     C: float,
     tau: float,
-    order: np.ndarray,  # int (n_samples,): the next samples; changed where there is a choice
+    order: np.ndarray,  # int (n_samples,): the next samples; reordered by `bring_best`
     stop: int,  # position to stop at
     most: int,  # number of kept samples to stop at
     uniform: np.ndarray,  # (stop - start, n_candidates): in [0, 1); no candidates by random order
@@ -410,7 +410,7 @@ def restore_sum(beta: np.ndarray, C: float) -> None:
 )
 @dataclass(eq=False, repr=False, kw_only=True)
 class LASVM(ClassifierWithC):
-    """C-SVM by online steps: each sample is looked at once an epoch, and kept if it matters then.
+    """C-SVM by online steps: each sample is visited once an epoch, and kept if it matters then.
 
     The model is optimal on the kept samples, not on all: a sample that was dropped or not kept is
     never looked at again. By gradient the dual value is within 1e-3 of the optimum. By random or
@@ -426,7 +426,7 @@ class LASVM(ClassifierWithC):
         Which sample comes next: the next of a random order, or the best of 50 random ones by
         smallest y f or smallest |f|, which costs 50 rows of kernel values a sample.
     epochs : int
-        Times every sample is looked at.
+        Number of visits to every sample.
     tol : float
         tau: largest violation of the conditions by a pair of the kept samples, at the end. It says
         nothing of the other samples.
@@ -479,7 +479,7 @@ class LASVM(ClassifierWithC):
             raise ValueError(msg)
 
     def train(self, data: TrainingData) -> Self:
-        """Go through the epochs and finish; store the expansion over what is kept."""
+        """Go through the epochs and finish; store the expansion over the kept samples."""
         n = len(data.y)
         most = n if self.n_basis is None else min(n, int(self.n_basis))
         X, place = moved_if_far(data.X) if self.kernel == "linear" else (data.X, None)

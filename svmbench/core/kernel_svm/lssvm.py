@@ -70,7 +70,7 @@ class Solved(NamedTuple):
 
 
 def solve_directly(
-    K: np.ndarray,  # (n, n): symmetric, float32 or float64; left as it is
+    K: np.ndarray,  # (n, n): symmetric, float32 or float64; not changed
     y: np.ndarray,  # (n,)
     nu: float,  # above 0
     constant: float,  # added to every entry

@@ -7,7 +7,7 @@ Problem
 Given
     products with the kernel matrix, y in {-1, +1}, C, tol, max_iter.
 Returned
-    beta, once the residual's length is at most tol times that of y.
+    beta, once the length of the residual is at most tol times the length of y.
 Reference
     Suykens, Lukas, Van Dooren, De Moor and Vandewalle 1999: Hestenes and Stiefel's conjugate
     gradients for LS-SVMs. The SGD-LSSVM paper contrasts its method with this one.
@@ -117,7 +117,7 @@ class LSSVMCG(ClassifierWithC):
     Parameters
     ----------
     tol : float
-        Length of the residual at the end, relative to that of the right-hand side.
+        Length of the residual at the end, relative to the length of the right-hand side.
     cache_mb : float
         Memory for kernel values, MiB.
 

@@ -92,7 +92,7 @@ class Hull(NamedTuple):
 
     y: np.ndarray  # labels ±1
     curvature: np.ndarray  # Q_ii
-    members: np.ndarray  # int: the `n_first` samples of one class, then those of the other
+    members: np.ndarray  # int: the `n_first` samples of one class, then the other class
     n_first: int
     C: float
     a: np.ndarray  # weights
@@ -255,7 +255,7 @@ def approach_origin(state: L2State, rules: DrawRules) -> tuple[int, dict[str, in
         if end != MISSING:
             break
         store.clock += int(counts[STEPS])
-        # With the missing rows come those of other violators: some of them will be drawn.
+        # Compute rows of other violators along: some of these will be drawn.
         is_stored = INFINITE_PRODUCT * (store.slots >= 0)
         farthest = np.argpartition(g + is_stored, store.batch - 1)[: store.batch]
         wanted = np.array([counts[HIGH], counts[NEXT]])
@@ -355,7 +355,7 @@ class MNSVM(L2Classifier):
             require_positive("gap", self.gap)
 
     def _takes_single(self) -> bool:
-        # A certificate is of the problem as it is, not of rounded kernel values.
+        # A gap on rounded kernel values certifies nothing about the problem itself.
         return self.gap is None and super()._takes_single()
 
     def _minimise(self, state: L2State, tol: float) -> tuple[str, dict[str, int]]:

@@ -48,7 +48,7 @@ from svmbench.core.numeric.random import generator
 #: Steps whose violators are found together where kernel values must be computed.
 BLOCK_STEPS = 128
 
-#: Up to so many samples the whole matrix costs less than a search for the rows to leave out.
+#: Largest number of samples at which the whole matrix costs less than a search for useful rows.
 WHOLE_MATRIX_MAX_SAMPLES = 1024
 
 

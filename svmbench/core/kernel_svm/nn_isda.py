@@ -17,7 +17,7 @@ Deviations
     - The loop keeps beta_i = y_i alpha_i and u_i = y_i g_i, which change by a kernel row without
       the labels.
     - Where rows are computed, samples at 0 whose gradient is larger than the worst violation are
-      left out; at the end all are looked at again, and stay in (shrinking, as LIBSVM does it).
+      left out; at the end all are checked again, and stay in (shrinking, as LIBSVM does it).
     - Along a path of C the start is the best point of the last solution's ray, or zero where that
       takes fewer steps.
 """
@@ -42,8 +42,8 @@ from svmbench.core.kernel_svm.l2svm import (
 )
 from svmbench.core.kernels.source_row_cache import SourceRowCache
 
-#: A solution starts the next C of a path if it took at most so many steps a sample, and at least
-#: this share of the samples are support vectors.
+#: A solution starts the next C of a path if it took at most this number of steps a sample, and if
+#: at least this share of the samples are support vectors.
 RESTART_MAX_STEPS, RESTART_MIN_SUPPORT = 4.0, 0.5
 
 #: Steps between two attempts to shrink, and the largest share of samples that may be left then.
@@ -153,7 +153,7 @@ def correct_worst(
 def bring_violators(
     store: SourceRowCache, samples: Positions, state: np.ndarray, tol: float
 ) -> None:
-    """Bring the row of the next step, and those of the other worst violators."""
+    """Compute the row of the next step, and the rows of the other worst violators."""
     violation = samples.violations()
     violation[store.slots[: store.n_active] >= 0] = -np.inf
     violation[state[NEXT]] = np.inf
@@ -178,7 +178,7 @@ def shrink(store: SourceRowCache, samples: Positions, state: np.ndarray) -> None
 
 
 def unshrink(store: SourceRowCache, samples: Positions, state: np.ndarray) -> None:
-    """Take all samples in again, and compute the gradient of those that were left out."""
+    """Take all samples in again; compute the gradient of the samples that were left out."""
     n = store.n_active
     f = np.zeros(len(samples.y) - n)
     support = np.flatnonzero(samples.beta)
@@ -238,7 +238,7 @@ class NNISDA(L2Classifier):
     """L2-SVM with the offset absorbed, by exact steps on the multiplier that violates most.
 
     One coordinate at a time is slow where the kernel matrix is nearly singular and the ridge 1/C
-    small: the steps are counted, and an end at `max_iter` is said.
+    small; see ``stop_reason_`` for an end at `max_iter`.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ BEST_OF_DRAWS = 59
 #: Samples that a residual is measured on where the end of the search depends on it.
 CERTAIN_DRAWS = 256
 
-#: Up to so many samples, such a residual is measured on all of them.
+#: Largest number of samples at which such a residual is measured on all of them.
 CERTAIN_MAX_SAMPLES = 1024
 
 #: Samples of a residual that others are compared with at a time.
@@ -209,7 +209,7 @@ class Probe:
     values: np.ndarray  # (m,): <r, phi(x)> at each
 
     def best(self, m: int) -> np.ndarray:
-        """Return up to m of the samples, those of the largest values first."""
+        """Return up to m of the samples, by falling absolute value."""
         return np.asarray(self.samples[np.argsort(-np.abs(self.values), kind="stable")[:m]])
 
 

@@ -49,7 +49,7 @@ def is_worth_trying(K: np.ndarray, nu: float, constant: float) -> bool:
 
 
 def solve_refined(
-    K: np.ndarray,  # (n, n): symmetric, float32 or float64; left as it is
+    K: np.ndarray,  # (n, n): symmetric, float32 or float64; not changed
     y: np.ndarray,  # (n,)
     nu: float,
     constant: float,

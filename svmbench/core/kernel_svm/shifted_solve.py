@@ -90,11 +90,11 @@ class Preconditioner:
 
 
 def solve_shifted(
-    K: np.ndarray,  # (n, n): symmetric, float32 or float64; left as it is
+    K: np.ndarray,  # (n, n): symmetric, float32 or float64; not changed
     y: np.ndarray,  # (n,)
     nu: np.ndarray,  # (m,): above 0
     constant: float,  # added to every entry
-    residual: float,  # length of the residual to reach, relative to that of `y`
+    residual: float,  # length of the residual to reach, relative to the length of `y`
 ) -> list[Shifted]:
     """Return the solutions of ``(K + constant + nu_k I) beta_k = y`` that are worth it."""
     least = PIVOT_TOL[K.dtype.type]

@@ -88,7 +88,7 @@ class Variables:
 
 
 def worst_of(violation: np.ndarray, tol: float, most: int) -> np.ndarray:
-    """Return the positions of the largest violations above `tol`, at most so many, ascending."""
+    """Return the positions of up to `most` of the largest violations above `tol`, ascending."""
     found = np.flatnonzero(violation > tol)
     if len(found) > most:
         found = np.sort(found[np.argpartition(violation[found], len(found) - most)[-most:]])
@@ -96,7 +96,7 @@ def worst_of(violation: np.ndarray, tol: float, most: int) -> np.ndarray:
 
 
 def first_of_both(y: np.ndarray, size: int) -> np.ndarray:
-    """Return the first positions of each class, half of `size` each where there are so many."""
+    """Return the first positions of each class, half of `size` each if both are large enough."""
     positive, negative = np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0)
     n_positive = min(len(positive), max(size // 2, size - len(negative)))
     return np.sort(np.concatenate([positive[:n_positive], negative[: size - n_positive]]))
