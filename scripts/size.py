@@ -144,8 +144,8 @@ LIMITS = {
     ("svmbench", "project_words"): Limit(goal=0, reached=4),
     ("svmbench/core", "many_arguments"): Limit(goal=37, reached=29),
     ("svmbench/core", "lines"): Limit(goal=25_000, reached=25_825),
-    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=2_888),
-    ("svmbench/core/csvc", "modules"): Limit(goal=9, reached=9),
+    ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=2_880),
+    ("svmbench/core/csvc", "modules"): Limit(goal=8, reached=8),
 }
 
 TITLES = {
