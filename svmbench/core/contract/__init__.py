@@ -3,7 +3,7 @@
 base.py
     `Solver`: `prepare`, `train`, `evaluate_objective`; labels are ±1 inside, any two outside.
 declaration.py, registry.py
-    What a solver says of itself; `declare`, which checks that, and every declared solver.
+    The form of a declaration; `declare`, which checks it, and every declared solver.
 sklearn_bases.py
     scikit-learn's base classes, with types.
 docstrings.py

@@ -21,9 +21,8 @@ COUNTERS = (
 #: Tasks of solvers.
 TASKS = ("binary", "one-class")
 
-#: Forms of input, and the methods that a solver of each has beside those of every solver: arrays in
-#: memory; a kernel matrix that fits share (`KernelSource`); blocks of rows, one at a time; a file
-#: that a program opens.
+#: Forms of input, with the extra methods that a solver needs for each: arrays in memory; a kernel
+#: matrix that fits share (`KernelSource`); blocks of rows, one at a time; the file of a program.
 READS: dict[str, tuple[str, ...]] = {
     "arrays": (),
     "kernel": ("solve",),
@@ -69,7 +68,7 @@ class Declaration:
     sparse : bool
         Whether CSR input is used as it is; if not, a sparse data set is a skipped cell.
     task : str
-        ``"binary"`` or ``"one-class"``; ``"multiclass"`` of a foreign class, which nobody declares.
+        ``"binary"`` or ``"one-class"``; ``"multiclass"`` for an undeclared foreign class.
     paths : tuple of str
         The parameters along which `path` shares work between the solutions.
     reads : tuple of str

@@ -25,7 +25,7 @@ PARAMETERS, ATTRIBUTES = "Parameters", "Attributes"
 
 
 def document(cls: Any) -> Any:
-    """Complete the docstring of an estimator's class by those of its base classes; return it."""
+    """Complete the docstring of an estimator's class from its base classes; return the class."""
     if cls.__doc__ is None:  # python -OO
         return cls
     sections = _sections(cls.__doc__)

@@ -62,7 +62,7 @@ class ObjectiveId(NamedTuple):
     Attributes
     ----------
     problem : str
-        Name of the problem, without what `offset` says already.
+        Name of the problem with an offset, if there are two names.
     offset : Offset
     """
 
@@ -221,7 +221,7 @@ class LossProblem(Problem):
         return 0.5 * values.square + parameter * values.summed(self.loss(values.margins))
 
     def dual(self, values: Values, parameter: float) -> float:
-        """Return minus the conjugate minus 1/2 square; `square` is that of `alpha`'s own w."""
+        """Return minus the conjugate minus 1/2 square, where `square` belongs to `alpha`'s w."""
         C = parameter if values.weights is None else parameter * values.weights
         return -self.conjugate(values.multipliers(), C) - 0.5 * values.square
 
@@ -247,7 +247,7 @@ class NuSVCProblem(Problem):
     offset is free.
 
     The parameter is nu. LIBSVM's multipliers are N times these before it divides its model by
-    rho, and those of the C-SVM with the same f/rho are these over rho, at C = 1/(N rho).
+    rho. The C-SVM with the same f/rho has these multipliers over rho, at C = 1/(N rho).
     """
 
     def primal(self, values: Values, parameter: float) -> float:
@@ -415,7 +415,7 @@ HALF_SQUARED_HINGE = replace(
     conjugate=lambda a, C: _squares_over(a, 2.0 * C) - float(np.sum(a)),
 )
 
-# Its optimum is not that of "hinge" with a free offset: the dual has no equality constraint.
+# Its optimum differs from "hinge" with a free offset: the dual has no equality constraint.
 HINGE_NO_OFFSET = replace(
     HINGE,
     name="hinge-no-offset",

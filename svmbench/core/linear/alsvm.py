@@ -74,7 +74,7 @@ class _SequentialLeastSquares(LinearClassifier):
     n_iter_ : int
         Samples added.
     stop_reason_ : str
-        ``"closed form"``, with what it was found by where the sums were not enough.
+        ``"closed form"``, and the method if the sums were too ill-conditioned.
     counters_ : dict
         ``samples`` seen, ``updates`` and ``removals`` made, ``refreshes`` from a factorisation.
     """
@@ -132,7 +132,7 @@ class _SequentialLeastSquares(LinearClassifier):
         Returns
         -------
         self : object
-            ``objective_`` and ``accepted_`` stay those of the fit.
+            ``objective_`` and ``accepted_`` stay as `fit` has set them.
 
         Raises
         ------
@@ -403,7 +403,7 @@ class FALSVM(_SequentialLeastSquares):
         Parameters
         ----------
         X, y, classes
-            As for :meth:`ALSVM.partial_fit`, which also says what is raised.
+            As for :meth:`ALSVM.partial_fit`, with the same errors.
         """
         super().partial_fit(X, y, classes)
         seen: LabelOrder = self.__dict__.setdefault("_order_seen", LabelOrder())

@@ -22,7 +22,7 @@ Deviations
       every C of a grid, and the sums of single folds serve every fold of a cross-validation, a
       training set's sum being the total minus the fold's own (path).
     - Samples may come in blocks and never be in memory together (fit_blocks, path_blocks); their
-      sums are gathered as `statistics.py` says, also in several places at once (fit_statistics).
+      sums are gathered by `statistics.py`, also in several places at once (fit_statistics).
 """
 
 from __future__ import annotations
@@ -167,10 +167,10 @@ class ALSVMBatch(LinearClassifier):
     ----------
     counters_ : dict
         ``passes`` over the data, ``factorisations``, ``fallbacks`` to a factorisation of the
-        samples; where there are no sums also ``conjugate_gradient_steps``.
+        samples; without sums also ``conjugate_gradient_steps``.
     stop_reason_ : str
-        ``"closed form"``, with what it was found by where the sums were not enough; where there are
-        none ``"closed form, of the dual"`` or ``"conjugate gradients"``.
+        ``"closed form"``, and the method if the sums were too ill-conditioned; without sums
+        ``"closed form, of the dual"`` or ``"conjugate gradients"``.
 
     Examples
     --------
@@ -204,11 +204,10 @@ class ALSVMBatch(LinearClassifier):
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
         """Solve for each value of a parameter.
 
-        Along C one pass over the data serves every value, and every fold where the splits are a
-        partition: a fold's sums are the total minus those of its test rows. Each solution is
-        charged the time of the sums, in proportion to its share of the rows, and its own
-        factorisation: what it would have cost alone. With so many features that no sums are
-        formed, it is the loop of fits.
+        Along C one pass over the data serves every value, and every fold if the splits are a
+        partition: the sums of a fold are the total minus the sums of its test rows. Each solution
+        costs its share of the time of the sums, by rows, and its own factorisation, as if it were
+        solved alone. If there are so many features that no sums are formed, it is a loop of fits.
         """
         over, values, splits = along
         if over != "C" or cheapest(data.X) != SUMS:
@@ -237,7 +236,7 @@ class ALSVMBatch(LinearClassifier):
             and `blocks` can be gone over again (a list, or what
             :func:`svmbench.data.open_blocks` returns, but no generator), twice.
         n_features : int, optional
-            Number of features; default: that of the blocks, of CSR blocks the widest.
+            Number of features; default: the columns of the widest block.
 
         Returns
         -------

@@ -237,7 +237,7 @@ class NewtonSamples:
         n_rows = curvature_rows(X)
         self.preconditioner = SampleHessian(X, self.order, n_rows) if n_rows else Diagonal(X)
         everything = np.arange(len(y), dtype=np.int32)
-        # norm of ``sum_i y_i x_i``: that of the gradient at 0 over 2C
+        # norm of ``sum_i y_i x_i``, the gradient at 0 over 2C
         self.half_gradient = float(np.linalg.norm(self.products.combine(everything, y)))
 
     def target(self, C: float, tol: float) -> float:
@@ -277,7 +277,7 @@ class NewtonL2(LinearClassifier):
     """Newton's method for the squared hinge loss: the problem of LIBLINEAR's -s 2.
 
     :class:`~svmbench.core.linear.dcd.DCDL2` solves the same problem in the dual, and takes less
-    time where there are thousands of sparse features.
+    time with thousands of sparse features.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class NewtonL2(LinearClassifier):
     stop_reason_ : str
         ``"converged"``, ``"max_iter"``, or ``"stalled"`` where no step changes the weights.
     counters_ : dict
-        ``steps`` (Newton's, those of the start among them), ``conjugate_gradient_steps``
+        ``steps`` (Newton's, with the start's), ``conjugate_gradient_steps``
         (products with a Hessian), ``visits`` (rows read), ``passes`` (visits over samples, rounded
         up), ``factorisations`` (of samples' Hessians), ``support_vectors``.
 

@@ -8,7 +8,7 @@ Given
     X (N, d), y in {-1, +1}, C, T steps, sub-samples A_t of k examples drawn with replacement.
 Returned
     w after T steps, each with eta = 1 / (lambda t):
-        A+ = those of A_t with y w'x < 1
+        A+ = the examples of A_t with y w'x < 1
         w  <- (1 - eta lambda) w + eta / k sum_{A+} y x
         w  <- min(1, 1 / (sqrt(lambda) ||w||)) w          (the projection, where it is asked for)
 Reference

@@ -122,7 +122,7 @@ class Statistics:
     n_folds : int, default=1
         Folds of a cross-validation, whose sums are kept apart; 1 for none.
     n_features : int, optional
-        Number of features, d. Default: as many as the widest block has.
+        Number of features, d. Default: the columns of the widest block.
 
     Attributes
     ----------

@@ -128,7 +128,7 @@ def within(
 def region(radius: float, length: float, slope: float, gained: float, promised: float) -> float:
     """Return the next radius (equation 14).
 
-    `length` is that of the step and `slope` the slope of f along it; `gained` and `promised` are
+    `length` is the length of the step, `slope` the slope of f along it; `gained` and `promised` are
     the decreases of f and of its quadratic model.
     """
     # The minimum of the parabola through f, its slope and the new f, in steps.

@@ -111,7 +111,7 @@ class JointSolution:
         return SharedPoints(function, taken, rows, starts, coefficients, self.b, pairs)
 
     def with_decisions(self, decisions: np.ndarray) -> JointSolution:
-        """Return the solution with other decision values, those of `SharedPoints.decide_own`."""
+        """Return the solution with the decision values of `SharedPoints.decide_own`."""
         return replace(self, decisions=decisions[self.layout.places, self.layout.others])
 
     def values(self, weights: np.ndarray | None, p: int | None = None) -> Values:

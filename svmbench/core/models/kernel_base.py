@@ -56,7 +56,7 @@ class KernelSolution:
     Attributes
     ----------
     coefficients : ndarray of shape (n_samples,), or (n_points,) with `points`
-        Signed: beta_i = alpha_i y_i where there are labels.
+        Signed: beta_i = alpha_i y_i if there are labels.
     b : float
         Offset: f(x) = sum_i beta_i K(x_i, x) + b.
     n_iter : int
@@ -261,7 +261,7 @@ class KernelSolver(Solver):
         """Solve for each value of a parameter.
 
         If the kernel does not have the parameter, all solutions of a fold share one kernel matrix:
-        the given one, or that of the inputs.
+        the given one, or one computed from the inputs.
         """
         over, values, splits = along
         of_kernel = over in KERNEL_PARAMETERS

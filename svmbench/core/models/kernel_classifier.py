@@ -153,7 +153,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         Parameters
         ----------
         X, precision, n_jobs
-            As for :meth:`KernelSolver.decision_function`, which also says what is raised.
+            As for :meth:`KernelSolver.decision_function`, with the same errors.
         """
         if self.several_ is None:
             return super().decision_function(X, precision=precision, n_jobs=n_jobs)
@@ -173,7 +173,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         Parameters
         ----------
         X, precision, n_jobs
-            As for :meth:`decision_function`, which also says what is raised.
+            As for :meth:`decision_function`, with the same errors.
         """
         if self.several_ is not None:
             return self.classes_[self._elect(X, precision=precision, n_jobs=n_jobs)]

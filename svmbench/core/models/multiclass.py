@@ -221,7 +221,7 @@ def prepare_part(model: Any, X: Any, signs: np.ndarray, **own: Any) -> TrainingD
 class OneVsOne(ClassifierMixin, Solver):
     """A classifier of any number of classes, from a two-class solver.
 
-    The default gamma of a kernel solver is that of all samples, the same for every pair.
+    Every pair of a kernel solver has the same gamma: the default is computed from all samples.
 
     It keeps the solver's contract: ``prepare``, ``train`` and ``evaluate_objective`` go over its
     pairs one after another, or over all together if the solver shares work between them

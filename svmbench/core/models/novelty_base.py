@@ -156,7 +156,7 @@ class KernelDetector(KernelSolver, NoveltyDetector):
         Parameters
         ----------
         X, precision, n_jobs
-            As for :meth:`decision_function`, which also says what is raised.
+            As for :meth:`decision_function`, with the same errors.
         """
         f = self.decision_function(X, precision=precision, n_jobs=n_jobs)
         return np.where(f >= 0.0, 1, -1)
