@@ -141,7 +141,7 @@ class Limit(NamedTuple):
 LIMITS = {
     ("svmbench", "indirect_docstrings"): Limit(goal=2.0, reached=0.9),
     ("svmbench", "colliding_names"): Limit(goal=3.0, reached=1.9),
-    ("svmbench", "project_words"): Limit(goal=0, reached=4),
+    ("svmbench", "project_words"): Limit(goal=0, reached=0),
     ("svmbench/core", "many_arguments"): Limit(goal=37, reached=29),
     ("svmbench/core", "lines"): Limit(goal=25_000, reached=25_825),
     ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=2_880),

@@ -93,15 +93,15 @@ def solve_directly(
     def residual(beta: np.ndarray) -> np.ndarray:
         return np.asarray(y - float64_product(K, beta) - constant * beta.sum() - nu * beta)
 
-    aim = RELATIVE_RESIDUAL * float(np.linalg.norm(y))
+    target = RELATIVE_RESIDUAL * float(np.linalg.norm(y))
     if info == 0:
         beta, _ = dpotrs(factor, y, lower=1)
         rest = residual(beta)
-        if not np.linalg.norm(rest) <= aim:
+        if not np.linalg.norm(rest) <= target:
             # One step of iterative refinement.
             beta += dpotrs(factor, rest, lower=1)[0]
             rest = residual(beta)
-        certified = bool(np.linalg.norm(rest) <= aim)
+        certified = bool(np.linalg.norm(rest) <= target)
         return Solved(beta, factorisations=tried + 1, certified=certified)
     # No Cholesky factor: solve along the eigenvectors whose eigenvalues are not rounding.
     A[:] = K.T
@@ -111,7 +111,7 @@ def solve_directly(
     along = np.zeros(len(y))
     np.divide(V.T @ y, eigenvalues + nu, out=along, where=significant)
     beta = V @ along
-    certified = bool(np.linalg.norm(residual(beta)) <= aim)
+    certified = bool(np.linalg.norm(residual(beta)) <= target)
     return Solved(beta, factorisations=tried + 1, fell_back=True, certified=certified)
 
 

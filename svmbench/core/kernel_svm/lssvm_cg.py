@@ -65,14 +65,14 @@ def solve_system(
     def times(product: KernelProduct, v: np.ndarray) -> np.ndarray:
         return product.times(v) + np.sum(v) + nu * v
 
-    aim = tol * float(np.linalg.norm(y))
+    target = tol * float(np.linalg.norm(y))
     beta, residual, steps, reason = np.zeros(len(y)), y.astype(np.float64), 0, "max_iter"
     for _ in range(MAX_REFINEMENTS):
         length = float(np.linalg.norm(residual))
-        if length <= aim:
+        if length <= target:
             reason = "converged"
             break
-        inner = max(0.5 * aim, REFINEMENT_FACTOR * length) if exact else aim
+        inner = max(0.5 * target, REFINEMENT_FACTOR * length) if exact else target
         change, n_iter, ended = conjugate_gradients(
             lambda v: times(fast, v), residual, max_iter - steps, length=inner
         )
@@ -87,11 +87,11 @@ def solve_system(
             break
         before, residual = length, y - times(exact, beta)
         if not np.linalg.norm(residual) < 0.5 * before and steps < max_iter:
-            reason = "stalled" if np.linalg.norm(residual) > aim else "converged"
+            reason = "stalled" if np.linalg.norm(residual) > target else "converged"
             break
         if steps >= max_iter:
             break
-    if np.linalg.norm(residual) <= aim and exact is not None:
+    if np.linalg.norm(residual) <= target and exact is not None:
         reason = "converged"
     products = fast.products + (exact.products if exact else 0)
     made = fast.values_made + (exact.values_made if exact else 0)

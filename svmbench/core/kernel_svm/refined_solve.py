@@ -80,7 +80,7 @@ def solve_refined(
 
     length, drifts = float(np.linalg.norm(y)), 0
     # ||A 1|| / ||1|| is near the norm of a matrix without large negative entries.
-    aim, norm = (
+    target, norm = (
         RELATIVE_RESIDUAL * length,
         float(np.linalg.norm(multiply(np.ones(len(y))))) / len(y) ** 0.5,
     )
@@ -88,12 +88,14 @@ def solve_refined(
     for n_rounds in range(1, MAX_ROUNDS + 1):
         if not state.step():
             return None
-        if np.linalg.norm(state.r) <= aim:
+        if np.linalg.norm(state.r) <= target:
             # The recurrence drifts from the residual: compute that anew.
             state.r = y - multiply(state.x)
             rest = float(np.linalg.norm(state.r))
-            if rest <= max(aim, BACKWARD_ERROR * (norm * float(np.linalg.norm(state.x)) + length)):
-                return state.x, n_rounds, rest <= aim
+            if rest <= max(
+                target, BACKWARD_ERROR * (norm * float(np.linalg.norm(state.x)) + length)
+            ):
+                return state.x, n_rounds, rest <= target
             drifts += 1
             if drifts > MAX_DRIFTS:
                 return None

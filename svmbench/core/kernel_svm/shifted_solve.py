@@ -103,7 +103,7 @@ def solve_shifted(
     preconditioner = Preconditioner(K, constant, least)
     preconditioner.at(nu)
     length_y = float(np.linalg.norm(y))
-    aim, worth = residual * length_y, FACTOR_WORTH * len(y)
+    target, worth = residual * length_y, FACTOR_WORTH * len(y)
 
     # ||A 1|| / ||1|| is near the norm of a matrix without large negative entries.
     norm = (
@@ -124,15 +124,15 @@ def solve_shifted(
         before, R = R, R - a * AP
         length = np.sqrt(_dots(R, R)[:, 0])
         keep = np.isfinite(length)
-        again = np.flatnonzero(length <= aim)
+        again = np.flatnonzero(length <= target)
         if len(again):
             # The recurrence drifts from the residual: compute that anew.
             R[again] = y - _multiply(K, constant, B[again], nu[left[again]])
             length[again] = np.sqrt(_dots(R[again], R[again])[:, 0])
             sizes = np.sqrt(_dots(B[again], B[again])[:, 0])
-            near = length[again] <= np.maximum(aim, BACKWARD_ERROR * (norm * sizes + length_y))
+            near = length[again] <= np.maximum(target, BACKWARD_ERROR * (norm * sizes + length_y))
             for k in again[near]:
-                found[left[k]] = Shifted(B[k].copy(), step, bool(length[k] <= aim))
+                found[left[k]] = Shifted(B[k].copy(), step, bool(length[k] <= target))
             drifts[left[again]] += 1
             keep[again] &= ~near & (drifts[left[again]] <= MAX_DRIFTS)
         if step % FORECAST_ITERATIONS == 0:
