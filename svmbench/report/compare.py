@@ -60,6 +60,8 @@ OTHER_WORK_FACTOR = 5.0
 COUNTER_SLACK = 10
 #: A score of one cell may differ by this many standard errors with other arithmetic.
 MAX_STANDARD_ERRORS = 3.0
+#: A score may differ by this many percentage points more if its search chose other parameters.
+OTHER_PARAMS_SLACK_PCT = 10.0
 #: A solver that is slower by this factor, relative to the same reference, is a regression.
 MAX_SLOWDOWN = 1.5
 
@@ -206,11 +208,11 @@ def compare_cell(
     judge = _Judge(MAX_SLOWDOWN, scores)
     judge.exact = is_exact
     judge._group(where, [(None, base, new)])
-    found = [one for one in judge.changes.values() if is_exact or _is_beyond_chance(one, base)]
+    found = [one for one in judge.changes.values() if is_exact or _is_beyond_chance(one, base, new)]
     return found, sum(map(len, judge.compared.values()))
 
 
-def _is_beyond_chance(change: Change, base: KeptCell) -> bool:
+def _is_beyond_chance(change: Change, base: KeptCell, new: KeptCell) -> bool:
     """Return False for a change of one cell that other arithmetic may cause."""
     if change.verdict == "different":
         return False
@@ -224,7 +226,9 @@ def _is_beyond_chance(change: Change, base: KeptCell) -> bool:
         share = min(max(change.base / 100.0, 0.0), 1.0)
         # The second term allows one row of error beside a score of 0 or 100 %.
         standard_error = 100.0 * math.sqrt((share * (1.0 - share) + 1.0 / n_rows) / n_rows)
-        return bool(abs(change.new - change.base) > MAX_STANDARD_ERRORS * standard_error)
+        allowed = MAX_STANDARD_ERRORS * standard_error
+        allowed += OTHER_PARAMS_SLACK_PCT if base["params"] != new["params"] else 0.0
+        return bool(abs(change.new - change.base) > allowed)
     return True
 
 
