@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -237,3 +238,20 @@ def test_every_link_inside_the_docs_leads_somewhere() -> None:
         if "://" not in target and not (page.parent / target).exists()
     ]
     assert lost == []
+
+
+def test_the_paper_cites_what_its_bibliography_has() -> None:
+    text = (ROOT / "paper/paper.md").read_text(encoding="utf-8")
+    entries = re.findall(r"(?m)^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text("utf-8"))
+    assert set(re.findall(r"@(\w+)\]", text)) == set(entries)
+    assert "# Statement of need" in text
+    assert "name: the svmbench maintainers" in text
+    assert "name: the svmbench maintainers" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+def test_the_container_for_development_sets_up_by_a_target_of_make() -> None:
+    told = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text("utf-8"))
+    make, target = told["postCreateCommand"].split()
+    assert make == "make"
+    assert re.search(rf"(?m)^{target}:", (ROOT / "Makefile").read_text("utf-8"))
+    assert (ROOT / ".devcontainer" / told["build"]["dockerfile"]).is_file()
