@@ -9,7 +9,9 @@ The same from Python as from the command line::
     svmbench.CSVC(C=10.0).fit(X, y)             # the same by the name of its class
     svmbench.NuPath(nu=[0.1, 0.2]).fit(X, y)    # a ν-SVM at every nu, with safe screening
     svmbench.load("a9a")                        # a prepared data set
-    svmbench.run("quickstart", profile="quick") # a config's records as a pandas frame
+    frame = svmbench.run("quickstart")          # a config's records as a pandas frame
+    svmbench.table(frame)                       # its means as a table, a pandas frame
+    svmbench.plot(frame, "bar", y="cpu_time_s") # and as a matplotlib figure
 
 Nothing heavy is imported before it is asked for, so that ``svmbench --help`` is instant.
 """

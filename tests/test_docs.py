@@ -136,6 +136,7 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
             ],
         ),
         ("adding-a-score", ["mcc.py", "test_mcc.py", "scored.yaml"]),
+        ("first-hour", ["hersvm.py", "make_table.py"]),
     ],
 )
 def test_a_page_does_what_it_says(

@@ -114,6 +114,8 @@ def cli(verbose: bool, log_file: Path | None) -> None:
       svmbench list configs                        the tables and figures that can be re-run
       svmbench fetch @alsvm                        the data sets of one paper
       svmbench run alsvm_table2 --profile quick    one table, cut to minutes
+      svmbench time a9a --solver csvc --vs libsvm  two solvers raced on one data set
+      svmbench try my.csv --label class            your table, to a fitted pipeline
 
     \b
     Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,
