@@ -139,8 +139,8 @@ class Limit(NamedTuple):
 #: Where `reached` is above the goal, it is the value of today: lower it with each change that
 #: lowers the count, and never raise it.
 LIMITS = {
-    ("svmbench", "indirect_docstrings"): Limit(goal=2.0, reached=0.9),
-    ("svmbench", "colliding_names"): Limit(goal=3.0, reached=1.9),
+    ("svmbench", "indirect_docstrings"): Limit(goal=2.0, reached=0.1),
+    ("svmbench", "colliding_names"): Limit(goal=3.0, reached=0.3),
     ("svmbench", "project_words"): Limit(goal=0, reached=0),
     ("svmbench/core", "many_arguments"): Limit(goal=37, reached=29),
     ("svmbench/core", "lines"): Limit(goal=25_000, reached=25_825),

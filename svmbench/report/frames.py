@@ -46,7 +46,7 @@ def table(
         index=rows, columns=columns, values=list(metrics), aggfunc="mean", sort=False
     )
     order = [(name, metric) for name in frame[columns].unique() for metric in metrics]
-    made.columns = made.columns.swaplevel()
+    made = made.swaplevel(axis="columns")
     return made[[pair for pair in order if pair in made.columns]]
 
 
@@ -85,6 +85,8 @@ def plot(
     from matplotlib.figure import Figure
 
     _require(frame, [y, x, series])
+    made: Any
+    spread: Any
     made, spread = (
         frame.pivot_table(index=x, columns=series, values=y, aggfunc=how, sort=False)
         for how in ("mean", "std")
