@@ -222,7 +222,7 @@ def _is_beyond_chance(change: Change, base: KeptCell, new: KeptCell) -> bool:
     metric = change.what.partition(":")[0]
     n_rows = base["metrics"].get("n_train" if metric.startswith(TRAIN_PREFIX) else "n_test")
     is_share = metric.endswith("_pct") and change.new is not None
-    if change.kind in ("accuracy", "score") and is_share and n_rows:
+    if is_share and n_rows:
         share = min(max(change.base / 100.0, 0.0), 1.0)
         # The second term allows one row of error beside a score of 0 or 100 %.
         standard_error = 100.0 * math.sqrt((share * (1.0 - share) + 1.0 / n_rows) / n_rows)

@@ -164,7 +164,7 @@ def test_json_without_measure_is_one_sentence(
         ended = COMMANDS[command](run)
         assert ended.code in (1, 2), (command, ended.said)
         assert ended.err.count("\n") == 1, ended.err
-        assert re.search("more than the|at most 200,000 are allowed", ended.err), ended.err
+        assert re.search("more than the|at most [0-9,]+ are allowed", ended.err), ended.err
 
 
 def test_cells_that_share_a_key_show_its_points_within_measure(
@@ -217,9 +217,11 @@ MAY_OPEN = {
     # What is made is a new folder of this process's own.
     "site/pages.py": {"read_text", "write_text"},
     "site/runs.py": {"write_text", "write_bytes"},
+    "site/download.py": {"open", "read_bytes", "write_text"},
     "site/ranks.py": {"write_text"},
     "site/folder.py": {"write_text"},
     "report/kept.py": {"write_bytes", "touch"},
+    "report/packs.py": {"open", "copyfileobj"},  # entries of an open ZIP file, into such a folder
 }
 OPENS = {
     *("open", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "memmap"),

@@ -506,8 +506,8 @@ def greet_evil(setup):
     return None if how == "is silent" else greet(setup)
 
 if not hasattr(remote, "is_evil"):  # Dask loads this twice
-    run, greet = remote.run, remote.greet
-    remote.run, remote.greet, remote.is_evil = run_evil, greet_evil, True
+    run, greet = remote.run_beside, remote.greet
+    remote.run_beside, remote.greet, remote.is_evil = run_evil, greet_evil, True
 """
 
 

@@ -277,7 +277,7 @@ class HalfKernel(KernelClassifier):
         (HalfKernel, "HalfKernel lacks the method solve and the parameter coef0$"),
         (
             type("Bare", (BinaryClassifier,), {}),
-            "Bare lacks the method evaluate_objective and the method d",
+            "Bare lacks the method decision_function and the method e",
         ),
     ],
 )

@@ -190,7 +190,7 @@ def test_hard_problems_need_neither_a_million_pairs_nor_an_interior_point_method
 @needs_jit
 def test_hard_problems_fall_back_on_it(monkeypatch):
     """Where steps of many don't reach the gap, the interior-point method does."""
-    monkeypatch.setattr(pairwise.block_pivoting, "run", lambda *args: 1e9)
+    monkeypatch.setattr(pairwise.block_pivoting, "run_block_pivoting", lambda *args: 1e9)
     asked = []
     theirs = interior.solve_interior
     monkeypatch.setattr(

@@ -395,7 +395,7 @@ def test_settings_that_contradict_each_other_are_told(tmp_path: Path) -> None:
         ({"name": "synthetic-linear", "written": {"format": "tape"}}, "format"),
         (
             {"file": "a.txt", "read": "blocks", "novelty": {"ratio": 0.1}},
-            "rows in blocks are taken",
+            "can't be used with rows in blocks",
         ),
     ):
         path = write_config(tmp_path, ["alsvm-batch"], FIT, datasets=[dataset])
