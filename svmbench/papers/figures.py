@@ -188,10 +188,14 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
 
 def without_comments(text: str) -> str:
     """Return a page without its comments, and without the empty lines that they leave."""
-    plain = re.sub(
-        r"<!--(?:(?!-->).)*-->\n?(?=\n|#)|<!--(?:(?!-->).)*-->", "", text, flags=re.DOTALL
-    )
-    return re.sub(r"\n{3,}", "\n\n", plain).strip("\n") + "\n"
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+        # A comment on a line of its own goes with the end of the line.
+        at += text[at : at + 2] in ("\n\n", "\n#")
+    kept.append(text[at:])
+    return re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip("\n") + "\n"
 
 
 def expressions(text: str) -> list[str]:

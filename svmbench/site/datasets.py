@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -77,7 +76,7 @@ class SettingOutcome:
 
 def base_name(dataset: str) -> str:
     """Return the name of a data set without the range of its rows: ``a9a`` of ``a9a[:5000]``."""
-    return re.sub(r"\[.*\]$", "", dataset)
+    return dataset.partition("[")[0] if dataset.endswith("]") else dataset
 
 
 def best_solvers(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Best]]:
