@@ -120,8 +120,8 @@ class KernelSolver(Solver):
         Primal value at the offset, and dual value.
     """
 
-    #: Treatment of the offset: "free"; "absorbed", with `intercept_scaling`^2, or 1, added
-    #: to the kernel; or "none", as with fit_intercept=False.
+    # Treatment of the offset: "free"; "absorbed", with `intercept_scaling`^2, or 1, added
+    # to the kernel; or "none", as with fit_intercept=False.
     treats_offset: ClassVar[str] = "free"
 
     needs_parameters: ClassVar[tuple[str, ...]] = KERNEL_PARAMETERS
