@@ -33,10 +33,11 @@ REPEATED = dict.fromkeys(
     "equal to seven digits needs a tolerance that is no default; test_core_weights has one",
 )
 
-#: Where a sample lies on the boundary itself.
-BATCHES = {
-    "check_methods_subset_invariance": "a free support vector has f = 0 but for rounding, and a "
-    "batch of another height is summed in another order"
+#: Checks that a solver fails under some CPUs' order of summation and passes under others', by solver.
+BY_ROUNDING = {
+    (name, "check_methods_subset_invariance"): "a free support vector has f = 0 but for rounding, "
+    "and a batch of another height is summed in another order"
+    for name in ("oc-svm", "srbo-oc-svm")
 }
 
 #: Estimator checks that a solver is expected to fail, each with its reason; at most three a solver.
@@ -45,7 +46,6 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "nu-svc": dict.fromkeys(
         REPEATED, "the weights leave the smaller class of a pair less than half of the default nu"
     ),
-    **dict.fromkeys(("oc-svm", "srbo-oc-svm"), BATCHES),
 }
 
 #: Solvers whose way to the optimum forks on the last bit of a sum: dense and sparse inputs give
@@ -71,7 +71,13 @@ def expected_failures(estimator):
     [catalogue.solver(name) for name in NAMES], expected_failed_checks=expected_failures
 )
 def test_estimator_checks(estimator, check):
-    check(estimator)
+    reason = BY_ROUNDING.get((estimator.declaration.name, check.func.__name__))
+    try:
+        check(estimator)
+    except AssertionError:
+        if reason is None:
+            raise
+        pytest.xfail(reason)
 
 
 #: Estimators that are no solvers of the catalogue.
@@ -88,6 +94,7 @@ def test_expected_failures_are_few_and_known():
     assert set(EXPECTED_FAILURES) <= set(NAMES)
     assert all(len(checks) <= 3 for checks in EXPECTED_FAILURES.values())
     assert all(reason for checks in EXPECTED_FAILURES.values() for reason in checks.values())
+    assert {name for name, _ in BY_ROUNDING} <= set(NAMES)
 
 
 def small(name, **params):
