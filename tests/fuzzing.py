@@ -15,6 +15,7 @@ import atexit
 import bz2
 import contextlib
 import gzip
+import hashlib
 import inspect
 import io
 import json
@@ -50,6 +51,7 @@ from mutators import BYTES, JSON, TEXT, Mutator, change_value
 
 from svmbench.base.errors import EXIT_USAGE, SvmbenchError
 from svmbench.base.paper_folders import papers
+from svmbench.base.version import __version__
 from svmbench.cli import config_schema as schema
 from svmbench.data import (
     archives,
@@ -73,13 +75,14 @@ from svmbench.experiment.run import records
 from svmbench.experiment.settings.blocks import RaceBlock, TrainingBlock
 from svmbench.papers import judging as claims
 from svmbench.papers.judging import export
-from svmbench.report import compare, shapes, sides
+from svmbench.report import compare, packs, shapes, sides
 from svmbench.report.curves import Curves, read_plot, trace_curves
 from svmbench.report.kinds import decision
 from svmbench.report.records import read_run
 from svmbench.report.tables import lay_out, read_spec, table_markdown, wide_csv
 from svmbench.report.tidy import tidy_csv
 from svmbench.schema import record
+from svmbench.schema.rechecks import MANIFEST
 from svmbench.schema.record import parse_record
 from svmbench.schema.specs import PlotSpec, TableSpec
 
@@ -330,6 +333,59 @@ def _in_a_member(mutate: Mutator) -> Mutator:
     return inside
 
 
+def pack_files() -> list[bytes]:
+    """Return what ``svmbench pack`` writes of a run that lacks no fact."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, pack = Path(folder) / "run", Path(folder) / "x.zip"
+        shutil.copytree(_run(), run)
+        plan, facts = json.loads(_run_file("plan.json")), json.loads(_run_file(_ENVIRONMENT))
+        lacking = {
+            "cpu": "a CPU",
+            "blas": ["openblas"],
+            "packages": {"numpy": "2.0"},
+            "svmbench": __version__,
+        }
+        (run / "plan.json").write_text(json.dumps({**plan, "schema": packs.PLAN_SCHEMA}))
+        (run / _ENVIRONMENT).write_text(json.dumps({**facts, **lacking}))
+        packs.write_pack(run, pack)
+        return [pack.read_bytes()]
+
+
+def read_pack(content: bytes, folder: Path, reached: Reached) -> None:
+    """Unpack a pack and report its run, as ``svmbench add`` does but for its data."""
+    path = folder / "x.zip"
+    path.write_bytes(content)
+    if zipfile.is_zipfile(path):
+        reached()
+    with tempfile.TemporaryDirectory(dir=folder) as unpacked:
+        packs.unpack_pack(path, Path(unpacked))
+        _report(Path(unpacked))
+
+
+def _with_fitting_manifest(mutate: Mutator) -> Mutator:
+    """Return what damages a file of a pack, whose manifest then has the sha256 of what is in it."""
+    damage = _in_a_member(mutate)
+
+    def forged(content: bytes, chooser: random.Random) -> bytes:
+        changed, out = damage(content, chooser), io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(changed)) as old, zipfile.ZipFile(out, "w") as new:
+            members = {name: old.read(name) for name in old.namelist()}
+            stated = _json(members.pop(MANIFEST))
+            if not isinstance(stated, dict):  # the manifest itself was damaged
+                return changed
+            stated["files"] = {
+                name: {"bytes": len(part), "sha256": hashlib.sha256(part).hexdigest()}
+                for name, part in members.items()
+            }
+            new.writestr(MANIFEST, json.dumps(stated))
+            for name, part in members.items():
+                new.writestr(name, part)
+        return out.getvalue()
+
+    forged.__name__ = f"{mutate.__name__}_forged"
+    return forged
+
+
 def baseline_files() -> list[bytes]:
     """Return what ``svmbench keep`` would keep of a run, had it no holes."""
     return [json.dumps(sides.summarise_run(_run()), indent=1).encode()]
@@ -385,6 +441,7 @@ KINDS = {
         Kind("records", lambda: [_run_file("runs.jsonl")], JSON, _in_a_run("runs.jsonl")),
         Kind("plan", lambda: [_run_file("plan.json")], JSON, _in_a_run("plan.json")),
         Kind("artifact", artifact_files, (*BYTES, *map(_in_a_member, BYTES)), read_artifact),
+        Kind("pack", pack_files, (*BYTES, *map(_with_fitting_manifest, JSON)), read_pack),
         Kind("baseline", baseline_files, JSON, read_baseline),
         Kind(
             "environment", lambda: [_run_file("environment-*.json")], JSON, _in_a_run(_ENVIRONMENT)

@@ -11,6 +11,7 @@ an added run and marks it as contributed.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -31,7 +32,6 @@ from svmbench.base.files import (
     exists_in_results,
     open_file,
     read_bytes,
-    read_json,
     write_bytes,
 )
 from svmbench.base.version import __version__
@@ -162,9 +162,10 @@ def unpack_pack(pack: Path, folder: Path) -> Manifest:
     try:
         with open_file(pack, MOST_BYTES_PACK) as stream:
             _extract(pack, stream, folder)
-    except OSError as error:
-        raise ResultsError(f"can't read {pack}: {error.strerror or error}") from error
-    except _ZIP_ERRORS as error:
+    except (OSError, *_ZIP_ERRORS) as error:
+        # `zipfile` goes to a place before the file's start where an archive has lost its beginning.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise ResultsError(f"can't read {pack}: {error.strerror or error}") from error
         raise _refused(pack, f"it is damaged, or no pack ({line(error, 100)})") from error
     try:
         return _checked(pack, folder)
@@ -232,7 +233,8 @@ def _checked(pack: Path, folder: Path) -> Manifest:
         raise _refused(pack, f"its manifest: {wrong or f'{lacking[0]} is missing'}")
     _check_files(pack, folder, stated["files"])
     _check_version(pack, MANIFEST, stated["svmbench"])
-    schema = read_json(folder / "plan.json").get("schema")
+    plan = shapes.read_checked_json(folder / "plan.json")
+    schema = plan.get("schema") if isinstance(plan, dict) else None
     if schema != PLAN_SCHEMA:
         shown = line(repr(schema), 40)
         raise _refused(pack, f"the schema of its plan is {shown}, and {PLAN_SCHEMA} is read")

@@ -226,6 +226,14 @@ FORGED: dict[str, tuple[Callable[[Files, dict[str, Any]], None], str]] = {
         lambda files, _: edited(files, "plan.json", cells={}),
         "plan.json is not a plan",
     ),
+    "a plan that is no mapping": (
+        lambda files, _: files.update({"plan.json": b"[1]"}),
+        "the schema of its plan is None",
+    ),
+    "a plan that is not JSON": (
+        lambda files, _: files.update({"plan.json": b"{,"}),
+        "can't read plan.json",
+    ),
     "no environment": (
         lambda files, _: [files.pop(one) for one in list(files) if one.startswith("env")],
         "is missing or bare",
@@ -302,7 +310,13 @@ def flipped(content: bytes) -> bytes:
     return content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
 
 
-@pytest.mark.parametrize("damage", [cut, flipped, lambda _: b"", lambda _: b"x" * 99])
+def without_beginning(content: bytes) -> bytes:
+    return content[-60:]
+
+
+@pytest.mark.parametrize(
+    "damage", [cut, flipped, without_beginning, lambda _: b"", lambda _: b"x" * 99]
+)
 def test_a_damaged_pack(packed: Path, damage: Callable[[bytes], bytes]) -> None:
     Path("p.zip").write_bytes(damage(packed.read_bytes()))
     refused(Path("p.zip"), "is refused: it is damaged")

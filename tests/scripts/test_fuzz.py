@@ -214,6 +214,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "yaml": ("svmbench.experiment.config.yaml_source.YamlSource.read", unguarded_text, "internal"),
     "toml": ("svmbench.data.registry._parsed", unguarded_toml, "internal"),
     "artifact": ("svmbench.report.kinds.decision.read_arrays", unguarded_arrays, "internal"),
+    "pack": ("svmbench.report.shapes.read_checked_json", unguarded_json, "internal"),
     "baseline": ("svmbench.report.sides._check_kept", lambda *_: None, "internal"),
     "environment": ("svmbench.report.shapes.read_checked_json", unguarded_json, "internal"),
     "idx": ("svmbench.data.idx.read_idx", read_as_is, "internal"),

@@ -33,7 +33,7 @@ REPEATED = dict.fromkeys(
     "equal to seven digits needs a tolerance that is no default; test_core_weights has one",
 )
 
-#: Checks that a solver fails under some CPUs' order of summation and passes under others', by solver.
+#: Checks that a solver passes or fails as the CPU orders its sums, by solver.
 BY_ROUNDING = {
     (name, "check_methods_subset_invariance"): "a free support vector has f = 0 but for rounding, "
     "and a batch of another height is summed in another order"
