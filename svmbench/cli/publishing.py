@@ -240,7 +240,6 @@ def make_site(
         Whether the checks of papers run that don't ship with this package.
     """
     from svmbench.base.paper_folders import papers
-    from svmbench.base.parallel_map import parallel_map
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.papers import judging
     from svmbench.papers.judging.export import summary
@@ -249,8 +248,7 @@ def make_site(
     folders = results or (kept_results(),)
     check_place(output)
     load_plugins()
-    # In a process of its own: the classes of all solvers, with their imports, take 150 MiB.
-    (cards,) = parallel_map(_solver_cards, [_SAID_ELSEWHERE], 1)
+    cards = _solver_cards()
     known = judging.read_all_claims(file, metrics=_metrics(file), trust=trust)
     age = _age(look=freshness)
     verdicts = _verdicts(known, folders, age, trust=trust)
@@ -360,7 +358,19 @@ def _require_results(folders: Sequence[Path]) -> None:
         )
 
 
-def _solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:
+@functools.cache
+def _solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
+    """Return name, facts and deviations of every solver of the package.
+
+    Another process reads them: the classes of all solvers, with their imports, take 150 MiB.
+    """
+    from svmbench.base.parallel_map import parallel_map
+
+    (cards,) = parallel_map(_read_solver_cards, [_SAID_ELSEWHERE], 1)
+    return cards
+
+
+def _read_solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:
     """Return name, facts (but for some) and deviations of every declared solver."""
     from svmbench.baselines.catalogue import solvers
     from svmbench.cli import listing
