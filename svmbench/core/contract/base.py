@@ -262,11 +262,7 @@ class Solver(Versioned):
         return self._path(data, y, Along(over, values, splits))
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
-        """Fit for each value of a parameter.
-
-        A solver that shares work along a parameter declares it in ``paths``, and overrides this
-        method or a hook of its base class.
-        """
+        """Fit for each value; solvers that share work (see ``paths``) override this or a hook."""
         for _, part in self._parts(data, along.splits):
             for value in along.values:
                 model = self._sibling(**{along.over: value})

@@ -1,13 +1,14 @@
 """The production C-SVC: one quadratic program, solved on a matrix or by working sets.
 
-Problem (``problem`` has the table of the SVMs that are of this form)
-    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,   kept sums of beta.
-    For the C-SVC beta_i = y_i alpha_i, p = y, the bounds are 0 and C y_i, and one sum is kept: 0.
+Problem (``problem`` lists the SVMs that have this form)
+    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,   K_ij = k(x_i, x_j);
+    kept sums: for each group of variables, the sum of beta stays as at the start.
+    For the C-SVC beta_i = y_i alpha_i, p = y, the bounds are 0 and C y_i, and e'beta = 0 is kept.
 Variables, as in Fan, Chen and Lin 2005
     v = p - K beta, the gradient, which is their -y_i grad f(alpha)_i.
     I_up: the samples with beta_i < high_i. I_low: the samples with beta_i > low_i.
     m(alpha) = max of v over I_up, M(alpha) = min of v over I_low.
-    The search ends once m - M <= tol (LIBSVM's eps).
+    The search ends once the gap m - M <= tol (LIBSVM's eps).
 
 Who calls whom::
 
@@ -15,36 +16,37 @@ Who calls whom::
       |-- two classes ------------> solver.solve_qp
       |                               |-- stored matrix, < 500 samples --> smo.shrinking_steps
       |                               |-- up to 2,000 samples -----------> smo.steps_on_matrix
-      |                               |-- more --------------------------> working_sets, which takes
+      |                               |-- more --------------------------> working_sets, which calls
       |                               |                                    smo.steps_on_matrix
-      |                               '-- float32: solver.check_in_float64, and go on
+      |                               '-- float32 --> solver.check_in_float64, then more steps
       |-- more classes -----------> pairs.solve_pairs
-      |                               |-- steps -------------------------> the acts of smo
-      |                               |-- float32: the check of solver, and go on
+      |                               |-- steps -------------------------> select_j … of smo
+      |                               |-- float32 --> solver.judge_check, then more steps
       |                               '-- pairs that float32 can't solve -> solver.solve_qp
-      '-- solve_along, values of C -> path.along_c ----------------------> smo.shrinking_steps
+      '-- CSVC.solve_along (a path of values of C) -> path.along_c ------> smo.shrinking_steps
 
-Which module does what, in the order of use
+What each module does, in the order of use
     estimator.py     ``CSVC``: parameters in, model out
     problem.py       the problem as arrays; m(alpha) and M(alpha), thresholds, the duality gap
-    solver.py        ``solve_qp``: THE ONE PLACE THAT CHOOSES THE METHOD; refinement; stopping rule
+    solver.py        ``solve_qp``, the only place that chooses the method; refinement; stopping rule
     smo.py           the steps on a matrix: select_working_set, solve_pair, update_gradient, shrink
     working_sets.py  more than 2,000 samples: steps inside working sets, rows made when needed
-    pairs.py         the pairs of several classes on rows that they share
+    pairs.py         one problem per pair of classes; all pairs share kernel rows
     path.py          ascending values of C on one matrix, as one compiled function
 
-Index spaces, each with its own word
-    whole 0 ... n_samples - 1  every sample of the kernel source; the row cache names rows by it
-      > active                 those that may still change: ``ActiveSamples`` (whole, ascending)
-          > working set        those that steps are taken on: ``WorkingSetSearch`` (active)
-    slot                       the place of a row in memory: ``RowCache`` (one a whole sample)
+Indices: what a position counts, from the largest set to the smallest
+    sample       0 ... n_samples - 1, all samples of the kernel source; keys of the row cache
+    active       positions of the samples that may still change (``ActiveSamples``), ascending
+    working set  positions, among the active samples, of those that steps may change now
+    slot         where a kernel row is in memory (``RowCache``); each cached sample has one slot
 
 Reasons for the choices
     - Kernel rows in float32 take half the memory and time. Their error of 1e-7 grows to 1e-5 in
-      the gradient: a solution counts only once the gradient near the gap was computed in float64.
+      the gradient. So a solution is returned only once v is computed in float64 for every sample
+      near the gap: those with v close enough to m or M to decide m - M.
     - Below 500 samples everything is float64: a check costs more than float32 saves.
-    - Up to 2,000 samples the full matrix is computed: choosing rows costs more than making them.
-    - Working sets let most steps read a small block that stays in the cache of the processor.
+    - Up to 2,000 samples the full matrix is computed: choosing rows costs more time than it saves.
+    - With working sets, most steps read a small block of values that stays in the CPU's cache.
 Papers
     Fan, Chen and Lin 2005 (WSS 2); Joachims 1999 (working sets, shrinking).
 """

@@ -1,7 +1,9 @@
 """Sequential minimal optimisation on a kernel matrix in memory: steps of two variables.
 
 Problem
-    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,   kept sums as ``problem`` has them.
+    max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high.
+    Steps keep sums of beta: one sum over all variables for the C-SVC (e'beta = 0), none for a
+    C-SVC without an offset, one sum for each class for the ν-SVC (a "group" of variables).
 Variables
     beta_i = y_i alpha_i, and v = p - K beta, which is -y_i times the gradient in Fan, Chen and
     Lin 2005. A step raises beta_i and lowers beta_j by the same t, where i is in I_up (beta_i below
@@ -11,7 +13,7 @@ Given
     K (n, n), float32 or float64; a start inside the bounds with its gradient v.
 Returned
     beta and v in place, once the gap is at most tol; or once the duality gap is at most a limit.
-Each loop repeats, until ``why_stop`` ends it
+Each loop repeats, until ``why_stop`` returns a stop reason
     select_working_set  i = argmax of v over I_up; j = argmax of b_ij^2 / a_ij over the j in I_low
                         with b_ij = v_i - v_j > 0, a_ij = K_ii + K_jj - 2 K_ij (WSS 2)
     solve_pair          t = b_ij / a_ij, cut at the bounds
@@ -20,27 +22,28 @@ Each loop repeats, until ``why_stop`` ends it
     shrink              every 100 steps, in ``shrinking_steps`` alone
 References
     Fan, Chen and Lin 2005: WSS 2. Chang and Lin 2001: with several sums, both variables of a pair
-    are of one group. Steinwart, Hush and Scovel 2011: without a sum, two variables that move each
-    by its own step; the duality gap as what ends a search (liquidSVM stops at 1e-3 C n). Joachims
+    come from one group. Steinwart, Hush and Scovel 2011: without a sum, two variables, each with
+    its own step; the duality gap as a stopping criterion (liquidSVM stops at 1e-3 C n). Joachims
     1999 and Chang and Lin 2011, section 5.1: shrinking.
 Deviations
-    - In beta no sign appears in a step or a choice.
+    - With beta instead of alpha, no label y appears in a step or a choice.
     - The scores of j are compared in float32; gradient, gap and step are float64.
     - I_up and I_low are kept as penalties to add to v: `up` is 0 where beta can be raised, else
       -inf; `down` is the same for lowering. A condition inside a loop would keep the compiler from
       vectorising it.
-    - Of equal scores the first is taken, so that a result does not depend on a vector's width.
-    - Shrinking copies the kernel values of the samples that stay next to each other, once the steps
-      have spent on the others what the copy costs.
+    - Ties between scores go to the first sample, so results don't depend on the vectors' width.
+    - Shrinking copies the kernel values of the remaining samples to a smaller matrix. It waits
+      until the steps have spent as much time on the other samples as the copy costs.
 From other modules
     ``larger`` is the larger of two numbers that are not NaN, ``wide_vectors`` a hint to use the
     widest vectors, ``up_low_extremes`` returns m(alpha) and M(alpha), ``subtract_rows`` does
-    v -= sum_q f_q K_q, ``copy_part`` copies some rows and columns of a matrix.
+    v -= sum_q f_q K_q, ``copy_part`` copies some rows and columns of a matrix, ``raw`` returns a
+    read-only view, so that Numba compiles one version of a function.
 Measured
-    Without a sum, the second variable saves 15 % of the CPU time of a fit in the median (25 data
+    ``loose_steps``: the second variable saves 15 % of the CPU time of a fit in the median (25 data
     sets of 300 to 5,000 samples, C = 1; 44 % to -9 %).
     The inner functions take arrays one by one: a tuple of arrays costs a reference count for each
-    array at each call, which is more than a short loop takes.
+    array at each call, which takes longer than a short loop.
 """
 
 from __future__ import annotations
@@ -55,36 +58,36 @@ from svmbench.core.kernels.row_cache import subtract_rows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import copy_part
 
-#: Samples scored between two comparisons with the best so far: the winner is then found in one
-#: such piece.
+#: Samples in one piece of a selection loop. The loop keeps the best value of each piece, and
+#: afterwards looks for the best sample in the best piece only.
 SELECTION_PIECE = 256
 
-#: LIBSVM's TAU: the curvature of a pair that has none.
+#: LIBSVM's TAU: it replaces the curvature of a pair if that is smaller.
 MIN_CURVATURE = 1e-12
 
-#: Stop reasons of a loop or a search. ``ROWS_MISSING``: of loops that read cached rows.
+#: Stop reasons of a loop or a search. Only loops that read cached rows return ``ROWS_MISSING``.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
-#: The same in words, by those numbers.
+#: The stop reasons in words; the numbers above are positions in this tuple.
 STOP_REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
 
-#: In place of a stop reason: take another step.
+#: Returned instead of a stop reason: take another step.
 NOT_YET = -1
 
-#: In place of a limit of the duality gap: the gap ends nothing.
+#: A limit of the duality gap that no search tests.
 NO_LIMIT = -1.0
 
-#: Samples below which nothing is shrunk: a step costs little beside a copy.
+#: Problems with fewer samples are not shrunk: a copy costs more than the steps that it saves.
 SHRINK_MIN_SAMPLES = 1000
 
-#: Steps between two looks at the duality gap and at what can be shrunk: from `SHRINK_MIN_SAMPLES`
-#: samples on, and below, where fits are shorter.
+#: Steps between two tests of the duality gap, and between two attempts to shrink: with at least
+#: `SHRINK_MIN_SAMPLES` samples, and with fewer, where fits are shorter.
 LOOK_STEPS, LOOK_STEPS_FEW_SAMPLES = 100, 50
 
-#: The largest share of the active samples that may stay active, or shrinking is not worth a copy.
+#: Shrink only if at most this share of the active samples remains; otherwise a copy doesn't pay.
 SHRINK_MAX_SHARE = 0.7
 
-#: Cost of bringing one gradient up to date by one kernel value, in copies of a value.
+#: Time to add one kernel value's term to a gradient, in units of the time to copy one value.
 RECONSTRUCTION_COST = 0.3
 
 
@@ -100,14 +103,14 @@ class StoppingCriteria(NamedTuple):
 
     tol: float  # largest violation m(alpha) - M(alpha)
     max_iter: int  # largest number of steps
-    limit: float = NO_LIMIT  # largest duality gap; ``NO_LIMIT``: the duality gap ends nothing
+    limit: float = NO_LIMIT  # largest duality gap; ``NO_LIMIT``: the duality gap is not tested
 
 
 @compiled
 def why_stop(gap: float, steps: int, j: int, criteria: StoppingCriteria) -> int:
-    """Return the stop reason once a working set was selected, or ``NOT_YET``.
+    """Return the stop reason after the selection of a working set, or ``NOT_YET``.
 
-    `gap` is m(alpha) - M(alpha); j is -1 where the selection found no second variable.
+    `gap` is m(alpha) - M(alpha); j is -1 if the selection found no second variable.
     """
     if gap <= criteria.tol:
         return CONVERGED
@@ -131,10 +134,10 @@ def gradient(K: np.ndarray, linear: np.ndarray, beta: np.ndarray) -> np.ndarray:
 def steps_on_matrix(
     K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
 ) -> tuple[int, int]:
-    """Take the steps that the kept sums ask for, until the violation is at most ``criteria.tol``.
+    """Take steps that keep the problem's sums, until the violation is at most ``criteria.tol``.
 
-    `beta` and `v`, a feasible start and its gradient, are changed in place. The limit of the
-    duality gap is not looked at. Return the number of steps and the stop reason.
+    `beta` and `v`, a feasible start and its gradient, are changed in place. The duality gap is not
+    tested. Return the number of steps and the stop reason.
     """
     diag, K = raw(np.ascontiguousarray(K.diagonal())), raw(K)
     bounds = Bounds(problem.low, problem.high)
@@ -164,7 +167,7 @@ def update_gradient_select_i(
 ) -> int:
     """Do v -= t (K_i - K_j); return i = argmax of v over I_up, or -1 if I_up is empty.
 
-    `row_i` and `row_j` are the kernel values of the last pair, t is its step; 0 moves nothing.
+    `row_i` and `row_j` are the kernel rows of the last pair, t is its step; with t = 0, v stays.
     """
     wide_vectors()
     n = len(v)
@@ -183,7 +186,7 @@ def update_gradient_select_i(
             m, piece = best, start
     if piece < 0:
         return -1
-    # The maximum is known: find it in its piece. (k < n - 1 matters only if a gradient is NaN.)
+    # Find the sample that has the maximum. (The test k < n - 1 matters only if a gradient is NaN.)
     k = piece
     while k < n - 1 and v[k] + np.float64(up[k]) != m:
         k += 1
@@ -200,10 +203,10 @@ def select_j(
     own: float,
     score: np.ndarray,
 ) -> tuple[int, float]:
-    """Return j by WSS 2, or -1 where no j in I_low violates with i; and the gap m - M.
+    """Return j by WSS 2, or -1 if no j in I_low violates with i; and the gap m - M.
 
-    `row` has the kernel values of i, of the type of `diag`; m is v_i, `own` is K_ii; `score` of
-    float32 is scratch.
+    `row` is row i of K, with the dtype of `diag`, the diagonal; m is v_i, `own` is K_ii; `score`
+    (float32) is a scratch array.
     """
     wide_vectors()
     n = len(v)
@@ -249,14 +252,14 @@ def solve_pair(
 ) -> tuple[float, bool]:
     """Raise beta_i and lower beta_j by the best step t inside their bounds; return t.
 
-    `slope` is v_i - v_j, `kernel` is K_ii, K_jj, K_ij; `up` and `down` are brought up to date.
-    The second value returned is False where t is too short for float64: the search has stalled.
+    `slope` is v_i - v_j, `kernel` is (K_ii, K_jj, K_ij); `up` and `down` are updated. The second
+    return value is False if t is so short that neither beta changes: the search has stalled.
     """
     # t = b_ij / a_ij; a curvature that is not positive counts as MIN_CURVATURE, as in LIBSVM.
     curvature = np.float64(kernel[0]) + np.float64(kernel[1]) - 2.0 * np.float64(kernel[2])
     t = slope / (curvature if curvature > MIN_CURVATURE else MIN_CURVATURE)
     before_i, before_j = beta[i], beta[j]
-    # Cut t where the first of both reaches its bound, and put that variable exactly on it.
+    # Cut t where the first variable reaches its bound, and set that variable exactly to the bound.
     room_i, room_j = high[i] - before_i, before_j - low[j]
     t = min(t, room_i, room_j)
     beta[i] = high[i] if t == room_i else before_i + t
@@ -279,7 +282,7 @@ def pair_steps(
 ) -> tuple[int, int]:
     """Take steps of two variables that keep the sum of all; return their number and the reason.
 
-    `diag` is the diagonal of K, of one type with it; `beta` and `v` are changed in place.
+    `diag` is the diagonal of K, with K's dtype; `beta` and `v` are changed in place.
     """
     low, high = bounds.low, bounds.high
     up, down = up_low_penalties(low, high, beta)
@@ -314,7 +317,7 @@ def grouped_steps(
     beta: np.ndarray,
     v: np.ndarray,
 ) -> tuple[int, int]:
-    """Take steps that keep the sum of each group: the best pair of the best group."""
+    """Take steps that keep the sum of each group: each step takes the best pair of all groups."""
     low, high = bounds.low, bounds.high
     n, n_sums = len(beta), np.max(group) + 1
     up, down = np.empty((n_sums, n), dtype=np.float32), np.empty((n_sums, n), dtype=np.float32)
@@ -329,7 +332,7 @@ def grouped_steps(
         i, j, t = -1, -1, 0.0
         widest, most = -np.inf, np.float32(0.0)
         for g in range(n_sums):
-            # update_gradient by the last step, once; i and j of this group by WSS 2.
+            # update_gradient by the last step, for the first group only; i, j of group g by WSS 2.
             a = update_gradient_select_i(v, up[g], K[last_i], K[last_j], last_t)
             last_t = 0.0
             if a < 0:
@@ -363,8 +366,8 @@ def update_gradient_select_first(
 ) -> tuple[int, float]:
     """Do v -= ti K_i + tj K_j; return the variable whose own best step gains most, and the gap.
 
-    `inverse` is 1 / K_kk. The gap is max(m, 0) - min(M, 0), as if there were one more variable
-    with gradient 0 that nothing stops. The variable is -1 where the conditions hold exactly.
+    `inverse` has 1 / K_kk. The gap is max(m, 0) - min(M, 0): without a kept sum, v = 0 is optimal
+    for a free variable. The variable is -1 if no step of one variable gains anything.
     """
     wide_vectors()
     n = len(v)
@@ -405,9 +408,10 @@ def select_second(
     i: int,
     score: np.ndarray,
 ) -> int:
-    """Return j that gains most once i has taken its own best step, or -1 where nobody gains.
+    """Return j that gains most once i has taken its own best step, or -1 if no j gains.
 
-    That step leaves r_j = v_j - v_i K_ij / K_ii and the curvature K_jj - K_ij^2 / K_ii.
+    After that step, j has the gradient r_j = v_j - v_i K_ij / K_ii; with i at its best for every
+    value of beta_j, the curvature for j is K_jj - K_ij^2 / K_ii.
     """
     wide_vectors()
     n = len(v)
@@ -445,9 +449,9 @@ def solve_two(
     least: tuple[float, float],
     most: tuple[float, float],
 ) -> tuple[float, float]:
-    """Return the maximiser of ``g'x - 1/2 x'Kx`` of two variables within bounds that hold 0.
+    """Return the maximiser of ``g'x - 1/2 x'Kx`` in a box of two variables that contains 0.
 
-    K is K_11, K_22, both above 0, and K_12.
+    K is (K_11, K_22, K_12), the first two above 0; the box is `least` <= x <= `most`.
     """
     a, b, c = K
     determinant = a * b - c * c
@@ -455,7 +459,7 @@ def solve_two(
         x, y = (g[0] * b - g[1] * c) / determinant, (g[1] * a - g[0] * c) / determinant
         if least[0] <= x <= most[0] and least[1] <= y <= most[1]:
             return x, y
-    # Else it is on an edge.
+    # Otherwise the maximiser is on one of the four edges of the box.
     gain, found_x, found_y = -np.inf, 0.0, 0.0
     for side in range(4):
         if side < 2:
@@ -480,7 +484,7 @@ def move_variable(
     up: np.ndarray,
     down: np.ndarray,
 ) -> float:
-    """Move beta_i by `step`, exactly to a bound that this reaches; return by how much."""
+    """Move beta_i by `step`, or to the bound if the step reaches it; return the change."""
     before = beta[i]
     moved = min(max(before + step, low[i]), high[i])
     if step >= high[i] - before:
@@ -502,7 +506,7 @@ def loose_steps(
     beta: np.ndarray,
     v: np.ndarray,
 ) -> tuple[int, int]:
-    """Take steps where no sum is kept: of one variable and, if it gains, a second one with it."""
+    """Take steps without a kept sum: of one variable, or of two if the second gains, too."""
     low, high = bounds.low, bounds.high
     n = len(beta)
     up, down = up_low_penalties(low, high, beta)
@@ -541,10 +545,10 @@ def loose_steps(
 
 
 class ActivePart(NamedTuple):
-    """The active samples, side by side."""
+    """The active samples: copies of their values; views if all samples are active."""
 
-    members: np.ndarray  # int (m,): their positions in the problem
-    low: np.ndarray  # (m,), as the next three
+    members: np.ndarray  # int (m,): positions of the active samples in the problem
+    low: np.ndarray  # (m,), like high, beta and v
     high: np.ndarray
     beta: np.ndarray
     v: np.ndarray
@@ -552,7 +556,7 @@ class ActivePart(NamedTuple):
 
 @compiled
 def steps_between_checks(n: int) -> int:
-    """Return the number of steps between two looks at a problem of n samples."""
+    """Return the number of steps between two tests of the duality gap, for n samples."""
     return LOOK_STEPS if n >= SHRINK_MIN_SAMPLES else LOOK_STEPS_FEW_SAMPLES
 
 
@@ -565,9 +569,9 @@ def shrinking_steps(
     beta: np.ndarray,
     v: np.ndarray,
 ) -> tuple[int, int]:
-    """Take :func:`pair_steps`; from `SHRINK_MIN_SAMPLES` samples on, among active samples alone.
+    """Take :func:`pair_steps`; with `SHRINK_MIN_SAMPLES` samples or more, shrink on the way.
 
-    `criteria` may have a limit of the duality gap.
+    Stop at ``criteria.limit`` of the duality gap, if it has one.
     """
     low, high = bounds.low, bounds.high
     tol, max_iter, limit = criteria.tol, criteria.max_iter, criteria.limit
@@ -575,17 +579,19 @@ def shrinking_steps(
     look = steps_between_checks(n) if limit >= 0.0 or n >= SHRINK_MIN_SAMPLES else max_iter
     # All samples, as views: steps on them act on beta and v.
     whole = ActivePart(np.arange(n), low, high, beta, v)
+    # values, own: the part's matrix and diagonal. before: beta when v of all was last up to date.
+    # idle: gradient updates spent, since the last copy, on samples that could have been shrunk.
     part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
     while True:
         reason = NOT_YET
-        # Look at the duality gap, where it has a limit.
+        # Test the duality gap, if it has a limit.
         if limit >= 0.0:
             if not is_whole:
                 write_back(part, beta, v)
             if gap_so_far(low, high, beta, v) <= limit:
                 reason = GAP
         if reason != GAP:
-            # Steps among the active samples, until the next look.
+            # Steps among the active samples, until the next test.
             some = StoppingCriteria(tol, min(look, max_iter - steps), limit)
             taken, reason = pair_steps(
                 values, own, Bounds(part.low, part.high), some, part.beta, part.v
@@ -594,13 +600,13 @@ def shrinking_steps(
         if reason != MAX_ITER or steps >= max_iter:
             if is_whole:
                 return steps, reason
-            # The active samples have converged: reconstruct the gradient, and go on with all.
+            # The active samples have converged: reconstruct the gradient, go on with all samples.
             write_back(part, beta, v)
             reconstruct_gradient(K, part.members, before, beta, v)
             part, values, own, is_whole, idle = whole, K, diag, True, 0.0
         elif n >= SHRINK_MIN_SAMPLES:
-            # shrink, once the steps have spent on samples that could be shrunk what the copy of the
-            # others' kernel values, and the gradient's reconstruction, will cost.
+            # shrink, once idle is at least the cost of the copy (m x m kernel values of the
+            # remaining samples) and of the later reconstruction of the gradient.
             stays = not_shrunk(part)
             m = np.count_nonzero(stays)
             idle += taken * (len(stays) - m)
@@ -618,9 +624,10 @@ def shrinking_steps(
 
 @compiled
 def not_shrunk(part: ActivePart) -> np.ndarray:
-    """Mark the samples to keep: free, or at a bound with a gradient inside [M, m].
+    """Mark the samples to keep: free, or at a bound with v inside [M, m].
 
-    The others are shrunk as in Chang and Lin 2011, section 5.1: (up and v < M) or (down and v > m).
+    As in Chang and Lin 2011, section 5.1, a sample is shrunk if it is only in I_up and v < M, or
+    only in I_low and v > m.
     """
     wide_vectors()
     low, high, beta, v = part.low, part.high, part.beta, part.v
@@ -634,9 +641,10 @@ def not_shrunk(part: ActivePart) -> np.ndarray:
 
 @compiled_sums
 def gap_so_far(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
-    """Return ``problem.duality_gap`` at ``problem.threshold``, but for rounding.
+    """Return the duality gap at the offset b: the sum of max(low u, high u) - beta u, u = v - b.
 
-    It is looked at often, so its loops are written to vectorise.
+    b is the mean of v at free samples; without one, the middle of [M, m]. The result is that of
+    ``problem.duality_gap`` but for rounding. The loops are written to vectorise.
     """
     wide_vectors()
     total, free = 0.0, 0.0
@@ -666,7 +674,7 @@ def block_of(rows: np.ndarray, slots: np.ndarray, columns: np.ndarray) -> np.nda
 
 @compiled
 def write_back(part: ActivePart, beta: np.ndarray, v: np.ndarray) -> None:
-    """Write the variables and the gradient of a part to the arrays of all samples."""
+    """Write beta and v of a part to the arrays of all samples."""
     for k in range(len(part.members)):
         beta[part.members[k]] = part.beta[k]
         v[part.members[k]] = part.v[k]
@@ -676,9 +684,9 @@ def write_back(part: ActivePart, beta: np.ndarray, v: np.ndarray) -> None:
 def reconstruct_gradient(
     K: np.ndarray, members: np.ndarray, before: np.ndarray, beta: np.ndarray, v: np.ndarray
 ) -> None:
-    """Bring the gradient of shrunk samples up to date: v -= K (beta - before).
+    """Reconstruct the gradient of shrunk samples: v -= K (beta - before).
 
-    The gradient of `members`, the active samples, is right. `beta` is written to `before`.
+    `members`, the active samples, have their gradient already. `beta` is copied to `before`.
     """
     right = v[members]
     moved = np.flatnonzero(beta != before)

@@ -1,41 +1,45 @@
 """The solver: one entry, the choice of the method, the refinement of float32, the stopping rule.
 
 Problem
-    That of ``problem``: max_beta p'beta - 1/2 beta'K beta within bounds, with kept sums; for the
-    C-SVC beta_i = y_i alpha_i. v = p - K beta is the gradient, m(alpha) its maximum over I_up,
-    M(alpha) its minimum over I_low, and m - M the violation (Fan, Chen and Lin 2005, eq. 6).
+    max_beta p'beta - 1/2 beta'K beta within bounds; steps keep the sum of beta over each group of
+    variables. The C-SVC has beta_i = y_i alpha_i, p = y and one group; a C-SVC without an offset
+    keeps no sum; the ν-SVC has a group for each class. v = p - K beta is the gradient, m(alpha) its
+    maximum over I_up (beta_i < high_i), M(alpha) its minimum over I_low (beta_i > low_i), and
+    m - M the violation, also called the gap (Fan, Chen and Lin 2005, eq. 6).
 Given
-    A kernel source, the problem, a feasible start.
+    A source of kernel values, the problem, a feasible start.
 Returned
     beta and v once m - M <= tol, or once the duality gap is at most a limit.
 The choice (``solve_qp``)
-    A matrix that is stored, or of fewer than 500 samples: the steps of ``smo`` on it, as it is.
+    A precomputed matrix, or fewer than 500 samples: steps of ``smo`` on the full matrix.
     Up to 2,000 samples: the same steps on the full matrix in float32, with refinement.
-    More: working sets of some 512 samples (``working_sets``) on rows in float32, with refinement.
+    More: working sets of some 512 samples (``working_sets``) on rows in float32, with refinement;
+    samples that are unlikely to change are shrunk, and their v is reconstructed at the end.
 Refinement (``Refinement``)
-    Kernel values in float32 carry errors of 1e-7, and a gradient summed from them errors of 1e-5.
-    So after steps that ended with m - M <= tol, the gradient near the gap is computed anew in
-    float64 (``check_in_float64``). While the true violation exceeds tol, the steps go on from
-    there: the error of a round is in proportion to what the round still changed. Where a round does
-    not halve the violation, the steps go on in float64.
+    Kernel values in float32 have errors of 1e-7, and a gradient summed from them errors of 1e-5.
+    So after steps that ended with m - M <= tol, v is computed again in float64 for every sample
+    whose v is so close to m or M that its error could matter (``check_in_float64``). If the true
+    violation exceeds tol, another round of float32 steps starts from the corrected v. The new error
+    is proportional to the change of beta in the round. If a round does not halve the violation, the
+    steps continue in float64.
 Measured
-    Below 500 samples the matrix is float64 from the start, which saves 20 % of the CPU time of a
-    fit in the median (three data sets of 300 to 440 samples, C = 1 and 10,000: -2 % to 47 %).
-    Making rows of a matrix of 500 to 2,000 samples one by one, where a step needs them, gains
-    nothing in the median (15 data sets, ratios 0.76 to 3.7), so the full matrix is made.
+    Below 500 samples a float64 matrix saves 20 % of the CPU time of a fit in the median (three data
+    sets of 300 to 440 samples, C = 1 and 10,000: -2 % to 47 %). From 500 to 2,000 samples, rows
+    computed one by one when a step needs them save nothing in the median over the full matrix (15
+    data sets, ratios of CPU time 0.76 to 3.7).
 
 A tolerance relative to the margin, for the ν-SVC, the one-class SVM and SVDD
-    A C-SVC's margin is 1, so that its tolerance is a share of the margin. The margin of the others
-    is rho (of SVDD the squared radius), which can be of any size: where it is below LIBSVM's
-    absolute tolerance, that tolerance accepts nearly any point. So the largest violation is at most
-    ``tol * min(1, rho)``, both in the problem's scale, but need not be below the rounding of the
-    gradient. Where rho is at least 1, that is LIBSVM's rule.
-A margin that is 0
-    The optimum of the ν-SVC is w = 0, rho = 0 where the reduced convex hulls of the classes meet
-    (Crisp and Burges 1999), and that of the one-class SVM where the origin lies in the reduced
-    convex hull. Then no violation is small relative to rho. A margin is proven as soon as the
-    primal value is below 0, the value of w = 0: the duality gap is then below the absolute value of
-    the dual. The search goes on for a limited number of steps while that is not so.
+    A C-SVC's margin is 1, so its tolerance is a share of the margin. The margin of the other SVMs
+    is rho (SVDD: the squared radius), which can have any size. If rho is below LIBSVM's absolute
+    tolerance, that tolerance accepts nearly any point. Here the largest violation is therefore at
+    most ``tol * min(1, rho)``, with rho in the scale of v, or the rounding of the gradient if that
+    is larger. If rho is at least 1, this is LIBSVM's rule.
+A margin of 0
+    The ν-SVC has the optimum w = 0, rho = 0 if the reduced convex hulls of the classes meet (Crisp
+    and Burges 1999), and the one-class SVM if the origin lies in the reduced convex hull. No
+    violation is small relative to rho = 0. The margin is proven to be positive once the primal
+    value is below 0, the value of w = 0; then the duality gap is below the absolute value of the
+    dual. Until then, the search takes a limited number of further steps.
 """
 
 from __future__ import annotations
@@ -76,37 +80,37 @@ from svmbench.core.kernels.rows import (
 from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.numeric.arrays import largest_value, raw
 
-#: Samples up to which the full matrix is computed: choosing rows would cost more than they do.
+#: Samples up to which the full matrix is computed; computing fewer rows would save no time.
 FULL_MATRIX_MAX_SAMPLES = 2000
 
-#: Samples below which the matrix is in float64: checking a solution would cost more than that.
+#: Samples below which the matrix is in float64; a float32 matrix and a check would cost more.
 FLOAT32_MIN_SAMPLES = 500
 
 #: The largest kernel value, and the largest input, for which float32 is used: squared distances of
 #: larger inputs need not be kernel values.
 FLOAT32_MAX_KERNEL, FLOAT32_MAX_INPUT = 1e30, 1e15
 
-#: Tolerances from the gap within which samples are checked at first.
+#: A check begins with the samples whose v is at most this many tolerances from m or M.
 CHECK_WIDTH = 3.0
 
-#: Factor by which the error of unchecked samples may exceed the largest error found.
+#: The error of v at unchecked samples is assumed to be at most this factor times the largest found.
 CHECK_SAFETY = 10.0
 
-#: The largest share of the last true violation that counts as progress in float32.
+#: float32 makes progress if the true violation falls to at most this share of the last one.
 CHECK_PROGRESS = 0.5
 
 #: Exact kernel values held in memory at a time, and rows of a symmetric block of them.
 CHECK_VALUES, CHECK_ROWS = 1 << 21, 256
 
-#: Roundings of the largest kernel value times the sum of the multipliers that a gradient may have.
+#: Rounding of a gradient, in float64 epsilons of (largest kernel value times sum of |beta|).
 GRADIENT_ROUNDINGS = 8.0
 
-#: The next violation to reach, as a share: of the one asked for, once there is a margin; of the
-#: last one while there is none.
+#: The next violation to reach: with a proven margin, this share of the violation that the margin
+#: asks for; without one, this share of the present violation.
 SHORT_OF_WANTED, CLOSER_TO_MARGIN = 0.9, 0.1
 
-#: Further steps without a margin: so many a sample, or so many times the steps taken, whichever is
-#: more.
+#: Largest number of further steps without a proven margin: the larger of this many per sample and
+#: this many times the steps taken so far.
 NO_MARGIN_STEPS_A_SAMPLE, NO_MARGIN_STEPS_AGAIN = 10, 3
 
 
@@ -124,7 +128,7 @@ class QPResult:
     """The solution of a problem, with the work that it took."""
 
     beta: np.ndarray  # (n_samples,)
-    # (n_samples,): exact near the gap, and so at free variables; elsewhere maybe of float32 rows
+    # (n_samples,): float64 values near m and M, and so at free variables; elsewhere maybe float32
     v: np.ndarray
     steps: int = 0
     checks: int | None = 0  # in float64; None on a stored matrix, which is not checked
@@ -159,11 +163,11 @@ def solve_qp(
     Parameters
     ----------
     source : KernelSource
-        Of a positive semidefinite kernel; of others a stationary point is found.
+        Kernel values; if the kernel is not positive semidefinite, a stationary point is found.
     problem : QPProblem
         From :func:`~svmbench.core.csvc.problem.make_qp`.
     start : ndarray of shape (n_samples,), optional
-        Variables inside the bounds; the sums that are kept are the start's. Zero if not given.
+        Variables inside the bounds, default zero. Steps keep the sums that the start has.
     tol : float or ShareOfMargin, default=1e-3
         Largest violation of the optimality conditions; as a number, in the scale of `problem`.
     max_iter : int, default=10000000
@@ -173,13 +177,13 @@ def solve_qp(
     n_jobs : int, default=1
         Threads.
     gap : float, optional
-        End already once primal minus dual value is at most this share of the sum of all widths of
-        bounds (which is C n for a C-SVC); the stop reason is then ``"gap"``. Both values are those
-        of the search's own kernel values, in single precision where these are.
+        Stop with the reason ``"gap"`` once primal minus dual value is at most `gap` times the sum
+        of all ``high - low`` (for a C-SVC that is C n). Both values are computed from the kernel
+        values of the search, which may be float32.
 
     Examples
     --------
-    The one-class problem of two points, half of whose weight each must carry:
+    The one-class problem of two points; at the solution each point has half of the weight:
 
     >>> import numpy as np
     >>> from svmbench.core.csvc import make_qp, solve_qp
@@ -209,7 +213,7 @@ def _on_matrix(
     criteria: StoppingCriteria,
     share: ShareOfMargin | None,
 ) -> QPResult:
-    """Take steps on a matrix that needs no check."""
+    """Take steps on a matrix in float64, or precomputed, until the stopping rule is met."""
     if start is None:
         # beta = 0 has the gradient v = p.
         beta, v = np.zeros(len(problem.low)), np.array(problem.linear)
@@ -234,7 +238,7 @@ def _on_matrix(
 def until_gap(
     K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
 ) -> tuple[int, int]:
-    """Take ``smo.steps_on_matrix``, with looks at the duality gap if it has a limit."""
+    """Call ``smo.steps_on_matrix``; if the duality gap has a limit, test it at intervals."""
     if criteria.limit < 0.0:
         return steps_on_matrix(K, problem, criteria, beta, v)
     steps, look = 0, steps_between_checks(len(beta))
@@ -248,7 +252,7 @@ def until_gap(
 
 
 class Refinement:
-    """The search on values computed from inputs: in float32 with checks, then in float64."""
+    """The search on kernel values computed from samples: float32 with checks, then float64."""
 
     def __init__(
         self, source: KernelSource, problem: QPProblem, pool: ThreadPool, cache_mb: float
@@ -263,6 +267,7 @@ class Refinement:
     ) -> QPResult:
         """Solve from `start`, or from zero; with a `share`, the tolerance is relative."""
         source, problem = self.source, self.problem
+        # members: the samples that steps may change; a working-set search shrinks further ones.
         everyone = members = np.arange(len(problem.low))
         before = source.kernel_evaluations
         found = QPResult(np.zeros(len(everyone)), np.array(problem.linear))
@@ -288,7 +293,7 @@ class Refinement:
             if found.reason == MAX_ITER:
                 verdict = OVER
             elif rows.dtype == np.float64:
-                # Shrunk samples, whose gradient is up to date now, may violate after all.
+                # The v of shrunk samples has been reconstructed: they may violate after all.
                 gap = up_low_sets(problem, found.beta, found.v).gap
                 verdict = OVER if found.reason == STALLED or gap <= tol else GO_ON
             else:
@@ -299,7 +304,7 @@ class Refinement:
                 if verdict == OVER:
                     found.reason = CONVERGED
             if verdict == OVER:
-                # The stopping rule has the last word: a relative tolerance follows the margin.
+                # A relative tolerance depends on the margin at this beta, so more steps may follow.
                 over = tolerance.settle(found.reason, found.steps, found.beta, found.v)
                 if over is not None:
                     found.reason = over
@@ -322,7 +327,7 @@ class Refinement:
         return rows.whole()
 
     def set_gradient(self, rows: Rows, K: np.ndarray | None, found: QPResult) -> None:
-        """Set v = p - K beta of the start, by the rows of the search."""
+        """Set v = p - K beta at the start, with the kernel values of the search."""
         if K is not None:
             found.v = gradient(raw(K), raw(self.problem.linear), found.beta)
             return
@@ -338,7 +343,7 @@ class Refinement:
         criteria: StoppingCriteria,
         found: QPResult,
     ) -> None:
-        """Take steps on the full matrix, where there is one, or among `members` by working sets."""
+        """Take steps on the full matrix `K`; if it is None, on `members`, by working sets."""
         if K is not None:
             steps, found.reason = until_gap(K, self.problem, criteria, found.beta, found.v)
             found.steps += steps
@@ -358,9 +363,9 @@ OVER, GO_ON, EXHAUSTED = 0, 1, 2
 def judge_check(gap: float, last: float, tol: float, reason: int) -> int:
     """Return the verdict on a search, or a pair of classes, that was checked in float64.
 
-    `gap` is its true violation, `last` that of the check before (infinite at first), `reason` why
-    the steps stopped. The verdict is ``OVER``; ``GO_ON``, in float32 from the corrected gradient;
-    or ``EXHAUSTED``, where only float64 gets further.
+    `gap` is the true violation, `last` the true violation at the previous check (infinite at the
+    first), `reason` why the steps stopped. ``OVER`` ends the search, ``GO_ON`` continues in float32
+    from the corrected gradient, and ``EXHAUSTED`` continues in float64.
     """
     if gap <= tol:
         return OVER
@@ -370,9 +375,9 @@ def judge_check(gap: float, last: float, tol: float, reason: int) -> int:
 def check_in_float64(
     source: ExactValues, problem: QPProblem, beta: np.ndarray, v: np.ndarray, tol: float
 ) -> tuple[float, np.ndarray]:
-    """Replace the gradient near the gap by its value in float64, in place.
+    """Replace v by its float64 value at samples that could decide m - M, in place.
 
-    Return the true violation m - M, and the samples whose gradient is exact now.
+    Return the true violation m - M, and the samples whose v was replaced.
     """
     done = correct_near(
         lambda width: near_violation(problem, beta, v, width),
@@ -384,12 +389,12 @@ def check_in_float64(
 
 
 def correct_near(
-    near: Callable[[float], np.ndarray],  # which samples may violate, gradients wrong by a width
-    exact: Callable[[np.ndarray], np.ndarray],  # the gradient of some samples in float64
+    near: Callable[[float], np.ndarray],  # width -> samples that could violate if v errs by width
+    exact: Callable[[np.ndarray], np.ndarray],  # samples -> their v in float64
     v: np.ndarray,
     tol: float,
 ) -> np.ndarray:
-    """Replace v near the gap by its value in float64; return where it was replaced."""
+    """Replace v by its float64 value at samples that could violate; return where."""
     done, width, error = np.zeros(len(v), dtype=bool), CHECK_WIDTH * tol, 0.0
     while True:
         at = np.flatnonzero(near(width) & ~done)
@@ -398,15 +403,15 @@ def correct_near(
             error = max(error, float(np.max(np.abs(found - v[at]))))
             v[at] = found
             done[at] = True
-        # Samples that were not looked at have at most CHECK_SAFETY times the largest error found,
-        # so that those outside twice that width can't be part of a violation.
+        # Assume that v errs by at most e = CHECK_SAFETY * error at unchecked samples. Two samples
+        # violate only if they are within 2 e of m or M: check those, too.
         if width >= CHECK_SAFETY * error:
             return done
         width = 2.0 * CHECK_SAFETY * error
 
 
 def near_violation(problem: QPProblem, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
-    """Mark the samples that could be part of a violation if gradients were wrong by `width`."""
+    """Mark the samples that could be part of a violation if v errs by `width`."""
     at = up_low_sets(problem, beta, v)
     rises = at.v_up >= np.minimum(at.m, at.M) - width
     return rises | (at.v_low <= np.maximum(at.m, at.M) + width)
@@ -415,17 +420,18 @@ def near_violation(problem: QPProblem, beta: np.ndarray, v: np.ndarray, width: f
 def exact_gradient(
     source: ExactValues, linear: np.ndarray, beta: np.ndarray, samples: np.ndarray
 ) -> np.ndarray:
-    """Return ``(linear - K beta)[samples]`` in float64; `samples` are different and ascend."""
+    """Return ``(linear - K beta)[samples]`` in float64; `samples` are distinct and ascending."""
     is_support, v = beta != 0.0, linear.copy()
     support, own = np.flatnonzero(is_support), samples[is_support[samples]]
     is_support[own] = False
     others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
+    # idle x support, and own x others: `own` are the samples that are support vectors themselves.
     for rows, columns in ((idle, support), (own, others)):
         height = max(1, CHECK_VALUES // max(1, len(columns)))
         for top in range(0, len(rows), height):
             part = rows[top : top + height]
             v[part] -= source.block(part, columns) @ beta[columns]
-    # Among the samples with a multiplier each value serves for both of its pair.
+    # own x own is symmetric: compute each kernel value once, and use it for both samples.
     height = max(1, min(CHECK_ROWS, CHECK_VALUES // max(1, len(own))))
     for top in range(0, len(own), height):
         part, later = own[top : top + height], own[top + height :]
@@ -436,7 +442,7 @@ def exact_gradient(
 
 
 class Tolerance:
-    """The stopping rule of a search: the violation to reach now, and the most steps until then."""
+    """The stopping rule: `now` is the violation to reach next, `most` the largest step count."""
 
     def __init__(
         self,
@@ -454,18 +460,18 @@ class Tolerance:
         size = float(np.max(np.abs(diagonal), initial=0.0)) * float(np.sum(np.abs(beta)))
         size += float(np.max(np.abs(problem.linear), initial=0.0))
         self.rounding = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * size
-        # The violation at the start has the scale of the kernel, whatever is added to features.
+        # Begin with a tolerance relative to the violation at the start: it has the kernel's scale.
         violation = up_low_sets(problem, beta, v).gap
         self.now = max(limits.tol * min(1.0, violation), self.rounding)
 
     def criteria(self, steps: int) -> StoppingCriteria:
-        """Return the criteria of the next steps, after so many of them."""
+        """Return the criteria for the next steps, after `steps` steps in all."""
         return StoppingCriteria(self.now, self.most - steps, self.limits.limit)
 
     def settle(self, reason: int, steps: int, beta: np.ndarray, v: np.ndarray) -> int | None:
-        """Return why the search is over; or None, and set the violation to reach next.
+        """Return the reason to end the search; or set the violation to reach next, return None.
 
-        `reason` is why the steps stopped at `now` or `most`; `steps` were taken in all.
+        `reason` is why the last steps stopped; `steps` is the number of steps in all.
         """
         share, max_iter = self.share, self.limits.max_iter
         if share is None or (reason == MAX_ITER and steps >= max_iter):
@@ -505,7 +511,7 @@ def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:
 
 
 def warm_up_solver() -> None:
-    """Run every maker of rows through every kind of search, and a cut, on a few samples."""
+    """Compile all that a search calls: run each kind of rows and of search on four samples."""
     X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
     function = KernelFunction("rbf", 1.0)
@@ -522,7 +528,7 @@ def warm_up_solver() -> None:
     search, everyone = Refinement(source, problem, pool, 1.0), np.arange(4)
     for rows in makers:
         found = QPResult(np.zeros(4), y.copy())
-        # Once among all samples and once among some, of which one more is dropped on the way.
+        # Search among all samples, then among three of them; drop one to compile the shrinking.
         for members in (everyone, np.array([0, 2, 3])):
             active = ActiveSamples(members, problem, found.beta, found.v)
             sets = WorkingSetSearch(rows, active, 1e-3, 1.0, pool)

@@ -435,10 +435,7 @@ def _relative_step(P: np.ndarray, gradient: np.ndarray, w: np.ndarray) -> float:
 def _rebuilt(
     A: np.ndarray, q: np.ndarray, C: float, X: Any = None, y: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return P, w and the stop reason, from the sums or, if they are too poor, from the samples.
-
-    After an addition or a removal there are no samples.
-    """
+    """Return P, w and the stop reason: from the sums, or from X if given and these are too poor."""
     nu = 1.0 / (2.0 * C)
     w = least_squares.solve_sums(A, q, nu)
     if w is not None:

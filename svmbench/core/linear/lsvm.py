@@ -7,21 +7,20 @@ Problem
 Given
     X (n_samples, d), y in {-1, +1}, C, tol, max_iter.
 Returned
-    u >= 0 and w, once the larger violation of the optimality conditions 0 <= u, Qu - e >= 0 and
-    u'(Qu - e) = 0, in units of the margin, is at most tol, and the duality gap at most tol times
-    the objective.
+    u >= 0 and w, once the optimality conditions u >= 0, Qu - e >= 0 and u'(Qu - e) = 0 are violated
+    by at most tol (in units of the margin) and the duality gap is at most tol times the objective.
 Reference
     Mangasarian and Musicant 2001 (Lagrangian Support Vector Machines), equation 15 and
     Algorithm 1:
         u <- Q^-1 (e + ((Qu - e) - a u)_+),   0 < a < 2 / nu,   from u = Q^-1 e;
     Q^-1 = nu (I - H (I / nu + H'H)^-1 H') by Sherman, Morrison and Woodbury.
 Deviations
-    - Qu - e needs no product: after a step it is the clipped vector that the step started from.
-      An iteration is one product with H' and one with H.
-    - Stopping is a tolerance on the optimality conditions, not on the change of u, which is also
-      small where the iteration is slow. The iteration's u may be negative, or positive where Qu - e
-      is positive. The returned u is clipped, and its duality gap is a second condition.
-    - It ends as "stalled" where the inverse has lost so many digits that the iteration diverges.
+    - Qu - e is not computed: after the step u = Q^-1 (e + s), it is s. So an iteration takes one
+      product with H' and one with H.
+    - The iteration stops on the optimality conditions, not on the change of u, which is also small
+      if the iteration is slow. Its u may be negative, or positive where Qu - e is positive. The
+      returned u is 0 there, and its duality gap is a second stopping criterion.
+    - The stop reason is "stalled" if the inverse has lost digits and the iteration diverges.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ from svmbench.core.linear.least_squares import gram
 #: The step a, in units of 1 / nu: the iteration converges below 2, the authors' choice is 1.9.
 STEP = 1.9
 
-#: The iteration diverges, since the inverse has lost its digits, if a violation is this many times
-#: the smallest so far.
+#: The iteration has diverged if a violation is this many times the smallest so far.
 DIVERGED_FACTOR = 1e6
 
 
@@ -53,7 +51,7 @@ def lagrangian(
     tol: float,  # largest violation of the optimality conditions at the end
     max_iter: int,  # largest number of steps
 ) -> tuple[np.ndarray, np.ndarray, int, str]:  # u, w (``X'(y u)``), n_iter, stop_reason
-    """Iterate to the dual solution on samples that carry the constant feature."""
+    """Iterate to the dual solution; X includes the constant feature."""
     nu = 2.0 * C
     inverse = least_squares.inverse(gram(X), 1.0 / nu)
     transposed = X.T
@@ -70,7 +68,7 @@ def lagrangian(
         if violation < least:
             least, best = violation, (u, w)
         if violation <= tol:
-            # Small or negative multipliers can matter much: the duality gap without them decides.
+            # Setting small or negative multipliers to 0 can matter much: test the gap without them.
             settled = np.where(slack > 0.0, 0.0, np.maximum(u, 0.0))
             own = np.asarray(transposed @ (y * settled))
             values = Values(f=np.asarray(X @ own), square=float(own @ own), y=y, alpha=settled)
@@ -94,7 +92,7 @@ def lagrangian(
 class LSVM(LinearClassifier):
     """Lagrangian SVM: the linear L2-SVM by one factorisation and a simple iteration.
 
-    It converges linearly from anywhere, slowly where C times the samples' scale is large.
+    It converges linearly from any start, and slowly if C times the samples' scale is large.
     :class:`~svmbench.core.linear.asvm.ASVM` solves the same problem in few iterations with a
     factorisation each.
 

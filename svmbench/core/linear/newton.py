@@ -325,10 +325,7 @@ class NewtonL2(LinearClassifier):
         return self
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter.
-
-        Along C each solution starts at the last one, and the sample is chosen once.
-        """
+        """Solve for each value; along C start at the last solution, and choose the sample once."""
         over, values, splits = along
         if over != "C":
             yield from super()._path(data, y, along)

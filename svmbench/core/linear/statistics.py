@@ -399,10 +399,7 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def _signed(labels: tuple[Any, ...], y: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:
-    """Return the labels, with a block's, and its signs: +1 for the first label, else -1.
-
-    ValueError for a third label, or NaN.
-    """
+    """Return all labels, and signs (+1: first label); ValueError for a third label, or NaN."""
     first = labels[0] if labels else y[0]
     is_first = y == first
     rest = y[~is_first]

@@ -210,10 +210,7 @@ class OnFullMatrix(KernelSolver):
         return all(before < after for before, after in neighbours(values))
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter.
-
-        Along the path's own parameter all solutions are on the one matrix that `prepare` has made.
-        """
+        """Solve for each value; along the path's own parameter, on the one prepared matrix."""
         over, values, splits = along
         shares = over == self.along and self._ascend(values) and over not in KERNEL_PARAMETERS
         if isinstance(data, KernelSource) or not shares:
