@@ -25,13 +25,16 @@ from svmbench.cli import logs, terminal
 from svmbench.cli.completion import CardName, ConfigName, DatasetName
 from svmbench.cli.options import (
     CLUSTER,
+    IMPUTE,
     JOBS,
     MIRROR,
     POSITIVE_NUMBER,
     RETRY,
+    TEXT,
     TRUST,
     WORKER_KIND,
     jobs_option,
+    label_option,
 )
 
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -149,22 +152,36 @@ def list_(what: str, as_json: bool) -> None:
 
 @cli.command("describe")
 @click.argument("name", type=CardName())
+@label_option()
+@TEXT
+@IMPUTE
 @TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def describe_command(name: str, trust: bool, as_json: bool) -> None:
-    r"""Describe a solver or a data set: parameters and reference, or derivation and counts.
+def describe_command(
+    name: str, label: str | None, text: str | None, impute: bool, trust: bool, as_json: bool
+) -> None:
+    r"""Describe a solver, a data set or a file: parameters and reference, or rows and classes.
 
-    A solver is one of 'svmbench list solvers', or a class by its dotted path.
+    A solver is one of 'svmbench list solvers', or a class by its dotted path. The columns of a
+    table are encoded as 'svmbench try' encodes them.
 
     \b
     Examples:
       svmbench describe alsvm
       svmbench describe a9a
       svmbench describe sklearn.svm.NuSVC
+      svmbench describe my.csv --label churn
     """
     from svmbench.cli import listing
+    from svmbench.cli.race import dataset_entry, is_file
 
-    facts = listing.card_of(name, trust=trust)
+    if label or text or impute or is_file(name):
+        from svmbench import data
+
+        dataset_entry(name, label, text, impute)
+        facts = data.file_card(name, label, text, impute)
+    else:
+        facts = listing.card_of(name, trust=trust)
     if as_json:
         terminal.write_output(json.dumps(facts, indent=1, default=str))
         return

@@ -36,6 +36,23 @@ def jobs_option(what: str) -> Callable[[_Function], _Function]:
 POSITIVE_NUMBER = FiniteRange(min=0, min_open=True)
 FOLDER = click.Path(path_type=Path)
 
+
+def label_option(*, required: bool = False) -> Callable[[_Function], _Function]:
+    """Return the option `--label` of commands that read a table with a header."""
+    said = "Column that holds the class."
+    more = "" if required else " A file is then a table with a header."
+    return click.option("--label", required=required, metavar="COLUMN", help=said + more)
+
+
+TEXT = click.option(
+    "--text",
+    type=click.Choice(["one-hot", "ordinal"]),
+    help="Encoding of the columns of words.  [default: one-hot]",
+)
+IMPUTE = click.option(
+    "--impute", is_flag=True, help="Fill in missing values instead of refusing them."
+)
+
 RESULTS = click.argument("results", nargs=-1, type=FOLDER)
 THRESHOLDS = click.option(
     "--claims",

@@ -1,4 +1,4 @@
-"""The command ``time``: a race of solvers on one data set, without a config."""
+"""The commands ``time`` and ``race``: races of solvers without a config."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmbench.base.escape import line
 from svmbench.baselines import templates
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
-from svmbench.cli.options import MIRROR, POSITIVE_NUMBER, TRUST
+from svmbench.cli.options import IMPUTE, MIRROR, POSITIVE_NUMBER, TEXT, TRUST, label_option
 from svmbench.schema.record import CellRecord
 
 
@@ -166,8 +166,42 @@ def _check(racer: Racer) -> None:
         raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
 
 
+def dataset_entry(
+    dataset: str, label: str | None = None, text: str | None = None, impute: bool = False
+) -> dict[str, Any]:
+    """Return a registered name or a file, with its label and encoding, as an entry of a config.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For an unknown name, and for options of tables that say nothing here.
+    """
+    from svmbench.data import parse_name
+    from svmbench.data.frames import DEFAULT_TEXT
+
+    if (text or impute) and not label:
+        raise ConfigError("--text and --impute are of a table with a header; --label is missing")
+    if not is_file(dataset):
+        parse_name(dataset)
+        if label:
+            raise ConfigError(f"--label is of a table, and {dataset} is a registered data set")
+        return {"name": dataset}
+    if not label:
+        return {"file": dataset}
+    made = {"file": dataset, "label_column": label, "text": text or DEFAULT_TEXT}
+    return {**made, "impute": True} if impute else made
+
+
+def is_file(name: str) -> bool:
+    """Return True if a word of the command line is the path of a file."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a null character
+        return False
+
+
 def time_command(
-    dataset: str,
+    dataset: dict[str, Any],
     racers: list[Racer],
     *,
     rounds: int,
@@ -182,8 +216,8 @@ def time_command(
 
     Parameters
     ----------
-    dataset : str
-        A registered name, or the path of a file.
+    dataset : dict
+        What :func:`dataset_entry` returns.
     racers : list of Racer
         At least two; the first is the one in question.
     rounds : int
@@ -211,15 +245,15 @@ def time_command(
     svmbench.base.errors.SvmbenchError
         If the race could not be run; with the reason.
     """
+    from svmbench.experiment.config.loader import check_source
+    from svmbench.experiment.config.yaml_source import source_of_value
     from svmbench.experiment.plan.planner import make_plan
     from svmbench.experiment.run.execute import Options, execute
     from svmbench.experiment.run.records import RunFolder
 
-    labels = [racer.label for racer in racers]
-    if len(set(labels)) < len(labels):
-        raise ConfigError(f"{labels[0]} against itself needs other parameters on one side")
-    config = _config(dataset, racers, rounds, rows, tolerance, scaling, trust=trust)
-    plan = make_plan(config, "time", "only", mirror=mirror)
+    told = race_config([dataset], racers, rounds, rows, tolerance, scaling)
+    config = check_source(source_of_value(told, "svmbench time"), trust=trust)
+    plan = make_plan(config, "time", "quick", mirror=mirror)
     (cell,) = plan.cells
     if cell.status != "planned":
         raise SvmbenchError(cell.reason)
@@ -230,31 +264,27 @@ def time_command(
         record = records.cells[cell.key]
     if record["status"] != "ok":
         raise SvmbenchError(f"the race ended without a result: {record['reason']}")
-    return _result(dataset, racers, rounds, record)
+    return _result(dataset.get("file") or dataset["name"], racers, rounds, record)
 
 
-def _config(
-    dataset: str,
+def race_config(
+    datasets: list[dict[str, Any]],
     racers: list[Racer],
     rounds: int,
     rows: int,
     tolerance: float | None,
     scaling: str,
-    *,
-    trust: bool,
-) -> Any:
-    """Return the config of the race, read and checked as a file would be."""
-    from svmbench.data import parse_name
-    from svmbench.experiment.config.loader import check_source
-    from svmbench.experiment.config.yaml_source import source_of_value
+) -> dict[str, Any]:
+    """Return the config of a race, which ``svmbench run`` takes as well.
 
-    try:
-        is_file = Path(dataset).is_file()
-    except OSError:  # a name too long for a file
-        is_file = False
-    if not is_file:
-        parse_name(dataset)
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If two racers have the same name and settings.
+    """
     first, *others = [racer.label for racer in racers]
+    if len({first, *others}) < len(racers):
+        raise ConfigError(f"{first} against itself needs other parameters on one side")
     block = {
         "name": "race",
         "protocol": "race",
@@ -264,15 +294,16 @@ def _config(
         "scaling": scaling,
         "pairs": [[first, other] for other in others],
     }
-    config = {
+    metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
+    return {
         "title": "A race of one line",
         "seed": 1,
-        "datasets": [{"file": dataset} if is_file else dataset],
+        "datasets": datasets,
         "solvers": [racer.entry() for racer in racers],
         "blocks": [block],
-        "profiles": {"only": {}},
+        "tables": [{"name": "race", "block": "race", "metrics": metrics}],
+        "profiles": {"quick": {}},
     }
-    return check_source(source_of_value(config, "svmbench time"), trust=trust)
 
 
 def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> RaceResult:
@@ -365,7 +396,7 @@ class _RacersCommand(click.Command):
         """Join each solver with its settings, then parse as usual."""
         joined: list[str] = []
         for word in args:
-            names_solver = len(joined) > 1 and joined[-2] in {"--solver", "--vs"}
+            names_solver = len(joined) > 1 and joined[-2] in {"-s", "--solver", "--vs"}
             if names_solver and "=" in word and not word.startswith("-"):
                 joined[-1] += f" {word}"
             else:
@@ -425,6 +456,9 @@ class _RacersCommand(click.Command):
     show_default=True,
     help="Time limit of the whole race in seconds.",
 )
+@label_option()
+@TEXT
+@IMPUTE
 @MIRROR
 @TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -437,6 +471,9 @@ def time_(
     tolerance: float | None,
     scaling: str,
     timeout: float,
+    label: str | None,
+    text: str | None,
+    impute: bool,
     mirror: str | None,
     trust: bool,
     as_json: bool,
@@ -454,12 +491,13 @@ def time_(
       svmbench time breast-cancer --solver alsvm C=1 --vs liblinear-l1
       svmbench time a9a --solver dcd-l1 tol=1,0.1,0.01 --vs liblinear-l1 tol=1,0.1,0.01 \
           --tolerance 0.01
+      svmbench time my.csv --label churn --solver csvc --vs libsvm
       svmbench time a9a --trust --solver ./build/svm-train C=1 gamma=0.1 tol=0.001 \
           --vs libsvm kernel=rbf C=1 gamma=0.1
     """
     racers = [parse_racer(words, trust=trust) for words in (solver, *others)]
     result = time_command(
-        dataset,
+        dataset_entry(dataset, label, text, impute),
         racers,
         rounds=rounds,
         rows=rows or 0,

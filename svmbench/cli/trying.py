@@ -19,9 +19,10 @@ from typing import Any
 import click
 import numpy as np
 
-from svmbench.base.errors import ConfigError, DataError, ResultsError, suggestion
+from svmbench.base.errors import ConfigError, DataError, ResultsError
 from svmbench.cli import terminal
-from svmbench.cli.options import POSITIVE_NUMBER
+from svmbench.cli.options import IMPUTE, POSITIVE_NUMBER, TEXT, label_option
+from svmbench.data import frames
 
 #: Solvers in the order in which they are tried, with their fixed parameters and their grid.
 CANDIDATES: tuple[tuple[str, dict[str, Any], dict[str, list[Any]]], ...] = (
@@ -41,8 +42,6 @@ CANDIDATES: tuple[tuple[str, dict[str, Any], dict[str, list[Any]]], ...] = (
 #: Rows on which parameters are searched, drawn by class, and folds of that search.
 SEARCH_ROWS = 3000
 SEARCH_FOLDS = 3
-#: A text column with more different words keeps the most frequent ones; the others share a feature.
-MOST_WORDS = 50
 #: A faster solver is not recommended if its accuracy is more points below the best.
 MOST_POINTS_LESS = 1.0
 #: Rows of the first fit of each solver, which compiles it and is not timed.
@@ -70,81 +69,6 @@ class Trial:
     predict_s: float
     size_kb: float
     params: dict[str, Any]
-
-
-def read_frame(path: Path, label: str) -> tuple[Any, Any]:
-    """Return the columns and the labels of a CSV file with a header.
-
-    Raises
-    ------
-    svmbench.base.errors.DataError
-        If the file can't be read, or has no such column, or a label is missing, or there is one
-        class.
-    """
-    import pandas as pd
-
-    try:
-        frame = pd.read_csv(path, skipinitialspace=True)
-    except (OSError, ValueError) as error:
-        raise DataError(f"can't read {path}: {' '.join(str(error).split())}") from error
-    columns = [str(column) for column in frame.columns]
-    if label not in columns:
-        listed = ", ".join(columns[:10])
-        near = suggestion(label, columns)
-        raise DataError(f"{path} has no column {label!r}{near} (it has {listed})")
-    y = frame[label]
-    if y.isna().any():
-        raise DataError(f"{path}, line {2 + int(np.argmax(y.isna()))}: the label is missing")
-    smallest = int(y.value_counts().min())
-    if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
-        raise DataError(
-            f"{path}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
-            f" two, of {2 * SEARCH_FOLDS} rows or more"
-        )
-    X = frame.drop(columns=label)
-    if not X.shape[1]:
-        raise DataError(f"{path}: no column is left for features")
-    return X, y.astype(str)
-
-
-def encoder(X: Any, *, text: str, impute: bool) -> tuple[Any, list[str]]:
-    """Return a transformer of the columns, and a sentence for each of its steps.
-
-    Raises
-    ------
-    svmbench.base.errors.DataError
-        If values are missing and `impute` is False.
-    """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder
-
-    numbers = [c for c in X if X[c].dtype.kind in "iufb"]
-    words = [c for c in X if c not in numbers]
-    said = [f"{len(numbers)} numeric columns, scaled to [0, 1]"]
-    if words:
-        listed = ", ".join(f"{c} ({X[c].nunique()} words)" for c in words[:6])
-        more = f" and {len(words) - 6} more" if words[6:] else ""
-        said.append(f"{len(words)} text columns, {text}: {listed}{more}")
-    lacking = {str(c): int(n) for c, n in X.isna().sum().items() if n}
-    if lacking:
-        listed = ", ".join(f"{c} ({n:,})" for c, n in list(lacking.items())[:6])
-        if not impute:
-            raise DataError(
-                f"values are missing: {listed}; --impute fills them in (numbers by the median,"
-                " words by the most frequent one)"
-            )
-        said.append(f"missing values, filled in from the training rows: {listed}")
-    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_WORDS)
-    ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    as_text = [one_hot] if text == "one-hot" else [ordinal, MinMaxScaler()]
-    median, usual = ([SimpleImputer(strategy=s)] for s in ("median", "most_frequent"))
-    steps = [
-        ("numbers", make_pipeline(*(median if impute else []), MinMaxScaler()), numbers),
-        ("words", make_pipeline(*(usual if impute else []), *as_text), words),
-    ]
-    return ColumnTransformer([step for step in steps if step[2]]), said
 
 
 def build_solver(name: str, n_classes: int, params: dict[str, Any]) -> Any:
@@ -273,15 +197,9 @@ def recommended(trials: list[Trial], n_test: int) -> tuple[Trial, str]:
 
 @click.command("try")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--label", required=True, metavar="COLUMN", help="Column that holds the class.")
-@click.option(
-    "--text",
-    type=click.Choice(["one-hot", "ordinal"]),
-    default="one-hot",
-    show_default=True,
-    help="Encoding of the columns of words.",
-)
-@click.option("--impute", is_flag=True, help="Fill in missing values instead of refusing them.")
+@label_option(required=True)
+@TEXT
+@IMPUTE
 @click.option(
     "--minutes",
     type=POSITIVE_NUMBER,
@@ -311,7 +229,7 @@ def recommended(trials: list[Trial], n_test: int) -> tuple[Trial, str]:
 def try_(
     file: Path,
     label: str,
-    text: str,
+    text: str | None,
     impute: bool,
     minutes: float,
     test_share: float,
@@ -334,8 +252,14 @@ def try_(
     target = output or file.with_suffix(".joblib")
     if target.resolve() == file.resolve():
         raise ConfigError(f"-o {target} is the file of the data")
-    X, y = read_frame(file, label)
-    transformer, said = encoder(X, text=text, impute=impute)
+    X, y = frames.read_frame(file, label)
+    smallest = int(y.value_counts().min())
+    if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
+        raise DataError(
+            f"{file}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
+            f" two, of {2 * SEARCH_FOLDS} rows or more"
+        )
+    transformer, said = frames.encoder(X, text=text or frames.DEFAULT_TEXT, impute=impute)
     tell = (lambda _: None) if as_json else terminal.print_line
     tell(f"{file}: {len(y):,} rows, {y.nunique()} classes of {label}")
     for sentence in said:
@@ -373,11 +297,14 @@ def try_(
         header=("solver", "accuracy (%)", "fit (s)", "predict (s)", "size (KiB)", "parameters"),
     )
     terminal.print_line(sentence)
+    separator = frames.separator_of(file)
+    how = [repr(str(file)), *([f"sep={separator!r}"] if separator != "," else [])]
+    how += ["skipinitialspace=True"] if frames.has_blanks_after_separators(file) else []
     terminal.print_line("To use it:")
     for line in (
         "import joblib, pandas",
         f"model = joblib.load({str(target)!r})",
-        f"print(model.predict(pandas.read_csv({str(file)!r})))",
+        f"print(model.predict(pandas.read_csv({', '.join(how)})))",
     ):
         terminal.print_line(f"  {line}")
     terminal.check_written()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from svmbench.data.blocks import ArrayBlocks, FileBlocks, open_blocks
-    from svmbench.data.card import dataset_card, list_rows
+    from svmbench.data.card import dataset_card, file_card, list_rows
     from svmbench.data.entries import DatasetEntry
     from svmbench.data.many import Event, FetchOutcome, fetch_many
     from svmbench.data.novelty import as_novelty
@@ -52,6 +52,7 @@ _HOMES = {
     "ensure": "prepare",
     "entry": "registry",
     "fetch_many": "many",
+    "file_card": "card",
     "list_rows": "card",
     "load": "prepare",
     "load_file": "userfile",
@@ -79,6 +80,7 @@ __all__ = [
     "ensure",
     "entry",
     "fetch_many",
+    "file_card",
     "list_rows",
     "load",
     "load_file",

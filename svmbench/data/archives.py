@@ -12,6 +12,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 from svmbench.base.errors import DataError
@@ -31,6 +32,11 @@ HIGHEST_UNPACKING_RATIO = 500
 _XZ_MEMORY = 192 << 20
 #: Bytes that are unpacked at a time.
 _PIECE_BYTES = 1 << 20
+
+
+def ending_of(place: Path) -> str:
+    """Return the ending of a file's name without the ending of its compression: ``".csv"``."""
+    return place.with_suffix("").suffix if place.suffix in COMPRESSION_SUFFIXES else place.suffix
 
 
 def decompressed(

@@ -25,8 +25,9 @@ import numpy as np
 
 from svmbench.base.errors import DataError
 from svmbench.data import libsvm, store, text_blocks
+from svmbench.data.archives import ending_of
 from svmbench.data.entries import Reading
-from svmbench.data.userfile import ending_of, reading_of
+from svmbench.data.userfile import reading_of
 
 #: Bytes of text that make one block.
 TEXT_PIECE_BYTES = 4 << 20

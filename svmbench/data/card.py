@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from svmbench.data import prepare
+from svmbench.data import frames, prepare
 from svmbench.data.entries import (
     DatasetEntry,
     Derivation,
@@ -14,6 +15,7 @@ from svmbench.data.entries import (
     shown_address,
 )
 from svmbench.data.registry import entry, parse_name, registry
+from svmbench.data.userfile import load_own
 
 
 def dataset_card(name: str, mirror: str | None = None) -> dict[str, Any]:
@@ -60,6 +62,51 @@ def dataset_card(name: str, mirror: str | None = None) -> dict[str, Any]:
         "licence": one.licence,
         "citation": one.citation,
         "homepage": one.homepage,
+    }
+
+
+def file_card(
+    path: str, label_column: str | None = None, text: str | None = None, impute: bool = False
+) -> dict[str, Any]:
+    """Return the facts about a user's file, for the terminal.
+
+    Parameters
+    ----------
+    path : str
+    label_column, text, impute
+        As for :func:`svmbench.load`. Missing values of a table with a header are counted.
+
+    Returns
+    -------
+    card : dict
+        ``file``, ``rows``, ``features`` (after the encoding), ``counts`` (rows of each class),
+        ``density``, ``sha256`` of the uncompressed file; for a table with a header also
+        ``columns`` and ``missing values``.
+
+    Raises
+    ------
+    DataError
+        If the file can't be read.
+    """
+    told: dict[str, Any] = {}
+    if label_column:
+        X, _ = frames.read_frame(Path(path), label_column)
+        missing = frames.missing_values(X)
+        _, said = frames.encoder(X, text=text or frames.DEFAULT_TEXT, impute=True, scale=False)
+        told["columns"] = said[: 1 + (X.shape[1] > len(frames.numeric_columns(X)))]
+        how = "filled in" if impute else "refused unless --impute is given"
+        told["missing values"] = f"{missing}: {how}" if missing else "none"
+        impute = impute or bool(missing)
+    facts = load_own(path, label_column, text=text, impute=impute).facts
+    return {
+        "file": path,
+        "task": facts["task"],
+        "rows": facts["n_samples"],
+        "features": facts["n_features"],
+        "counts": dict(zip(facts["classes"], facts["counts"], strict=True)),
+        "density": f"{facts['density']:.3g}",
+        **told,
+        "sha256": next(iter(facts["files"].values())),
     }
 
 

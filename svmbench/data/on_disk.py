@@ -12,9 +12,9 @@ import numpy as np
 
 from svmbench.base.errors import DataError
 from svmbench.data import archives
+from svmbench.data.archives import ending_of
 from svmbench.data.blocks import open_blocks
 from svmbench.data.prepare import Dataset
-from svmbench.data.userfile import ending_of
 
 #: A column with more different values than this can't be the column of labels.
 MOST_LABEL_VALUES = 1000

@@ -23,7 +23,7 @@ from svmbench.base.errors import CacheError, DataError, DataUnavailableError, su
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
 from svmbench.data.derive import Derived, LabelledRows, density, derive
 from svmbench.data.entries import DatasetEntry, Reading
-from svmbench.data.registry import NameParts, entry, parse_name
+from svmbench.data.registry import NameParts, entry, parse_name, registry
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,32 @@ DENSITY_TOLERANCE = 1e-4
 FileProgress = Callable[[str, int, int | None], None]
 
 
-def load(name: str, *, mirror: str | None = None, official: bool | None = None) -> Dataset:
-    """Return a data set; prepare it first if it isn't cached.
+def load(
+    name: str | Path,
+    *,
+    mirror: str | None = None,
+    official: bool | None = None,
+    label_column: int | str | None = None,
+    text: str | None = None,
+    impute: bool = False,
+) -> Dataset:
+    """Return a data set, or a file; prepare it first if it isn't cached.
 
     Parameters
     ----------
-    name : str
+    name : str or Path
         A registered name, with ``+test`` to join the test part's rows and ``[start:stop]`` to
-        take a range of the training rows.
+        take a range of the training rows; or the path of a file in LIBSVM's format or of a table.
     mirror, official
         As for :func:`ensure`.
+    label_column : str or int, optional
+        Of a table, the label's column: a name, a number from 1, ``"first"`` or ``"last"``. With a
+        name, the table has a header and is read as ``svmbench try`` reads it. Default: the last
+        column of a table without a header.
+    text : {"one-hot", "ordinal"}, optional
+        Encoding of the columns of words of a table with a header; default ``"one-hot"``.
+    impute : bool, default=False
+        True to fill in missing values of such a table instead of refusing them.
 
     Raises
     ------
@@ -83,6 +99,12 @@ def load(name: str, *, mirror: str | None = None, official: bool | None = None) 
     DataError
         If a file has wrong content.
     """
+    if isinstance(name, Path) or label_column is not None or _is_own_file(name):
+        from svmbench.data.userfile import load_own
+
+        return load_own(name, label_column, text=text, impute=impute)
+    if text is not None or impute:
+        raise DataError("'text' and 'impute' are for tables; give the table's label_column")
     selection = parse_name(name)
     derived, facts = _opened(selection, mirror, official)
     start, stop = selection.start or 0, selection.stop
@@ -96,6 +118,16 @@ def load(name: str, *, mirror: str | None = None, official: bool | None = None) 
     return Dataset(
         name, derived.X, derived.y, derived.X_test, derived.y_test, facts, facts["sha256"]
     )
+
+
+def _is_own_file(name: str) -> bool:
+    """Return True if a name is no registered one and there is a file of that name."""
+    if name.split("+")[0].split("[")[0] in registry():
+        return False
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long, or with a null character
+        return False
 
 
 def ensure(

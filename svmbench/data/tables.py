@@ -301,5 +301,8 @@ def _refuse_nan(
     if word in ("", reading.missing):
         raise DataError(f"{where}: the value is missing")
     if at == 0 and not reading.header:
-        raise DataError(f"{where}: {shown} {what} (a header taken for data?)")
+        raise DataError(
+            f"{where}: {shown} {what} (a header taken for data? --label, or label_column, names the"
+            " column of labels)"
+        )
     raise DataError(f"{where}: {shown} {what}")

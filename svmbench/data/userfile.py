@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from svmbench.base import paths
 from svmbench.base.errors import DataError
-from svmbench.data import fetch, libsvm, store, tables
-from svmbench.data.archives import COMPRESSION_SUFFIXES, decompressed
+from svmbench.data import fetch, frames, libsvm, store, tables
+from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.derive import LabelledRows, derive
 from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
@@ -31,7 +35,8 @@ def load_file(
     """Load a user's file as a data set.
 
     A name ending in .csv, .tsv or .data (before .xz, .bz2 or .gz) is a table, anything else a
-    LIBSVM file. With `label_column` or `separator`, the file is a table whatever its name.
+    LIBSVM file. With `label_column` or `separator`, the file is a table whatever its name. Every
+    column of a table must hold numbers; :func:`svmbench.load` encodes columns of words.
 
     Parameters
     ----------
@@ -69,24 +74,69 @@ def load_file(
         sort_indices=sort_indices,
     )
     what = Derivation(positive=positive)
-    said = [store.CACHE_FORMAT, reading.model_dump_json(), what.model_dump_json()]
+    said = [reading.model_dump_json(), what.model_dump_json()]
+    return _cached(path, content, said, what, lambda: parse_file(content, place.name, reading))
+
+
+def _cached(
+    path: str | Path,
+    content: bytes,
+    said: list[str],
+    what: Derivation,
+    read: Callable[[], LabelledRows],
+) -> Dataset:
+    """Return the prepared rows of a file's content; `said` identifies the way to read it."""
+    name = Path(path).name
     digest = hashlib.sha256(content)
     sha256 = digest.hexdigest()
-    digest.update("\n".join(map(str, said)).encode())
+    digest.update("\n".join([str(store.CACHE_FORMAT), *said]).encode())
     folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
     held = store.map_arrays(folder)
     if held is None:
         with writing(folder.name):
-            _prepared(place.name, content, sha256, reading, what, folder)
+            if store.map_arrays(folder) is None:  # no other process has prepared it
+                _prepare(name, read(), sha256, what, folder)
         held = store.map_arrays(folder)
         assert held is not None
     derived, facts = held
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
 
 
-def ending_of(place: Path) -> str:
-    """Return the ending of a file's name without the ending of its compression: ``".csv"``."""
-    return place.with_suffix("").suffix if place.suffix in COMPRESSION_SUFFIXES else place.suffix
+def load_own(
+    path: str | Path,
+    label_column: int | str | None = None,
+    *,
+    text: str | None = None,
+    impute: bool = False,
+) -> Dataset:
+    """Load a file with the options of ``svmbench try``: a named label makes it a table of columns.
+
+    Without the name of a label, the file is read as :func:`load_file` reads it by default.
+
+    Raises
+    ------
+    DataError
+        As :func:`load_file`, and for `text` or `impute` without the name of the label's column.
+    """
+    named = isinstance(label_column, str) and label_column not in ("first", "last")
+    if not named and (text is not None or impute):
+        raise DataError(
+            f"{path}: columns of words and missing values are read from a table with a header;"
+            " name its label's column"
+        )
+    if not named:
+        return load_file(path, label_column)
+    text = frames.DEFAULT_TEXT if text is None else text
+    if text not in ("one-hot", "ordinal"):
+        raise DataError(f"text must be 'one-hot' or 'ordinal', not {text!r}")
+    place = Path(path)
+    content = decompressed(fetch.regular(place), place.name)
+    said = ["frame", str(label_column), text, str(impute), frames.separator_of(place)]
+
+    def read() -> LabelledRows:
+        return _encoded(place, content, label_column, text, impute)
+
+    return _cached(path, content, said, Derivation(), read)
 
 
 def reading_of(
@@ -122,12 +172,23 @@ def reading_of(
     )
 
 
-def _prepared(
-    name: str, content: bytes, sha256: str, reading: Reading, what: Derivation, folder: Path
-) -> None:
-    if store.map_arrays(folder) is not None:  # another process has prepared it
-        return
-    derived = derive(name, parse_file(content, name, reading), None, what)
+def _encoded(
+    place: Path, content: bytes, label: int | str | None, text: str, impute: bool
+) -> LabelledRows:
+    """Return the encoded rows and the labels of a table with a header."""
+    X, y = frames.read_frame(place, label, content)
+    transformer, _ = frames.encoder(X, text=text, impute=impute, scale=False)
+    encoded = transformer.fit_transform(X)
+    inputs = (
+        sp.csr_array(encoded, dtype=np.float64)
+        if sp.issparse(encoded)
+        else np.ascontiguousarray(encoded, dtype=np.float64)
+    )
+    return LabelledRows(inputs, y.to_numpy(dtype=object))
+
+
+def _prepare(name: str, rows: LabelledRows, sha256: str, what: Derivation, folder: Path) -> None:
+    derived = derive(name, rows, None, what)
     facts: dict[str, Any] = {
         "task": "binary" if len(derived.classes) == 2 else "multiclass",
         "source": "file",
@@ -155,4 +216,4 @@ def parse_file(content: bytes, name: str, reading: Reading) -> LabelledRows:
     return LabelledRows(X, labels)
 
 
-__all__ = ["ending_of", "load_file", "parse_file", "reading_of"]
+__all__ = ["load_file", "load_own", "parse_file", "reading_of"]

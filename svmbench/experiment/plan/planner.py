@@ -197,7 +197,12 @@ def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
     """Return a data set that says how its rows are read: a large file's in blocks."""
     from svmbench import data
 
-    if spec.file and spec.read == "auto" and data.does_not_fit(spec.file, memory_gb):
+    if (
+        spec.file
+        and spec.read == "auto"
+        and not spec.as_frame
+        and data.does_not_fit(spec.file, memory_gb)
+    ):
         return spec.model_copy(update={"read": "blocks"})
     return spec
 

@@ -168,8 +168,12 @@ def open_chosen(wanted: DatasetChoice) -> Any:
     if wanted["file"]:
         column = wanted["label_column"] or None
         in_blocks = wanted.get("read") == "blocks"
-        open_file = data.scan if in_blocks else data.load_file
-        source = open_file(wanted["file"], label_column=column)
+        if "text" in wanted or "impute" in wanted:
+            how: Any = {"text": wanted.get("text"), "impute": wanted.get("impute", False)}
+            source: Any = data.load(Path(wanted["file"]), label_column=column, **how)
+        else:
+            open_file: Any = data.scan if in_blocks else data.load_file
+            source = open_file(wanted["file"], label_column=column)
     else:
         source = data.load(wanted["name"])
     if "novelty" not in wanted:

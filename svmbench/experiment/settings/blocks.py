@@ -225,6 +225,11 @@ class DatasetSpec(Model):
         Path of a LIBSVM or CSV file instead of a registered set.
     label_column : str
         Column of a CSV or Parquet file that holds the class.
+    text : str
+        ``one-hot`` or ``ordinal``: read the CSV file as ``svmbench try`` does, with a header, and
+        encode columns of words so.
+    impute : bool
+        True to read the CSV file so, and to fill in missing values.
     read : str
         How the rows reach a solver: as ``arrays``; in ``blocks``, of which one at a time is in
         memory, by solvers that read these; ``auto`` for blocks where the arrays would not fit into
@@ -246,6 +251,8 @@ class DatasetSpec(Model):
     name: Name
     file: str = ""
     label_column: str = ""
+    text: Literal["", "one-hot", "ordinal"] = ""
+    impute: bool = False
     read: Literal["auto", "arrays", "blocks"] = "auto"
     written: WrittenSpec | None = None
     sizes: Sizes = []
@@ -261,6 +268,16 @@ class DatasetSpec(Model):
         if isinstance(value, dict) and "file" in value and "name" not in value:
             return {**value, "name": Path(str(value["file"])).name}
         return value
+
+    @model_validator(mode="after")
+    def _encoding_is_of_a_table(self) -> DatasetSpec:
+        if self.as_frame and not (self.file and self.label_column):
+            msg = "'text' and 'impute' are of a table: give its 'file' and its 'label_column'"
+            raise ValueError(msg)
+        if self.as_frame and self.in_blocks:
+            msg = "'text' and 'impute' need all rows, so they can't be used with rows in blocks"
+            raise ValueError(msg)
+        return self
 
     @model_validator(mode="after")
     def _blocks_are_of_whole_sets(self) -> DatasetSpec:
@@ -280,6 +297,11 @@ class DatasetSpec(Model):
         return self.read == "blocks" or self.written is not None
 
     @property
+    def as_frame(self) -> bool:
+        """True if its columns are encoded as ``svmbench try`` encodes them."""
+        return bool(self.text) or self.impute
+
+    @property
     def choice(self) -> DatasetChoice:
         """The description from which a cell opens it."""
         chosen: DatasetChoice = {
@@ -287,6 +309,10 @@ class DatasetSpec(Model):
             "file": self.file,
             "label_column": self.label_column,
         }
+        if self.text:
+            chosen["text"] = self.text
+        if self.impute:
+            chosen["impute"] = True
         if self.novelty is not None:
             chosen["novelty"] = cast(NoveltyChoice, self.novelty.model_dump(mode="json"))
         if self.in_blocks:

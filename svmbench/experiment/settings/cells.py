@@ -35,6 +35,8 @@ class DatasetChoice(TypedDict):
     name: str
     file: str
     label_column: str
+    text: NotRequired[str]
+    impute: NotRequired[bool]
     novelty: NotRequired[NoveltyChoice]
     read: NotRequired[str]
     written: NotRequired[WrittenChoice]

@@ -1,0 +1,117 @@
+"""Tables with a header, columns of words and gaps: one reader for every command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from runs import svmbench, write_config
+
+from svmbench.base.errors import DataError
+from svmbench.data import load
+
+pytestmark = pytest.mark.usefixtures("workshop")
+
+GAP_ROW = 3
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a table whose words decide the class, with one gap."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": random.normal(40, 10, 90), "plan": ["b", "a", "c"] * 30})
+    frame["churn"] = np.where(frame["plan"] == "c", "yes", "no")
+    frame.loc[GAP_ROW, "age"] = np.nan
+    frame.to_csv(tmp_path / "my.csv", index=False)
+    return tmp_path / "my.csv"
+
+
+def test_words_become_columns_and_gaps_are_filled_only_where_asked(file: Path) -> None:
+    with pytest.raises(DataError, match=r"values are missing: age \(1\)"):
+        load(file, label_column="churn")
+    held = load(file, label_column="churn", impute=True)
+    age = pd.read_csv(file)["age"]
+    assert held.X.shape == (90, 4)
+    assert held.X[GAP_ROW, 0] == age.median()
+    np.testing.assert_array_equal(held.X[0, 1:], [0, 1, 0])
+    assert held.facts["classes"] == ["no", "yes"]
+    assert (held.y == 1).sum() == 30
+    ordinal = load(str(file), label_column="churn", text="ordinal", impute=True)
+    np.testing.assert_array_equal(ordinal.X[:3, 1], [1, 0, 2])
+    assert ordinal.sha256 != held.sha256
+
+
+def test_the_separator_follows_from_the_name(file: Path) -> None:
+    tabs = file.with_suffix(".tsv")
+    pd.read_csv(file).to_csv(tabs, sep="\t", index=False)
+    how = {"label_column": "churn", "impute": True}
+    assert load(tabs, **how).sha256 == load(file, **how).sha256
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("a,b\n1,x\n", {"label_column": "c"}, r"has no column 'c' \(it has a, b\)"),
+        ("a,b\n1,x\n2,\n", {"label_column": "b"}, "line 3: the label is missing"),
+        ("a,b\n1,x\ninf,y\n", {"label_column": "b"}, "line 3, column a: the number is not finite"),
+        ("a,b\n1,x\n2,x\n", {"label_column": "b"}, "one class only"),
+        ("a,b\n", {"label_column": "b"}, "no data rows"),
+        ("a,b\n1,x\n", {"label_column": "b", "text": "no"}, "text must be"),
+        ("1,2\n3,4\n", {"impute": True}, "name its label's column"),
+    ],
+)
+def test_a_table_that_can_not_be_read_is_a_sentence(
+    tmp_path: Path, content: str, options: dict[str, object], said: str
+) -> None:
+    place = tmp_path / "bad.csv"
+    place.write_text(content)
+    with pytest.raises(DataError, match=said):
+        load(place, **options)
+
+
+def test_options_of_tables_are_refused_of_registered_sets() -> None:
+    with pytest.raises(DataError, match="are for tables"):
+        load("breast-cancer", impute=True)
+
+
+def test_describe_counts_rows_classes_words_and_gaps(file: Path) -> None:
+    ended = svmbench("describe", file, "--label", "churn", "--json")
+    assert ended.code == 0, ended.said
+    card = json.loads(ended.out)
+    assert card["counts"] == {"no": 60, "yes": 30}
+    assert card["features"] == 4
+    assert card["columns"] == ["1 numeric columns", "1 text columns, one-hot: plan (3 words)"]
+    assert card["missing values"] == "age (1): refused unless --impute is given"
+    ended = svmbench("describe", file, "--text", "ordinal")
+    assert ended.code == 2
+    assert "--label is missing" in ended.err
+    ended = svmbench("describe", file)
+    assert ended.code == 2
+    assert "a header taken for data? --label" in ended.err
+
+
+def test_time_takes_the_options_of_tables(file: Path) -> None:
+    race = ["time", file, "--solver", "dcd-l1", "--vs", "liblinear-l1", "--rounds", 1]
+    assert "values are missing" in svmbench(*race, "--label", "churn").err
+    ended = svmbench(*race, "--label", "churn", "--impute", "--text", "ordinal", "--json")
+    assert ended.code == 0, ended.said
+    assert json.loads(ended.out)["n_train"] == 90
+    ended = svmbench("time", "breast-cancer", *race[2:], "--label", "churn")
+    assert ended.code == 2
+    assert "--label is of a table" in ended.err
+
+
+def test_a_config_says_how_a_table_is_encoded(file: Path, tmp_path: Path) -> None:
+    table = {"file": str(file), "label_column": "churn", "text": "one-hot", "impute": True}
+    config = write_config(tmp_path, ["dcd-l1"], datasets=[table])
+    ended = svmbench("run", config, "--output", tmp_path / "out")
+    assert ended.code == 0, ended.said
+    (line,) = (tmp_path / "out/runs.jsonl").read_text().splitlines()
+    assert json.loads(line)["metrics"]["n_train"] == 90
+    del table["label_column"]
+    ended = svmbench("validate", write_config(tmp_path, ["dcd-l1"], datasets=[table]))
+    assert ended.code == 2
+    assert "give its 'file' and its 'label_column'" in ended.err
