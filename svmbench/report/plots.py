@@ -7,15 +7,22 @@ Matplotlib is imported when the first plot is drawn. The figures don't use pyplo
 from __future__ import annotations
 
 import base64
+import functools
+import hashlib
 import io
 import math
 import re
+import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from svmbench.base import escape
+from svmbench.base.paths import PACKAGE
 from svmbench.report.curves import Curves, Series
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import describe_cpu
@@ -115,6 +122,33 @@ def draw_plot(
     if "svg" in contents:
         contents["svg"] = _EMBEDDED.sub(_with_few_colours, contents["svg"])
     return contents
+
+
+def drawing_key(run: Run, curves: Curves) -> str:
+    """Return a sha256 of all that decides how a plot is drawn: data, words, code, matplotlib."""
+    from matplotlib import __version__ as version
+
+    kind = kind_of(curves.spec)
+    modules = {__name__, *(getattr(function, "__module__", "") for function in vars(kind).values())}
+    said = (footer(run, curves, hollow=True), version, _code_digest(frozenset(modules)))
+    digest = hashlib.sha256(repr((curves, said)).encode())
+    for grid in [panel.grid for panel in curves.panels if panel.grid is not None]:
+        for array in (grid.x, grid.y, grid.values):  # too long for a repr
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def _code_digest(modules: frozenset[str]) -> str:
+    """Return a sha256 of the sources that draw plots: of this package and of some modules."""
+    sources = {
+        path for name in ("base", "report", "schema") for path in (PACKAGE / name).rglob("*.py")
+    }
+    sources |= {Path(str(sys.modules[name].__file__)) for name in modules if name in sys.modules}
+    digest = hashlib.sha256()
+    for path in sorted(sources):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 #: A picture in an SVG file of matplotlib.

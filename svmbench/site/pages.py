@@ -97,7 +97,7 @@ def build_site(material: Material, target: Path) -> Site:
     names = Names()
     contents = [(names(_named(folder)), read_content(folder)) for folder in folders]
     with placed(target) as made:
-        pages = _Pages(material, contents, bare, made).write()
+        pages = _Pages(material, contents, bare, made, target).write()
     return Site(target / "index.html", pages, len(contents), tuple(bare))
 
 
@@ -115,8 +115,10 @@ class _Pages:
         contents: Sequence[tuple[str, Content]],
         bare: Sequence[Path],
         made: Path,
+        earlier: Path,
     ) -> None:
-        self.material, self.contents, self.bare, self.made = material, contents, bare, made
+        self.material, self.contents, self.bare = material, contents, bare
+        self.made, self.earlier = made, earlier
         self.standing = standings(contents, material.declared)
         # Times of other machines say nothing of ours.
         own = [(slug, one) for slug, one in contents if not is_contributed(one.run.path)]
@@ -329,7 +331,7 @@ class _Pages:
     def _view(self, slug: str, content: Content) -> RunView:
         look = self.material.freshness
         known = None if look is None else look(content.run.path)
-        return show_run(content, slug, self.made, known)
+        return show_run(content, slug, self.made, known, self.earlier)
 
     def _overview(self, views: Mapping[str, Sequence[RunView]]) -> dict[str, Any]:
         verdicts = self.material.verdicts

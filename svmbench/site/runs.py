@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from svmbench.base.files import copy, exists_in_results, write_text
+from svmbench.base.files import copy, exists_in_results, read_bytes, write_text
 from svmbench.papers.judging.verdict import Ages
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
@@ -15,9 +15,9 @@ from svmbench.report.folders import BESIDE_RECORDS, origin_of
 from svmbench.report.grids import PageTable, grid_of
 from svmbench.report.kinds import kind_of
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
-from svmbench.report.plots import draw_plot
+from svmbench.report.plots import draw_plot, drawing_key
 from svmbench.report.provenance import describe_environment
-from svmbench.report.records import used_environments
+from svmbench.report.records import Run, used_environments
 from svmbench.report.tables import wide_csv
 from svmbench.report.tidy import tidy_lines
 from svmbench.report.wording import status_word
@@ -101,8 +101,12 @@ class RunView:
     files: list[tuple[str, str]]
 
 
-def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> RunView:
+def show_run(
+    content: Content, slug: str, site: Path, known: Ages | None, earlier: Path | None = None
+) -> RunView:
     """Write a run's files into a site and return what its page shows.
+
+    A plot is taken from the earlier site if its data and the code that draws it are the same.
 
     Parameters
     ----------
@@ -113,6 +117,8 @@ def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> Run
         The folder of the site that is being made.
     known : Ages, optional
         The words of its results; None where nobody looked.
+    earlier : Path, optional
+        The folder of the site that this one replaces.
     """
     run = content.run
     folder = site / "data" / slug
@@ -120,12 +126,12 @@ def show_run(content: Content, slug: str, site: Path, known: Ages | None) -> Run
     files = _write_files(content, folder)
     pictures, undrawn = [], []
     for one in content.curves:
-        drawn = draw_plot(run, one, endings=("svg",))
-        if not drawn:
+        if not one.panels:
             undrawn.append((one.spec.heading, one.gaps))
             continue
         file = f"{one.spec.name}.svg"
-        (folder / file).write_bytes(lighter(drawn["svg"]))
+        before = earlier / "data" / slug / file if earlier else None
+        (folder / file).write_bytes(_picture(run, one, before))
         pictures.append(Picture(one.spec.heading, f"data/{slug}/{file}", _alt(one), _said(one)))
         if kind_of(one.spec).fits:
             path = folder / f"{one.spec.name}-exponents.csv"
@@ -168,6 +174,16 @@ def _with_results(grid: PageTable) -> PageTable:
     if any(cell.text.value == _NOT_RUN for _, cells in rows for cell in cells):
         notes.append((f"A dot (·) marks a cell that was {_NOT_RUN}.",))
     return replace(grid, rows=rows, notes=notes)
+
+
+def _picture(run: Run, curves: Curves, before: Path | None) -> bytes:
+    """Return the SVG of a plot; its last line says what it was drawn from."""
+    ending = f"<!-- drawn from {drawing_key(run, curves)} -->\n".encode()
+    if before is not None and exists_in_results(before):
+        content = read_bytes(before)
+        if content.endswith(ending):
+            return content
+    return lighter(draw_plot(run, curves, endings=("svg",))["svg"]) + ending
 
 
 def lighter(svg: bytes) -> bytes:

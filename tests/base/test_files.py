@@ -213,7 +213,7 @@ OPENERS += (
     "experiment/run/cluster.py",
 )
 MAY_OPEN = {
-    "report/plots.py": {"open"},  # a picture in memory
+    "report/plots.py": {"open", "read_bytes"},  # a picture in memory; sources of programs
     # What is made is a new folder of this process's own.
     "site/pages.py": {"read_text", "write_text"},
     "site/runs.py": {"write_text", "write_bytes"},

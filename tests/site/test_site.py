@@ -24,8 +24,9 @@ from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, writ
 from svmbench.base.errors import ResultsError
 from svmbench.papers import judging as claims
 from svmbench.report.builder import read_content
+from svmbench.report.curves import Curves
 from svmbench.schema.rechecks import Ages
-from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder
+from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
 from svmbench.site.datasets import pareto_front
 from svmbench.site.ratios import leaderboard, ratios
 from svmbench.site.runs import lighter
@@ -487,6 +488,41 @@ def test_a_former_site_is_replaced_whole(race: Path, tmp_path: Path) -> None:
     build_site(made, target)
     assert (target / "papers" / "alsvm.html").read_text() != "old"
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_a_plot_is_drawn_again_if_its_data_or_its_code_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = alsvm_run(tmp_path / "run")
+    target = tmp_path / "site"
+    drawn: list[str] = []
+    draw = runs.draw_plot
+
+    def counted(one: object, curves: Curves, **given: object) -> dict[str, bytes]:
+        drawn.append(curves.spec.name)
+        return draw(one, curves, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runs, "draw_plot", counted)
+
+    def made() -> dict[str, bytes]:
+        drawn.clear()
+        build_site(material(run), target)
+        return {path.name: path.read_bytes() for path in target.rglob("*.svg")}
+
+    first = made()
+    assert set(drawn) == {"times", "accuracies"}
+    assert made() == first
+    assert drawn == []
+    records = run / "runs.jsonl"
+    lines = records.read_text()
+    changed = re.sub(r'("accuracy_pct": )[\d.]+', r"\g<1>12.5", lines, count=1)
+    assert changed != lines
+    records.write_text(changed)
+    assert made() != first
+    assert drawn == ["accuracies"]
+    monkeypatch.setattr("svmbench.report.plots._code_digest", lambda _: "other code")
+    made()
+    assert set(drawn) == {"times", "accuracies"}
 
 
 def test_what_the_command_did_not_make_stays(race: Path, tmp_path: Path) -> None:
