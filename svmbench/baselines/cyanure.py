@@ -16,7 +16,7 @@ Deviations
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from svmbench.core.contract.base import TrainingData, require_count
-from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import append_bias
 
@@ -36,8 +36,8 @@ CYANURE_REQUIREMENT = "cyanure"
 CYANURE_SOLVERS = ("auto", "miso", "catalyst-miso", "qning-miso")
 
 
-@dataclass(eq=False, repr=False)
-class CyanureBaseline(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CyanureBaseline(LinearClassifierWithC):
     """Cyanure's ``Classifier`` with squared hinge loss, on one thread.
 
     Parameters
@@ -57,13 +57,9 @@ class CyanureBaseline(LinearClassifier):
         Passes over the samples.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 1e-3
     solver: str = "auto"
     max_iter: int = 500
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     random_state: int = 0
 
     def _check_parameters(self) -> None:

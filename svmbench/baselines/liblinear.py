@@ -19,14 +19,14 @@ import ctypes
 import re
 import threading
 from ctypes import POINTER, c_double
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from svmbench.baselines.nodes import node_lists
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 
 #: The print function and the random numbers are global: only one thread may train.
@@ -41,7 +41,7 @@ def iterations_of(said: str) -> int:
     return max(1, found[-1]) if found else 1
 
 
-class _Liblinear(LinearClassifier):
+class _Liblinear(LinearClassifierWithC):
     """One of LIBLINEAR's solvers, wrapped in the contract of the suite."""
 
     C: float
@@ -97,7 +97,7 @@ class _Liblinear(LinearClassifier):
         )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class _LiblinearParameters(_Liblinear):
     """A dual solver of LIBLINEAR.
 
@@ -116,11 +116,7 @@ class _LiblinearParameters(_Liblinear):
         LIBLINEAR's outer iterations.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 0.1
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     random_state: int = 1
 
 
@@ -154,7 +150,7 @@ class LiblinearL2Dual(_LiblinearParameters):
     summary="LIBLINEAR's primal Newton method for the squared hinge loss",
     reference="LIBLINEAR -s 2 -B 1; Lin et al. 2008, Galli and Lin 2021",
 )
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class LiblinearL2(_Liblinear):
     """LIBLINEAR -s 2: L2-regularised L2-loss SVM, truncated Newton in the primal.
 
@@ -170,11 +166,7 @@ class LiblinearL2(_Liblinear):
         Newton steps.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 0.01
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
 
     _solver = 2
     random_state = 1  # draws nothing

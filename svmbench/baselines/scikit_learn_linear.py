@@ -7,7 +7,7 @@ measured separately.
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 from sklearn.exceptions import ConvergenceWarning
@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolution
 from svmbench.core.contract.registry import declare
 
 
@@ -25,8 +25,8 @@ from svmbench.core.contract.registry import declare
     summary="scikit-learn's LinearSVC (its copy of LIBLINEAR) with the hinge loss",
     reference="sklearn.svm.LinearSVC(loss='hinge')",
 )
-@dataclass(eq=False, repr=False)
-class LinearSVCBaseline(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearSVCBaseline(LinearClassifierWithC):
     """scikit-learn's LinearSVC.
 
     Parameters
@@ -39,12 +39,8 @@ class LinearSVCBaseline(LinearClassifier):
         Seed of the coordinate order.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 1e-4
     max_iter: int = 1000
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     random_state: Any = 0
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
@@ -87,8 +83,8 @@ class LinearSVCBaseline(LinearClassifier):
     summary="scikit-learn's SGDClassifier with the hinge loss",
     reference="sklearn.linear_model.SGDClassifier(loss='hinge', alpha=1/(N C)); Bottou's steps",
 )
-@dataclass(eq=False, repr=False)
-class SGDBaseline(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SGDBaseline(LinearClassifierWithC):
     """scikit-learn's SGDClassifier with an absorbed offset.
 
     Its own offset is not regularised, so a constant feature replaces it.
@@ -112,13 +108,9 @@ class SGDBaseline(LinearClassifier):
         Epochs.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     max_iter: int = 1000
     tol: float | None = 1e-3
     average: bool = False
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     random_state: Any = 0
 
     optional = ("tol",)

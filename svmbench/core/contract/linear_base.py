@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -187,3 +187,13 @@ class LinearClassifier(BinaryClassifier):
         if self.several_ is not None:
             return np.asarray(X @ self.coef_.T) + self.intercept_
         return np.asarray(X @ self.coef_[0]).ravel() + self.intercept_[0]
+
+
+@dataclass(eq=False, repr=False)
+class LinearClassifierWithC(LinearClassifier):
+    """A linear classifier with the parameters `C`, by position too, and those of the offset."""
+
+    C: float = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -44,7 +44,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.least_squares import gram
@@ -59,8 +59,7 @@ DRIFT_BOUND = 1e-9
 BATCH_SAMPLES = 256
 
 
-@dataclass(eq=False, repr=False)
-class _SequentialLeastSquares(LinearClassifier):
+class _SequentialLeastSquares(LinearClassifierWithC):
     """ALSVM or FALSVM: the state (P, w), its updates, and the watch over its drift.
 
     Attributes
@@ -78,11 +77,6 @@ class _SequentialLeastSquares(LinearClassifier):
     counters_ : dict
         ``samples`` seen, ``updates`` and ``removals`` made, ``refreshes`` from a factorisation.
     """
-
-    C: float = 1.0
-    _: KW_ONLY
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
 
     _rejects: ClassVar[bool]
 
@@ -362,7 +356,7 @@ class ALSVM(_SequentialLeastSquares):
     summary="ALSVM that adds only the samples it misclassifies",
     reference="ALSVM paper, Algorithm 2 (sign corrected)",
 )
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FALSVM(_SequentialLeastSquares):
     """FALSVM: one shuffled pass that adds only what the present model misclassifies.
 
@@ -380,7 +374,6 @@ class FALSVM(_SequentialLeastSquares):
         Positions of the accepted samples in the order in which they were added.
     """
 
-    _: KW_ONLY
     random_state: Any = 0
 
     _rejects = True

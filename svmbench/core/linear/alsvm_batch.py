@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.contract.base import Along, PathPoint, Splits, TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.hessian import Diagonal, RowProducts
@@ -156,8 +156,7 @@ def solve_steps(X: Any, y: np.ndarray, bias: float, nu: float) -> tuple[np.ndarr
     paths=("C",),
     reads=("arrays", "blocks"),
 )
-@dataclass(eq=False, repr=False)
-class ALSVMBatch(LinearClassifier):
+class ALSVMBatch(LinearClassifierWithC):
     """The least-squares SVM in closed form.
 
     Gives the model of :class:`~svmbench.core.linear.alsvm.ALSVM` without visiting the samples one
@@ -180,11 +179,6 @@ class ALSVMBatch(LinearClassifier):
     >>> [round(float(found.coef_[0, 0]), 6) for found, _, _ in path]  # 2 / (2 + 1 / (2C))
     [0.666667, 0.8]
     """
-
-    C: float = 1.0
-    _: KW_ONLY
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate; the constant feature is never written out."""

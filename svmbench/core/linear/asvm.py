@@ -25,13 +25,13 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
 from svmbench.core.linear.least_squares import gram
@@ -132,8 +132,8 @@ def active_set(
     summary="active set on the dual of the linear L2-SVM",
     reference="Mangasarian and Musicant 2001 (Active SVM), Algorithm 3.1",
 )
-@dataclass(eq=False, repr=False)
-class ASVM(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ASVM(LinearClassifierWithC):
     """Active SVM: the linear L2-SVM by a few least-squares problems on subsets of the samples.
 
     It needs few iterations, each with a matrix of shape (n_features, n_features): made for many
@@ -163,12 +163,8 @@ class ASVM(LinearClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 1e-5
     max_iter: int = 1000
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
 
     def train(self, data: TrainingData) -> Self:
         """Go from face to face until the optimality conditions hold."""

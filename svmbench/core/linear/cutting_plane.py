@@ -21,14 +21,14 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolution
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.one_slack import STEPS_A_CUT, CutSet
 
@@ -94,8 +94,8 @@ def cutting_planes(
     summary="linear 1-slack cutting planes",
     reference="Joachims 2006, Algorithm 2; CPSP paper, Section 2",
 )
-@dataclass(eq=False, repr=False)
-class SVMPerf(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVMPerf(LinearClassifierWithC):
     """Linear SVM by 1-slack cutting planes: its number of cuts does not grow with the samples.
 
     Parameters
@@ -125,12 +125,8 @@ class SVMPerf(LinearClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 1e-3
     max_iter: int = 5000
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     trace: bool = False
 
     def train(self, data: TrainingData) -> Self:

@@ -24,7 +24,7 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from time import process_time
 from typing import Any, ClassVar, Self
 
@@ -34,7 +34,7 @@ from sklearn.utils import check_random_state
 
 from svmbench.base.compiled import compiled, compiled_sums, prefetch
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolution
 from svmbench.core.contract.problems import HINGE, SQUARED_HINGE, LossProblem, Values, linear
 from svmbench.core.contract.registry import declare
 from svmbench.core.contract.weights import ClassWeight, Weighted
@@ -332,8 +332,8 @@ def coordinate_descent(
     return solution, alpha
 
 
-@dataclass(eq=False, repr=False)
-class _DualCoordinateDescent(Weighted, LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class _DualCoordinateDescent(Weighted, LinearClassifierWithC):
     """Dual coordinate descent for one of two losses.
 
     Parameters
@@ -357,12 +357,8 @@ class _DualCoordinateDescent(Weighted, LinearClassifier):
         ``passes``, ``visits`` (gradients computed) and ``updates`` (multipliers moved).
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 0.1
     max_iter: int = 1000
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     random_state: Any = 0
     trace: bool = False
     class_weight: ClassWeight = None

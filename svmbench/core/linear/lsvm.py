@@ -25,13 +25,13 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.problems import SQUARED_HINGE, Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
@@ -88,8 +88,8 @@ def lagrangian(
     summary="Lagrangian fixed-point iteration on the dual of the linear L2-SVM",
     reference="Mangasarian and Musicant 2001 (Lagrangian SVM), Algorithm 1",
 )
-@dataclass(eq=False, repr=False)
-class LSVM(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LSVM(LinearClassifierWithC):
     """Lagrangian SVM: the linear L2-SVM by one factorisation and a simple iteration.
 
     It converges linearly from any start, and slowly if C times the samples' scale is large.
@@ -120,12 +120,8 @@ class LSVM(LinearClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 1e-5
     max_iter: int = 10000
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
 
     def train(self, data: TrainingData) -> Self:
         """Iterate until the optimality conditions hold."""

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from time import perf_counter, process_time
 from typing import Any, Self
 
@@ -47,7 +47,7 @@ from sklearn.utils import check_random_state
 
 from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.base import Along, PathPoint, TrainingData
-from svmbench.core.contract.linear_base import LinearClassifier
+from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear.hessian import (
     Diagonal,
@@ -272,8 +272,8 @@ class NewtonSamples:
     suits="up to about a thousand features; with thousands of sparse ones dcd-l2 is faster "
     "(the race newton-l2 of perf_linear, to within 0.1 % of the optimum)",
 )
-@dataclass(eq=False, repr=False)
-class NewtonL2(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class NewtonL2(LinearClassifierWithC):
     """Newton's method for the squared hinge loss: the problem of LIBLINEAR's -s 2.
 
     :class:`~svmbench.core.linear.dcd.DCDL2` solves the same problem in the dual, and takes less
@@ -310,12 +310,8 @@ class NewtonL2(LinearClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     tol: float = 0.01
     max_iter: int = 1000
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     random_state: Any = 0
     trace: bool = False
 

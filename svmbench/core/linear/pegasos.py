@@ -25,7 +25,7 @@ Deviations
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
 
@@ -35,7 +35,7 @@ from sklearn.utils import check_random_state
 
 from svmbench.base.compiled import compiled, compiled_sums, prefetch
 from svmbench.core.contract.base import TrainingData, require_count
-from svmbench.core.contract.linear_base import LinearClassifier, LinearSolution
+from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolution
 from svmbench.core.contract.problems import HINGE, linear
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import csr_parts, raw
@@ -203,8 +203,8 @@ def steps_csr(
     summary="sub-gradient steps of size 1/(lambda t) on sub-samples",
     reference="Shalev-Shwartz, Singer and Srebro 2007, Figure 1",
 )
-@dataclass(eq=False, repr=False)
-class Pegasos(LinearClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class Pegasos(LinearClassifierWithC):
     """Pegasos with sub-samples of k examples; the last iterate is the model, or a mean of many.
 
     Parameters
@@ -237,14 +237,10 @@ class Pegasos(LinearClassifier):
     array([1])
     """
 
-    C: float = 1.0
-    _: KW_ONLY
     max_iter: int = 10000
     batch_size: int = 1
     project: bool = False
     average: bool = False
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
     random_state: Any = 0
     trace: bool = False
 
