@@ -13,7 +13,7 @@ ALLOWED = {
     "alsvm": {
         "more than 1.15 times": "the limit from which tables mark a time (report.records)",
         "within 1 % of": "where solvers are stopped",
-        "until within 0.1 %": "where solvers are stopped",
+        "run to within 0.1 % of": "where solvers are stopped",
     },
     "nlsgd": {
         "gradient of 1e-3": "the tolerance",
@@ -22,7 +22,7 @@ ALLOWED = {
     },
     "perf": {"fastest of SciPy's ways": "0.08267 s over 0.05655 s of the file that it names"},
     "sgdlssvm": {"stop at 100,000": "the limit of iterations, in the config"},
-    "smo": {"are 95 % intervals": "the level"},
+    "smo": {"hold 95 % intervals": "the level"},
 }
 
 

@@ -270,8 +270,8 @@ def test_failures_stand_before_what_held():
     failed = [Part(f"failed {k}", counted(3.0, most=2.0), "3") for k in range(4)]
     reason = decide([*held, *failed], [])[1]
     assert reason == (
-        "failed in 4 of 6: fails: failed 0: 3; failed 1: 3; failed 2: 3; and 1 more; "
-        "holds: held 0, held 1"
+        "failed in 4 of 6 parts: failed 0: 3; failed 1: 3; failed 2: 3; and 1 more; "
+        "held: held 0, held 1"
     )
 
 
@@ -470,7 +470,7 @@ def test_an_unfinished_run_is_shown_as_such(tmp_path):
     found = verdict("alsvm-1", kept.write(tmp_path))
     assert found.state == PARTLY
     assert "undecided: ijcnn1" in found.reason
-    assert "alsvm_table2 is unfinished: 4 of 12 cells have no result." in found.notes
+    assert "alsvm_table2 is unfinished: no result for 4 of 12 cells." in found.notes
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ def test_a_run_of_which_nothing_is_done_yet_says_so(tmp_path):
     found = verdict("alsvm-1", kept.write(tmp_path))
     assert found.state == OPEN
     assert found.reason.startswith("undecided: a9a: not run")
-    assert found.notes == ("alsvm_table2 is unfinished: 12 of 12 cells have no result.",)
+    assert found.notes == ("alsvm_table2 is unfinished: no result for 12 of 12 cells.",)
 
 
 def test_data_that_cannot_be_had_are_named_and_leave_a_part_open(tmp_path):
@@ -527,7 +527,7 @@ def test_times_taken_beside_other_work_are_counted(tmp_path):
         cell["contended"] = cell["solver"] == "smo"
 
     found = verdict("smo-1", scene("smo-1", tmp_path, busy))
-    assert "6 of 12 results were timed beside other work." in found.notes
+    assert "6 of 12 results were timed while other programs or cells ran." in found.notes
 
 
 def test_names_that_mean_something_elsewhere_are_inert(tmp_path):

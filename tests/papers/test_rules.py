@@ -93,7 +93,7 @@ def test_a_rules_hash_is_of_statement_rule_uncertainty_and_limits(tmp_path):
 def test_a_verdict_says_that_its_rule_is_younger_than_its_records(tmp_path):
     SCENES["smo-1"].build(kept := Kept())
     kept.write(tmp_path)
-    note = f"The rule was fixed on {ALL['smo-1'].fixed}, after first records were seen."
+    note = f"The rule was fixed on {ALL['smo-1'].fixed}, after the first results had been seen."
     assert note in judged("smo-1", tmp_path).notes
     (place,) = tmp_path.rglob("environment-*.json")
     content = json.loads(place.read_text())

@@ -55,7 +55,8 @@ def test_single_times_decide_beyond_both_their_margins_and_the_verdict_says_so(
     assert found.state == state, found.reason
     assert all(part.single_times for part in found.parts)
     n = len(found.parts)
-    note = f"Single times: of {n} parts {n} with a margin of 22 % to each time, from "
+    note = f"Single times: {n} of {n} parts rest on times that were measured once. Such a time has "
+    note += "a margin of 22 %, from "
     assert any(one.startswith(note + f"{N_REPEATED_TIMES} kept times") for one in found.notes)
     assert [part["single_times"] for part in found.to_json()["parts"]] == [True] * n
 

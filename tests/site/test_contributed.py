@@ -63,4 +63,4 @@ def test_each_machine_has_its_verdict(tmp_path: Path) -> None:
     pages = text_of(tmp_path / "site")
     assert "reproduced on 1 of 2 machines, open on 1" in pages
     assert "&lt;b&gt;CPU&lt;/b&gt; (from elsewhere): open" in pages
-    assert "<dt>judged on</dt>" in pages
+    assert "<dt>measured on</dt>" in pages

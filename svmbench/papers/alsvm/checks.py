@@ -107,7 +107,7 @@ def _spark_parts(claim: Claim, kept: Evidence) -> list[Part]:
         f" pass over {few:,.0f} rows ({format_seconds(fixed)}; spark_growth.csv)"
     )
     window = claim.limits["linear_low"], claim.limits["linear_high"]
-    what = "alsvm-spark on rows that executors make"
+    what = "alsvm-spark on synthetic rows"
     return [Part(what, is_inside(law, *window), said, claim.printed, stand_in=True)]
 
 
@@ -241,7 +241,7 @@ def updates(claim: Claim, kept: Evidence) -> list[Part]:
         holds = counted(max(apart), most=claim.limits["same"])
         parts.append(Part("equal to retraining", holds, said.replace("e-", "e−")))
     elif parts:
-        parts.append(Part("equal to retraining", None, "the kept file has times alone"))
+        parts.append(Part("equal to retraining", None, "updates.csv compares times, not models"))
     return parts
 
 

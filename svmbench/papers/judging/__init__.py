@@ -207,7 +207,8 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     notes.append(_of_single_times(parts))
     busy = sum(cell.contended or cell.disturbed for cell in verdict.cells)
     if busy and any(metric.endswith("_s") for metric in claim.metrics):
-        notes.append(f"{busy} of {len(verdict.cells)} results were timed beside other work.")
+        n_cells = len(verdict.cells)
+        notes.append(f"{busy} of {n_cells} results were timed while other programs or cells ran.")
     return replace(
         verdict,
         notes=tuple(note for note in dict.fromkeys(notes) if note),
@@ -231,9 +232,9 @@ def _of_single_times(parts: Sequence[Part]) -> str:
     if not n_single:
         return ""
     return (
-        f"Single times: of {len(parts)} parts {n_single} with a margin of "
-        f"{100 * SINGLE_TIME_MARGIN:g} % to each time, from {N_REPEATED_TIMES:,} kept times with "
-        f"repeats; below {1e3 * SHORTEST_SINGLE_S:g} ms a single time decides nothing."
+        f"Single times: {n_single} of {len(parts)} parts rest on times that were measured once. "
+        f"Such a time has a margin of {100 * SINGLE_TIME_MARGIN:g} %, from {N_REPEATED_TIMES:,} "
+        f"kept times with repeats; below {1e3 * SHORTEST_SINGLE_S:g} ms it decides nothing."
     )
 
 
@@ -329,8 +330,8 @@ def _unfinished(source: Source) -> list[str]:
     if not left:
         return []
     return [
-        f"{source.run.path.name} is unfinished: {left} of {len(source.run.cells)} cells have no "
-        "result."
+        f"{source.run.path.name} is unfinished: no result for {left} of "
+        f"{len(source.run.cells)} cells."
     ]
 
 

@@ -96,7 +96,7 @@ class Claim:
             The date (ISO) of the oldest record that is judged; "" where no record says it.
         """
         if self.after_records:
-            return f"The rule was fixed on {self.fixed}, after first records were seen."
+            return f"The rule was fixed on {self.fixed}, after the first results had been seen."
         if first_record and first_record < self.fixed:
             return f"The rule was fixed on {self.fixed}; the oldest record is of {first_record}."
         return ""

@@ -287,10 +287,10 @@ def decide(parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
     beside = _beside(left, lost, missing)
     if not failed:
         state = PARTLY if left or lost or missing else REPRODUCED
-        said_of = f"held in all {decided} that were decided" if decided > 1 else "held"
+        said_of = f"held in all {decided} decided parts" if decided > 1 else "held"
     else:
         state = PARTLY if held else NOT_REPRODUCED
-        said_of = f"failed in {len(failed)} of {decided}" if decided > 1 else "did not hold"
+        said_of = f"failed in {len(failed)} of {decided} parts" if decided > 1 else "did not hold"
     if all(part.stand_in for part in (*held, *failed)):
         said_of += ", on stand-ins alone"
     return state, f"{said_of}: {_named(held, failed)}{beside}"
@@ -313,7 +313,7 @@ def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
     """Name what failed, then what held; without a failure what held alone."""
     if not (held and failed):
         return _texts([*failed, *held])
-    return f"fails: {_texts(failed)}; holds: {_list(part.what for part in held)}"
+    return f"{_texts(failed)}; held: {_list(part.what for part in held)}"
 
 
 def _texts(parts: Sequence[Part]) -> str:
@@ -340,4 +340,6 @@ def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) 
 
 def _list(names: Iterable[str], most: int = _MOST_NAMED_PARTS) -> str:
     known = list(dict.fromkeys(names))
-    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+    separator = " / " if any(", " in name for name in known) else ", "
+    shown = separator.join(known[:most])
+    return shown + (f" and {len(known) - most} more" if len(known) > most else "")

@@ -278,7 +278,7 @@ def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
         printed = published.lookup(claim.paper, table, dataset, bound, "smo")
         if printed and "smo" in solvers:
             off = 100.0 * (solvers["smo"].value / printed - 1.0)
-            found.append((off, f"{dataset} {solvers['smo'].value:.0f} for {printed:.0f}",
+            found.append((off, f"{dataset} {solvers['smo'].value:.0f} instead of {printed:.0f}",
                           solvers["smo"]))  # fmt: skip
     for (dataset, _), solvers in estimates(source.block(SUBSETS), free).items():
         printed = published.lookup(claim.paper, table, dataset, free, "smo")
