@@ -40,6 +40,10 @@ A margin of 0
     violation is small relative to rho = 0. The margin is proven to be positive once the primal
     value is below 0, the value of w = 0; then the duality gap is below the absolute value of the
     dual. Until then, the search takes a limited number of further steps.
+From other modules
+    ``up_low_sets`` returns v over I_up (else -inf) and over I_low (else inf), m and M;
+    ``gap_of_problem`` the duality gap; ``exact_values(...).block(I, J)`` K[I, J] in float64;
+    ``float32_rows`` the fastest maker of float32 kernel rows for the kind of inputs.
 """
 
 from __future__ import annotations

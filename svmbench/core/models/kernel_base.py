@@ -258,11 +258,7 @@ class KernelSolver(Solver):
             yield clone(self).set_params(**{over: value}).solve(source, y)
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
-        """Solve for each value of a parameter.
-
-        If the kernel does not have the parameter, all solutions of a fold share one kernel matrix:
-        the given one, or one computed from the inputs.
-        """
+        """Solve for each value; if the kernel lacks the parameter, share one matrix for a fold."""
         over, values, splits = along
         of_kernel = over in KERNEL_PARAMETERS
         if is_given(self.kernel) and not isinstance(data, KernelSource):
