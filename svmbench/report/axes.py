@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from svmbench.report.curves import Panel, Series
@@ -10,13 +12,37 @@ from svmbench.report.curves import Panel, Series
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, ordered so that neighbours also differ in lightness. Markers, line styles
-# and hatches change with the colours.
+# Okabe and Ito's colours, ordered so that neighbours also differ in lightness. Markers and line
+# styles change with the colours.
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 3)), "-")
-FILLS = ("#404040", "#D9D9D9", "#8C8C8C", "#FFFFFF", "#BFBFBF", "#666666", "#F2F2F2", "#A6A6A6")
-HATCHES = ("", "///", "", "...", "xxx", "\\\\\\", "---", "ooo")
+
+#: The place in :data:`COLOURS` of each solver that appears in several plots. Solvers that share a
+#: plot have different places; the baselines of other projects are black or grey.
+SOLVER_STYLES = {
+    **dict.fromkeys(("libsvm", "liblinear-l1", "libsvm-oneclass", "svm-train"), 0),
+    **dict.fromkeys(("alsvm", "fosvm1", "nl-sgd", "sgd-lssvm", "smo", "cvm"), 1),
+    **dict.fromkeys(("chunking", "cpsp", "falsvm", "fosvm2", "mn-svm"), 2),
+    **dict.fromkeys(("alsvm-batch", "nn-isda", "nystrom", "osuna", "pegasos", "svdd"), 3),
+    **dict.fromkeys(("csvc", "icf", "one-class", "dcd-l1"), 4),
+    **dict.fromkeys(("lasvm", "svm-light", "dcd-l2"), 5),
+    **dict.fromkeys(("cpsp-tr", "nl-sgd-picked", "smo-fixed-threshold", "newton-l2"), 6),
+    **dict.fromkeys(("SVC", "bvm", "liblinear-l2"), 7),
+}
+
+
+def series_styles(names: Sequence[str]) -> dict[str, int]:
+    """Return a number for each series of a plot: a solver's own, or the lowest that is free."""
+    styles: dict[str, int] = {}
+    for name in [one for one in names if one in SOLVER_STYLES]:
+        if SOLVER_STYLES[name] not in styles.values():
+            styles[name] = SOLVER_STYLES[name]
+    free = (number for number in itertools.count() if number not in styles.values())
+    for name in names:
+        if name not in styles:
+            styles[name] = next(free)
+    return styles
 
 
 def errors(series: Series) -> list[list[float]] | None:
@@ -96,7 +122,20 @@ def log_ticks(axes: Axes, which: str) -> None:
     axes.grid(visible=True, which="major", axis=which)  # type: ignore[arg-type]
 
 
+def plain_ticks(axes: Axes) -> None:
+    """Label linear axes as logarithmic ones are labelled."""
+    from matplotlib.ticker import FuncFormatter, ScalarFormatter
+
+    for axis in (axes.xaxis, axes.yaxis):
+        if type(axis.get_major_formatter()) is ScalarFormatter:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: _plain_tick(value)))
+
+
 def _plain_tick(value: float) -> str:
+    if value < 0:
+        return f"−{_plain_tick(-value)}"
+    if abs(value) < 1e-12:  # a linear axis computes its 0
+        return "0"
     if value >= 1e6 or value < 1e-3:
         mantissa, exponent = f"{value:.0e}".split("e")
         power = f"10$^{{{int(exponent)}}}$"

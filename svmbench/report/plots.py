@@ -23,6 +23,7 @@ import numpy as np
 
 from svmbench.base import escape
 from svmbench.base.paths import PACKAGE
+from svmbench.report.axes import plain_ticks, series_styles
 from svmbench.report.curves import Curves, Series
 from svmbench.report.kinds import kind_of
 from svmbench.report.provenance import describe_cpu
@@ -65,7 +66,6 @@ _STYLE = {
     "legend.fontsize": 8,
     "lines.markersize": 5,
     "lines.linewidth": 1.3,
-    "hatch.linewidth": 0.6,
     "svg.hashsalt": "svmbench",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
@@ -230,9 +230,10 @@ def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
         linespacing=1.3,
     )  # fmt: skip
     grid = figure.subplots(n_rows, n_columns, squeeze=False)
-    styles = {name: index for index, name in enumerate(_series_names(curves))}
+    styles = series_styles(_series_names(curves))
     for axes, panel in zip(grid.flat, panels, strict=False):
         kind.draw(axes, curves, panel, styles, hollow)
+        plain_ticks(axes)
         axes.set_title(panel.title, loc="left")
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_visible(False)

@@ -4,15 +4,18 @@ import csv
 import dataclasses
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 import synthetic_runs as runs
+from matplotlib.figure import Figure
 from PIL import Image
 
 from svmbench.base.errors import ResultsError
-from svmbench.report import plots
-from svmbench.report.builder import build
+from svmbench.report import axes, plots
+from svmbench.report.builder import build, read_content
 from svmbench.report.curves import read_plot, trace_curves
+from svmbench.report.folders import run_folders
 from svmbench.report.kinds import bars, curve
 from svmbench.report.records import read_run
 
@@ -365,3 +368,51 @@ def test_an_impossible_plot_is_one_sentence(tmp_path, change, said):
     (folder / "plan.json").write_text(json.dumps(plan))
     with pytest.raises(ResultsError, match=said):
         build(folder)
+
+
+def test_a_solver_keeps_its_colour_whatever_it_is_drawn_with():
+    assert axes.series_styles(["smo", "chunking", "libsvm"]) == {
+        "smo": 1, "chunking": 2, "libsvm": 0,
+    }  # fmt: skip
+    beside = axes.series_styles(["csvc", "libsvm", "my-svm", "smo"])
+    assert beside == {"csvc": 4, "libsvm": 0, "my-svm": 2, "smo": 1}
+    # Two that never shared a plot until now: the second takes a free colour.
+    crowded = axes.series_styles(["smo", "cvm", *"abcdefg"])
+    assert crowded["smo"] == axes.SOLVER_STYLES["cvm"]
+    assert sorted(crowded.values()) == list(range(9))
+
+
+def test_kept_plots_have_no_two_solvers_of_one_colour():
+    for folder in run_folders(Path(__file__).parents[2] / "results"):
+        for one in read_content(folder).curves:
+            names = list(dict.fromkeys(s.name for panel in one.panels for s in panel.series))
+            own = [axes.SOLVER_STYLES[name] for name in names if name in axes.SOLVER_STYLES]
+            assert len(set(own)) == len(own), f"{folder.name}: {names}"
+
+
+def test_linear_and_logarithmic_axes_have_ticks_of_one_style():
+    figure = Figure()
+    linear, log = figure.subplots(1, 2)
+    linear.plot([0, 2000], [-0.3, 0.3])
+    log.loglog([1, 2000], [1, 2])
+    axes.plain_ticks(linear)
+    axes.log_ticks(log, "x")
+    figure.canvas.draw()
+    assert "2,000" in [text.get_text() for text in linear.get_xticklabels()]
+    assert "1,000" in [text.get_text() for text in log.get_xticklabels()]
+    assert [t.get_text() for t in linear.get_yticklabels()][1:-1] == [
+        "−0.3", "−0.2", "−0.1", "0", "0.1", "0.2", "0.3",
+    ]  # fmt: skip
+
+
+def test_a_speed_up_is_drawn_beside_a_line_at_one(tmp_path, monkeypatch):
+    seen = watched(monkeypatch, curve, lambda a: [line.get_ydata() for line in a.get_lines()])
+    for metric, n_lines in (("speedup", 1), ("accuracy_pct", 0)):
+        folder = tmp_path / metric
+        cells = [runs.planned("fit", "a9a", "smo", size=size) for size in (10, 20)]
+        records = [runs.record(cell, {metric: 90.0}) for cell in cells]
+        plot = {"name": "line", "kind": "curve", "title": "Line", "block": "fit", "x": "rows",
+                "y": metric, "series": "solver"}  # fmt: skip
+        build(runs.write_run(folder, cells, records, plots=[plot]))
+        at_one = [ys for ys in seen.pop() if list(ys) == [1.0, 1.0]]
+        assert len(at_one) == n_lines

@@ -9,15 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from svmbench.report.axes import (
-    COLOURS,
-    FILLS,
-    HATCHES,
-    MARKERS,
-    categories,
-    errors,
-    log_ticks,
-)
+from svmbench.report.axes import COLOURS, MARKERS, categories, errors, log_ticks
 from svmbench.report.curves import Curves, Panel, Series
 from svmbench.report.kinds import Kind
 from svmbench.report.wording import is_timing
@@ -48,7 +40,6 @@ def draw_bars(
         axes.set_ylim(min(values) / 2, highest * 1.5)
         log_ticks(axes, "y")
     for index, series in enumerate(shown):
-        style = styles[series.name] % len(FILLS)
         offset = (index - (len(shown) - 1) / 2) * bar
         where = [places.index(point.x) + offset for point in series.points]
         if is_dotted:
@@ -59,11 +50,10 @@ def draw_bars(
             [point.y for point in series.points],
             width=bar * 0.94,
             yerr=errors(series),
-            color=FILLS[style],
-            hatch=HATCHES[style],
-            edgecolor="black",
+            color=COLOURS[styles[series.name] % len(COLOURS)],
+            edgecolor="white",
             linewidth=0.6,
-            error_kw={"elinewidth": 0.9, "capsize": 2, "ecolor": "#D55E00"},
+            error_kw={"elinewidth": 1.1, "capsize": 2, "ecolor": "#555555"},
             label=series.name,
         )
         for point in series.points:

@@ -40,6 +40,8 @@ def draw_curve(
                 axes, series, styles[series.name], line=True, hollow=hollow, text=series.name
             )
     draw_crossings(axes, panel)
+    if curves.y in {"ratio", "speedup"}:
+        axes.axhline(1.0, color="black", linewidth=1.1, linestyle=(0, (4, 2)))
     if is_timing(curves.y) and any(series.points for series in panel.series):
         axes.set_ylim(bottom=0)
     if grows_by_factors([point.x for series in panel.series for point in series.points]):
