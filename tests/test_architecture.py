@@ -147,7 +147,7 @@ WALKS = re.findall(r"^\*\*(From .*?)\n\n", DOCUMENT.partition("## Three walks\n"
 QUESTIONS = re.findall(r"^\| ([A-Z][^|]*\?) \| (.*`.*) \|$", DOCUMENT, re.M)
 #: How many files may answer a question.
 MOST_FILES = {
-    "Why is this cell scaled so?": 3,
+    "How are a cell's inputs scaled?": 3,
     "What does a cell's key cover?": 2,
     "What does `svmbench claims` read?": 5,
 }
