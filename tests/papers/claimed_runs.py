@@ -290,6 +290,22 @@ def growing_iterations(cell):
     cell["metrics"]["cpu_time_s"] *= n / 1e4
 
 
+def linear_novelty(kept):
+    novelty_rows(kept)
+    for dataset in ("gauss-novelty", "a9a"):
+        for theta in (0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
+            kept.add("fosvm_fig_theta", "theta", dataset, "fosvm1",
+                     {"n_iter": round(10 / theta**0.7), "n_train": 50_000},
+                     dims={"solver.theta": theta})  # fmt: skip
+
+
+def more_iterations(cell):
+    if cell["block"] == "theta":
+        cell["metrics"]["n_iter"] **= 3
+    else:
+        growing_iterations(cell)
+
+
 def sampling(kept):
     novelty_rows(kept)
     for dataset in ("gauss-oneclass-b", "a9a"):
@@ -339,6 +355,24 @@ def averaging(kept):
                                   + 0.05 * ((fold * 7 + number) % 3),
                                   "n_train": 80, "n_test": 20},
                                  fold=fold, protocol="nested-cv")  # fmt: skip
+
+
+def epochs(kept):
+    for block, sets, numbers in (("small", NLSGD_SETS[:7], (2, 5)),
+                                 ("both", NLSGD_SETS[7:9], (1, 2, 5)),
+                                 ("medium", NLSGD_SETS[9:], (1, 2))):  # fmt: skip
+        for dataset in sets:
+            for fold in range(5):
+                for number in numbers:
+                    for output in ("last", "last-50", "last-25"):
+                        kept.add("nlsgd_fig8_10", block, dataset, f"nl-sgd-{number}-{output}",
+                                 {"nested_cv_cpu_time_s": number * wobble(fold),
+                                  "n_train": 80, "n_test": 20},
+                                 fold=fold, protocol="nested-cv")  # fmt: skip
+
+
+def cheap_epochs(cell):
+    cell["metrics"]["nested_cv_cpu_time_s"] /= int(cell["solver"].split("-")[2]) ** 2
 
 
 def last_is_best(cell):
@@ -435,6 +469,18 @@ def dcdm(kept):
                      metrics, protocol="screening")  # fmt: skip
 
 
+def leads_by_rows(kept):
+    for block in ("linear", "rbf"):
+        for n in (1000, 2000, 4000, 8000, 16000):
+            kept.add("srbo_fig8", block, f"set{n}", "nu-svm-quadprog|nu-svm-dcdm",
+                     {"n_train": n, "ratio:nu-svm-dcdm:nu-svm-quadprog": n / 100.0},
+                     protocol="screening")  # fmt: skip
+
+
+def leads_that_fall(cell):
+    cell["metrics"]["ratio:nu-svm-dcdm:nu-svm-quadprog"] = 1e6 / cell["metrics"]["n_train"]
+
+
 CPSP_SETS = ("a9a", "reuters", "mnist-0-vs-rest", "mnist-low-vs-high", "ijcnn1")
 CPSP = ("cpsp", "nystrom", "icf", "cvm", "bvm", "lasvm", "cpsp-tr")
 
@@ -473,6 +519,37 @@ def late_cpsp(cell):
         cell["metrics"]["accuracy_pct"] = 95.0
 
 
+def text_gains_most(kept):
+    for dataset in CPSP_SETS:
+        for k in (10, 50, 100, 1000):
+            for solver, ahead in (("cpsp", 9.0 if dataset == "reuters" else 3.0), ("cpsp-tr", 0.0)):
+                kept.add("cpsp_fig1", "fig1", dataset, solver,
+                         {"accuracy_pct": 80.0 + ahead, "n_test": 16000},
+                         dims={"solver.n_basis": k})  # fmt: skip
+
+
+def text_gains_least(cell):
+    if (cell["dataset"], cell["solver"]) == ("reuters", "cpsp"):
+        cell["metrics"]["accuracy_pct"] -= 8.0
+
+
+def many_support_vectors(kept):
+    for dataset in CPSP_SETS:
+        n = 12_000 if dataset == "a9a" else 900
+        kept.add("cpsp_fig1", "exact", dataset, "exact",
+                 {"accuracy_pct": 95.0, "n_test": 16000},
+                 counters={"support_vectors": n})  # fmt: skip
+        for k in (10, 50, 100):
+            kept.add("cpsp_fig1", "fig1", dataset, "cpsp",
+                     {"accuracy_pct": 96.0 if k >= 50 else 80.0, "n_test": 16000},
+                     dims={"solver.n_basis": k})  # fmt: skip
+
+
+def few_support_vectors(cell):
+    if cell["counters"]:
+        cell["counters"]["support_vectors"] //= 10
+
+
 def cpsp_objectives(kept):
     for dataset in CPSP_SETS:
         for k in (10, 100, 1000):
@@ -508,6 +585,13 @@ def storage_on_noise(kept):
             for solver, time in (("smo-dense", 1.0), ("chunking-dense", 3.0)):
                 kept.add(config, "sizes", "noise", solver, {"cpu_time_s": time * n},
                          dims={"rows": n})  # fmt: skip
+
+
+def storage_separable(kept):
+    for n in (1000, 2000, 5000):
+        for solver, time in (("smo-dense", 9.0), ("chunking-dense", 1.0)):
+            kept.add("smo_separable_linear_storage", "sizes", "separable", solver,
+                     {"cpu_time_s": time * n}, dims={"rows": n})  # fmt: skip
 
 
 def both_kernels(kept):
@@ -642,7 +726,8 @@ def on_text(kept):
         for k in (10, 100, 1000):
             reached = accuracy if k >= (10 if name in {"cpsp", "exact"} else 1000) else 80.0
             kept.add("cpsp_fig1", block, "ccat", name,
-                     {"accuracy_pct": reached, "n_test": 160_000, "cpu_time_s": 0.01 * k},
+                     {"accuracy_pct": reached, "n_test": 160_000,
+                      "cpu_time_s": k * (1e-3 if name == "cpsp" else 1e-2)},
                      dims={} if name == "exact" else {"solver.n_basis": k})  # fmt: skip
             if name == "exact":
                 break
@@ -692,7 +777,7 @@ SCENES = {
     "sgdlssvm-4": Scene(lssvm_rows, grows_slower("sgd-lssvm", -1.0)),
     "sgdlssvm-5": Scene(precision, power_of_precision),
     "fosvm-1": Scene(novelty, worse_and_slower),
-    "fosvm-2": Scene(novelty_rows, growing_iterations),
+    "fosvm-2": Scene(linear_novelty, more_iterations),
     "fosvm-3": Scene(sampling, fewer_hits, {"draws": {"repeats": 100_000}}),
     "nlsgd-1": Scene(nested("nlsgd_table2"), added("accuracy_pct", 5.0, "mn-svm", "nn-isda")),
     "nlsgd-2": Scene(nested("nlsgd_table3"), scaled("nested_cv_cpu_time_s", 100.0, "nl-sgd")),
@@ -724,7 +809,14 @@ SCENES = {
     "srbo-9": Scene(screened_paths, slower_on_rbf),
     "cpsp-7": Scene(with_linear, added("accuracy_pct", -10.0, "cpsp")),
     "cpsp-8": Scene(with_linear, added("accuracy_pct", -10.0, "exact")),
-    "cpsp-9": Scene(on_text, scaled("cpu_time_s", 100.0, "cpsp")),
+    "cpsp-9": Scene(on_text, scaled("cpu_time_s", 1000.0, "cpsp")),
+    "smo-13": Scene(storage_separable, scaled("cpu_time_s", 0.01, "smo-dense")),
+    "alsvm-9": Scene(both_in_features, lambda cell: cell["metrics"].update(
+        cpu_time_s=cell["metrics"]["cpu_time_s"] * cell["dimensions"]["features"] ** 2)),
+    "nlsgd-6": Scene(epochs, cheap_epochs),
+    "srbo-10": Scene(leads_by_rows, leads_that_fall),
+    "cpsp-10": Scene(text_gains_most, text_gains_least),
+    "cpsp-11": Scene(many_support_vectors, few_support_vectors),
 }  # fmt: skip
 
 

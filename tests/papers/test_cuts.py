@@ -92,7 +92,7 @@ def test_a_smaller_grid_shows_nothing_and_refutes_nothing(edit, tmp_path):
     assert found.state == "open"
     cut = {part.cut for part in found.parts if part.cells}
     assert cut == {"cut: few of 4 values of C; few of 6 values of gamma (profile small)"}
-    assert "parts cut to fewer values" in found.found()
+    assert "cut to fewer values" in found.found()
 
 
 def test_no_kept_part_is_decided_with_fewer_folds_or_values():

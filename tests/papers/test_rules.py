@@ -281,8 +281,19 @@ def dense_noise():
             times["1000", "smo-dense"], times["1000", "chunking-dense"], 1000]  # fmt: skip
 
 
+def dense_separable():
+    times = {(one.size, one.solver): one.value
+             for one in rows("smo", "separable_linear_storage", "train_time_s")}  # fmt: skip
+    return [
+        number
+        for size in ("1000", "20000")
+        for number in (times[size, "smo-dense"], times[size, "chunking-dense"], float(size))
+    ]
+
+
 PRINTED |= {
     "smo-10": dense_noise,
+    "smo-13": dense_separable,
     "smo-11": lambda: [
         end(one.value for one in rows("smo", None, "scaling_exponent") if one.solver == solver)
         for solver in ("smo", "chunking")
@@ -300,7 +311,7 @@ PRINTED |= {
     "srbo-9": more_with_rbf,
 }  # fmt: skip
 #: Numbers that a paper has in its text alone.
-IN_TEXT = {"smo-7", "alsvm-7", "sgdlssvm-3", "fosvm-3"}
+IN_TEXT = {"smo-7", "alsvm-7", "alsvm-9", "sgdlssvm-3", "fosvm-3"}
 
 
 def test_every_printed_number_is_held_to_the_tables_or_stands_in_the_text_alone():
@@ -321,6 +332,34 @@ def test_the_statement_of_average_accuracies_names_each_with_its_solver():
         place = [said.index(f"{found[kind, one]:.2f}") for one in ("nl-sgd", "mn-svm", "nn-isda")]
         assert place == sorted(place)
     assert ALL["nlsgd-2"].limits["mn_svm_small"] == 8.0
+
+
+def test_that_no_set_is_so_sparse_is_open_while_sets_were_not_run(tmp_path):
+    def left(cell):
+        SCENES["cpsp-11"].edit(cell)
+        if cell["dataset"] == "ijcnn1":
+            cell["status"], cell["metrics"] = "failed", {}
+
+    (part,) = changed("cpsp-11", tmp_path, left).parts
+    assert part.holds is None
+    assert "of 4 sets" in part.measured
+
+
+@pytest.mark.parametrize("solver", ["smo-dense", "chunking-dense"])
+def test_a_lead_at_every_size_is_open_where_a_planned_size_was_not_run(solver, tmp_path):
+    def left(status):
+        def edit(cell):
+            if cell["solver"] == solver and cell["dimensions"]["rows"] == 5000:
+                cell |= {"status": status, "metrics": {}, "reason": "a budget"}
+
+        return edit
+
+    (part,) = changed("smo-13", tmp_path / "budget", left("not run")).parts
+    assert part.holds is None
+    assert part.measured.endswith("at 2 of 2 sizes; no result of separable (5,000 rows)")
+    # What ends at its time limit is slower than what does not.
+    (part,) = changed("smo-13", tmp_path / "limit", left("timeout")).parts
+    assert part.holds is (True if solver == "smo-dense" else None)
 
 
 def test_a_majority_is_open_while_open_answers_could_turn_it():

@@ -280,3 +280,24 @@ def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> list[Part]:
                 parts.append(Part(what, is_at_least(law, 0.0), said, "", cells, stand_in=stand_in))
             parts += untested(claim, source, [block], "falsvm")
     return parts
+
+
+@check("alsvm-9", "exponent", "apart")
+def square_of_dimension(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether both times grow with the dimension by the limit's exponent at most."""
+    most, parts = claim.limits["exponent"] + claim.limits["apart"], []
+    for config in claim.configs:
+        block = config.removeprefix("alsvm_")
+        for source in kept.of(config):
+            for dataset, both in _by_dimension(claim, source, block, ("alsvm", "falsvm")).items():
+                for solver, curve in both.items():
+                    law = growth((x, one.value) for x, one in curve)
+                    ends = [x for x, _ in curve]
+                    said = f"{spelt(law)}, d {min(ends):.0f} to {max(ends):.0f}"
+                    what = part_label(source, f"{block}, {solver} on {dataset}")
+                    cells = cells_of(*(one for _, one in curve))
+                    stand_in = dataset in claim.stand_ins
+                    parts.append(Part(what, is_at_most(law, most), said, claim.printed, cells,
+                                      stand_in=stand_in))  # fmt: skip
+            parts += untested(claim, source, [block], "alsvm", "falsvm")
+    return parts

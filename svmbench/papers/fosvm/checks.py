@@ -87,7 +87,7 @@ def _with(said: str, beside: list[str]) -> str:
 
 @check("fosvm-2", "iterations", *LINEAR)
 def linear_and_bounded(claim: Claim, kept: Evidence) -> list[Part]:
-    """Ask whether iterations do not grow with N, keep the bound, and the time is linear."""
+    """Ask whether iterations grow with 1/theta alone, within the bound; the time linearly in N."""
     time, iterations, active, bound = claim.metrics
     parts = []
     for source in kept.of(claim.configs[0]):
@@ -106,6 +106,26 @@ def linear_and_bounded(claim: Claim, kept: Evidence) -> list[Part]:
             parts += _bounded(
                 source, name, series[active].get(name, []), series[bound].get(name, [])
             )
+    for source in kept.of(claim.configs[1]):
+        parts += _in_theta(claim, source, iterations)
+    return parts
+
+
+def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
+    """Judge for each data set if FOSVM1's iterations grow at most linearly with 1/theta."""
+    curves: dict[str, _CostCurve] = {}
+    for (dataset, swept), solvers in estimates(source.block("theta"), metric).items():
+        theta = dict(swept).get("solver.theta")
+        if isinstance(theta, int | float) and theta > 0 and "fosvm1" in solvers:
+            curves.setdefault(dataset, []).append((1.0 / theta, solvers["fosvm1"]))
+    parts = []
+    for dataset, points in curves.items():
+        law, ends = growth((x, one.value) for x, one in points), [x for x, _ in points]
+        said = f"{spelt(law)}, 1/θ {min(ends):g} to {max(ends):g}"
+        holds = is_at_most(law, claim.limits["linear_high"])
+        cells = cells_of(*(one for _, one in points))
+        what = part_label(source, f"fosvm1 on {dataset}, iterations in 1/θ")
+        parts.append(Part(what, holds, said, "", cells))
     return parts
 
 

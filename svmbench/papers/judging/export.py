@@ -119,13 +119,14 @@ def _part(part: Part) -> str:
 
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
-    """Return a table of all verdicts."""
+    """Return a table of all verdicts, each claim with the rule that decides it."""
     lines = ["| claim | verdict | what the records say |", "| --- | --- | --- |"]
     for verdict in verdicts:
         claim = verdict.claim
         state = f"**{verdict.state}**" + (f", {verdict.freshness}" if verdict.freshness else "")
         state += f" ({verdict.on_machines})" if verdict.machines else ""
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
+        statement += f" Rule: {escape.markdown(claim.rule)}."
         reason = escape.markdown(escape.line(verdict.reason, _MAX_REASON_CHARS))
         reason += (
             f" To decide it: {escape.markdown(verdict.to_decide)}." if verdict.to_decide else ""

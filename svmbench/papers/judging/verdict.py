@@ -193,27 +193,27 @@ class Verdict:
         held, failed, left = _three(self.parts)
         decided = len(held) + len(failed)
         if not decided:
-            cut = [part.cut for part in left if part.cut]
-            kinds = [kind for kind in CUT_KINDS if any(f" {kind}" in one for one in cut)]
-            if kinds:
-                fewer = " and ".join(kinds)
-                return f"{len(cut)} of {len(left)} parts cut to fewer {fewer}"
-            if cut:
-                return "the profile quick alone"
-            if not left:
-                return " ".join(self.reason.split()[:MAX_FOUND_WORDS])
-            return "1 part undecided" if len(left) == 1 else f"{len(left)} parts undecided"
+            return self._undecided(left, most)
         if failed:
             said = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
         else:
             said = "holds" if decided == 1 else f"all {decided} hold"
-        said += f", {len(left)} open" if left else ""
-        for place, part in enumerate(failed or held):
-            longer = f"{said}{', ' if place else ': '}{part.what}"
-            if len(longer) > most or len(longer.split()) > MAX_FOUND_WORDS:
-                break
-            said = longer
-        return said
+        return _with_names(said, failed or held, f"; {len(left)} open" if left else "", most)
+
+    def _undecided(self, left: Sequence[Part], most: int) -> str:
+        """Return why no part is decided, as `found` has it."""
+        cut = [part.cut for part in left if part.cut]
+        kinds = [kind for kind in CUT_KINDS if any(f" {kind}" in one for one in cut)]
+        if kinds:
+            n_parts = "cut" if len(cut) == len(left) else f"{len(cut)} of {len(left)} parts cut"
+            return f"{n_parts} to fewer {' and '.join(kinds)}"
+        if cut:
+            return "the profile quick alone"
+        if not left:
+            return " ".join(self.reason.partition(" (")[0].split()[:MAX_FOUND_WORDS])
+        return _with_names(
+            "undecided" if len(left) == 1 else f"{len(left)} undecided", left, "", most
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON holds them."""
@@ -253,6 +253,24 @@ class Verdict:
         }
 
 
+def _with_names(said: str, parts: Sequence[Part], end: str, most: int) -> str:
+    """Return a finding with as many names of its parts as fit between it and its end.
+
+    Where not even the first fits, their last words, after a comma, stand for them.
+    """
+    names = [part.what.partition(", profile ")[0] for part in parts]
+    for shown in (names, dict.fromkeys(name.rpartition(", ")[2] for name in names)):
+        found, longer = "", said
+        for name in shown:
+            longer += f"{', ' if found else ': '}{name}"
+            if len(longer + end) > most or len((longer + end).split()) > MAX_FOUND_WORDS:
+                break
+            found = longer + end
+        if found:
+            return found
+    return said + end
+
+
 def size_of(cell: CellResult) -> float | None:
     """Return the number of rows that a cell trained on."""
     rows = cell.dimensions.get("rows")
@@ -283,7 +301,7 @@ def decide(parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
         said = [f"undecided: {_texts(crossed)}"] if crossed else []
         cut = [part for part in left if part.cut]
         said += [_beside(cut, lost, missing).removeprefix("; ")] if cut or lost or missing else []
-        return OPEN, "; ".join(said) or "the kept runs hold nothing that it could be judged from"
+        return OPEN, "; ".join(said) or "no kept record to judge it from"
     beside = _beside(left, lost, missing)
     if not failed:
         state = PARTLY if left or lost or missing else REPRODUCED

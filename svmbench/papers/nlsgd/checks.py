@@ -230,3 +230,24 @@ def competitive_everywhere(claim: Claim, kept: Evidence) -> list[Part]:
             parts.append(Part(what, holds, f"{ahead.spelt()} points beside {best}", "", cells))
         parts += untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
     return parts
+
+
+@check("nlsgd-6", datasets=ALL)
+def fewer_epochs_are_faster(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether fewer epochs take less CPU time on every set, with each way of averaging."""
+    metric, parts = claim.metrics[0], []
+    for source in kept.of(claim.configs[0]):
+        table = _by_set(source, ("small", "both", "medium"), metric)
+        for name, solvers in table.items():
+            fewer, more = (1, 2) if name in MEDIUM else (2, 5)
+            names = [(f"nl-sgd-{fewer}-{output}", f"nl-sgd-{more}-{output}") for output in OUTPUTS]
+            pairs = [(solvers[a], solvers[b]) for a, b in names if a in solvers and b in solvers]
+            if not pairs:
+                continue
+            holds = all_of(is_lower(a, b, metric) for a, b in pairs)
+            ratios = [b.value / a.value for a, b in pairs]
+            said = f"{more} epochs take {format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
+            said += f" the time of {'one' if fewer == 1 else fewer}"
+            cells = cells_of(*(one for pair in pairs for one in pair))
+            parts.append(Part(part_label(source, name), holds, said, "", cells))
+    return parts

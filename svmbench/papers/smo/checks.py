@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from svmbench.papers.judging.checks import cells_of, check, part_label
+from svmbench.papers.judging.checks import cells_of, check, held_back, part_label
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
@@ -41,6 +41,7 @@ class PairedTimes:
     sizes: tuple[float, ...]
     first: tuple[Estimate, ...]
     second: tuple[Estimate, ...]
+    lacking: tuple[str, ...] = ()  # planned places without a comparison, in words
 
     @property
     def leads(self) -> list[float]:
@@ -60,6 +61,13 @@ class PairedTimes:
 def _paired_times(source: Source, block: str, metric: str, first: str, second: str) -> PairedTimes:
     """Return two solvers over the sizes of a block that both finished."""
     found = []
+    # A second solver that ended at its time limit is the slower one, whatever it would have taken.
+    known = {first: {"ok"}, second: {"ok", "timeout"}}
+    lacking = [
+        _place_of(cell)
+        for cell in source.planned(block)
+        if cell.solver in known and cell.status not in known[cell.solver]
+    ]
     for solvers in estimates(source.block(block), metric).values():
         if first in solvers and second in solvers:
             size = size_of(solvers[first].cells[0])
@@ -70,7 +78,13 @@ def _paired_times(source: Source, block: str, metric: str, first: str, second: s
         tuple(size for size, _, _ in found),
         tuple(one for _, one, _ in found),
         tuple(one for _, _, one in found),
+        tuple(dict.fromkeys(lacking)),
     )
+
+
+def _place_of(cell: CellResult) -> str:
+    size = size_of(cell)
+    return f"{cell.dataset}{f' ({size:,.0f} rows)' if size else ''}"
 
 
 def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, PairedTimes]]:
@@ -159,15 +173,23 @@ def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
     return _printed(claim, kept, config) + faster + _gap(claim, kept, config, 0.0)
 
 
-def _faster(claim: Claim, what: str, one: PairedTimes, lead: float = 1.0) -> Part:
+_NAMES = ("SMO", "chunking")
+
+
+def _faster(
+    claim: Claim, what: str, one: PairedTimes, lead: float = 1.0, names: Sequence[str] = _NAMES
+) -> Part:
     """Judge if the second takes more than `lead` times the first's time at every size."""
     pairs = zip(one.first, one.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
-    holds, lower = all_of(answers), [answer.holds for answer in answers]
+    lower = [answer.holds for answer in answers]
+    holds, lacking = held_back(all_of(answers), one.lacking)
     least, largest = format_ratio(min(one.leads)), format_ratio(max(one.leads))
-    said = f"chunking takes {least} to {largest} of SMO's time"
-    said += f", more than {format_ratio(lead)} at {lower.count(True)} of {len(lower)} sizes"
-    return Part(f"{what}, SMO faster", holds, said, claim.printed, one.cells)
+    said = f"{names[1]} takes {least} to {largest} of {names[0]}'s time"
+    said += (
+        f", more than {format_ratio(lead)} at {lower.count(True)} of {len(lower)} sizes{lacking}"
+    )
+    return Part(f"{what}, {names[0]} faster", holds, said, claim.printed, one.cells)
 
 
 def _scaled(one: Estimate, factor: float) -> Estimate:
@@ -204,8 +226,9 @@ def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
         near = all_of(
             within_limits(lead, 1.0 / most, most) for lead in one.lead_intervals(claim.metrics[0])
         )
+        near, lacking = held_back(near, one.lacking)
         least, largest = format_ratio(min(one.leads)), format_ratio(max(one.leads))
-        said = f"chunking takes {least} to {largest} of SMO's time"
+        said = f"chunking takes {least} to {largest} of SMO's time{lacking}"
         parts.append(Part(f"{what}, comparable times", near, said, "", one.cells))
     return parts + chunking
 
@@ -242,6 +265,8 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
         for name, one in gains.items()
     }
     holds = all_of(within_limits(lead, least=limit) for lead in leads["smo"].values())
+    holds, lacking = held_back(holds, gains["smo"].lacking)
+    said += lacking
     parts = [Part(f"{what}, SMO", holds, said, format_ratio(printed), gains["smo"].cells)]
     common = sorted(smo.keys() & other.keys())
     if common:
@@ -255,6 +280,9 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
             within_limits(quotient(leads["smo"][size], leads["chunking"][size]), least=1.0)
             for size in common
         )
+        lacking_of_both = dict.fromkeys((*gains["smo"].lacking, *gains["chunking"].lacking))
+        holds, lacking = held_back(holds, lacking_of_both)
+        said += lacking
         parts.append(Part(f"{what}, beside chunking", holds, said, "", cells))
     return parts
 
@@ -357,6 +385,18 @@ def dense_noise(claim: Claim, kept: Evidence) -> list[Part]:
             one = _paired_times(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
             if one.sizes:
                 parts.append(_faster(claim, part_label(source, config), one))
+    return parts
+
+
+@check("smo-13")
+def dense_separable(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether chunking on dense inputs is faster than SMO on dense inputs, at every size."""
+    parts = []
+    for source in kept.of(claim.configs[0]):
+        one = _paired_times(source, SIZES, claim.metrics[0], "chunking-dense", "smo-dense")
+        if one.sizes:
+            what = part_label(source, claim.configs[0])
+            parts.append(_faster(claim, what, one, names=_NAMES[::-1]))
     return parts
 
 

@@ -101,7 +101,7 @@ def worth(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> list[Part]:
-    """Judge if the speed-up rises with the rows."""
+    """Judge if a speed-up or a lead rises with the rows."""
     if not points:
         return []
     sizes = [size for size, _ in points]
@@ -208,6 +208,18 @@ def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
     said += f"objectives up to {max(one.apart for one in leads):.1g} apart"
     holds = within_limits(interval(best.ratio, "ratio"), least=claim.limits["ratio"])
     return Part(what, holds, said, claim.printed, cells_of(*(one.ratio for one in leads)))
+
+
+@check("srbo-10", "correlation")
+def lead_with_rows(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether DCDM's lead over the QP library rises with the rows, for each kernel."""
+    pair, parts = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog", []
+    for source in kept.of(claim.configs[0]) or kept.of("srbo_table8"):
+        for block in ("linear", "rbf"):
+            found = _speedups(source, block, claim.metrics[0], pair)
+            what = part_label(source, f"{block}, the lead")
+            parts += _grows(claim, what, [(size, one) for _, size, one in found])
+    return parts
 
 
 @check("srbo-4", "level")
