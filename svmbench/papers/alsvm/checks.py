@@ -7,17 +7,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from svmbench.base.errors import ResultsError
-from svmbench.papers.judging.checks import cells_of, check, part_label, untested
+from svmbench.papers.judging.checks import (
+    cells_of,
+    check,
+    held_back,
+    part_label,
+    place_text,
+    printed_text,
+    unfinished,
+    untested,
+)
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
+    all_of,
     counted,
+    figure,
     format_seconds,
+    format_signed,
     growth,
     is_at_least,
     is_at_most,
     is_inside,
     is_lower,
+    is_within,
     spelt,
     times_between,
     within_limits,
@@ -25,7 +38,7 @@ from svmbench.papers.judging.measures import (
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.comparisons import Interval
-from svmbench.report.estimates import Estimate, estimates, ratio
+from svmbench.report.estimates import Estimate, difference, estimates, ratio
 from svmbench.report.statistics import crossing
 
 #: The block of Table II that does what the paper did, and its four solvers.
@@ -300,4 +313,37 @@ def square_of_dimension(claim: Claim, kept: Evidence) -> list[Part]:
                     parts.append(Part(what, is_at_most(law, most), said, claim.printed, cells,
                                       stand_in=stand_in))  # fmt: skip
             parts += untested(claim, source, [block], "alsvm", "falsvm")
+    return parts
+
+
+@check("alsvm-10", "points")
+def highest_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
+    """Ask whether the better of ALSVM and FALSVM is within the limit of both others."""
+    metric, limit, parts = claim.metrics[0], claim.limits["points"], []
+    for source in kept.of(claim.configs[0]):
+        for place, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
+            own, others = ([name for name in names if name in solvers]
+                           for names in (FOUR[:2], FOUR[2:]))  # fmt: skip
+            if not own or not others:
+                continue
+            better = max(own, key=lambda name: solvers[name].value)
+            behind = {name: difference(solvers[name], solvers[better], metric) for name in others}
+            best = max(behind, key=lambda name: behind[name].value)
+            holds, lacking = held_back(
+                all_of(is_within(one, limit) for one in behind.values()),
+                unfinished(source, [_PRINTED_BLOCK], place[0], FOUR),
+            )
+            said = f"{better} {figure(metric, solvers[better].value)} %, "
+            said += f"{format_signed(-behind[best].value)} to {best}{lacking}"
+            parts.append(
+                Part(
+                    part_label(source, place_text(place)),
+                    holds,
+                    said,
+                    printed_text(claim, claim.where, place[0], metric, (better, best), " %"),
+                    cells_of(*(solvers[name] for name in (*own, *others))),
+                    stand_in=place[0] in claim.stand_ins,
+                )
+            )
+        parts += untested(claim, source, [_PRINTED_BLOCK], *FOUR[:2])
     return parts
