@@ -25,9 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import svmbench
-from svmbench.core.kernels.bits import BITS_MAX_FEATURES, is_binary
 from svmbench.core.kernels.columns import columns_of, warm_up_columns
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.products import BITS_MAX_FEATURES, is_binary
 from svmbench.core.kernels.rows import BitRows, DenseRows
 from svmbench.experiment.measuring import environment
 

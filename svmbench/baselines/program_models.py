@@ -22,7 +22,7 @@ from svmbench.base.escape import line
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import PROBLEMS, Values
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.kernel_base import Expansion
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def test_decision_values_are_the_program_s_own(solver, kernel, form, monkeypatch
     model = solver(kernel=kernel, gamma=0.3, coef0=0.2).fit(form(X), y)
     new = make_problem(seed=3)[0]
     expected = model.expansion_.decide(form(new))
-    monkeypatch.setattr("svmbench.core.models.expansion.weighted_sums", None)
+    monkeypatch.setattr("svmbench.core.models.kernel_base.weighted_sums", None)
     found = model.decision_function(form(new))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     assert np.ptp(expected) > 0.01
@@ -82,7 +82,7 @@ def test_several_classes_are_evaluated_by_the_program_at_once(monkeypatch):
     theirs = SVC(**settings, decision_function_shape="ovo").fit(X, y)
     pairs = OneVsOne(Libsvm(**settings)).fit(X, y)
     alone = Libsvm(**settings).fit(X, y)
-    monkeypatch.setattr("svmbench.core.models.expansion.weighted_sums", None)
+    monkeypatch.setattr("svmbench.core.models.kernel_base.weighted_sums", None)
     monkeypatch.setattr("svmbench.core.models.ovo_model.add_up", None)
     new = make_problem(seed=3)[0]
     expected = theirs.decision_function(new)

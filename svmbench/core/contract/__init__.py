@@ -5,17 +5,15 @@ base.py
 declaration.py, registry.py
     The form of a declaration; `declare`, which checks it, and every declared solver.
 sklearn_bases.py
-    scikit-learn's base classes, with types.
+    scikit-learn's base classes, with types; pickles that know the version that made them.
 docstrings.py
     Texts of parameters and attributes, inherited by the docstrings of solvers.
 problems.py
     The optimisation problems: primal, dual and gap, from decision values.
 linear_base.py
     What linear solvers share.
-weights.py, target_type.py
-    Weights of classes and samples; the kind of labels, told fast.
-clone.py
-    Pickles that know the version that made them.
-useless.py
-    Warnings of converged models that are of no use.
+weights.py
+    Weights of classes and samples.
+checks.py
+    The kind of labels, told fast; warnings of converged models that are of no use.
 """

@@ -37,11 +37,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from svmbench.core.contract.clone import Versioned
+from svmbench.core.contract.checks import are_plain, are_several
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.problems import PROBLEMS, ObjectiveId, Offset, Problem
-from svmbench.core.contract.sklearn_bases import ClassifierMixin
-from svmbench.core.contract.target_type import are_plain, are_several
+from svmbench.core.contract.sklearn_bases import ClassifierMixin, Versioned
 from svmbench.core.numeric.arrays import canonical_csr, require_squares
 
 

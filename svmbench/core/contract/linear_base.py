@@ -16,8 +16,8 @@ from svmbench.core.contract.base import (
     reason_of_all,
     sum_of_counters,
 )
+from svmbench.core.contract.checks import warn_if_loose
 from svmbench.core.contract.problems import Offset
-from svmbench.core.contract.useless import warn_if_loose
 from svmbench.core.numeric.arrays import append_bias
 
 

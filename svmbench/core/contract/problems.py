@@ -57,16 +57,9 @@ def absorbed(value: float) -> Offset:
 
 
 class ObjectiveId(NamedTuple):
-    """Problem and offset of a configured solver: objectives are comparable if both are equal.
+    """Problem and offset of a configured solver: objectives are comparable if both are equal."""
 
-    Attributes
-    ----------
-    problem : str
-        Name of the problem with an offset, if there are two names.
-    offset : Offset
-    """
-
-    problem: str
+    problem: str  # the name of the problem with an offset, if there are two names
     offset: Offset
 
     def __str__(self) -> str:
@@ -75,34 +68,16 @@ class ObjectiveId(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """The numbers that a problem is evaluated from.
+    """The numbers that a problem is evaluated from; all arrays have the shape (n_samples,)."""
 
-    Attributes
-    ----------
-    f : ndarray of shape (n_samples,)
-        Decision values of the training samples, with the offset in them.
-    square : float
-        ``||w||^2``, plus ``(b/s)^2`` if the offset b is absorbed with value s.
-    y : ndarray of shape (n_samples,) or None
-        Labels ±1; None for one-class problems.
-    alpha : ndarray of shape (n_samples,) or None
-        Multipliers, for the dual: w is ``sum_i alpha_i y_i x_i``; svdd's centre is
-        ``sum_i alpha_i x_i``.
-    rho : float
-        The margin of nu-svc and one-class, the squared radius of svdd.
-    weights : ndarray of shape (n_samples,) or None
-        Weights of the samples' losses; None for 1 each.
-    diagonal : ndarray of shape (n_samples,) or None
-        ``K(x_i, x_i)``, for svdd's dual.
-    """
-
-    f: np.ndarray
-    square: float
-    y: np.ndarray | None = None
+    f: np.ndarray  # decision values of the training samples, with the offset in them
+    square: float  # ``||w||^2``, plus ``(b/s)^2`` if the offset b is absorbed with value s
+    y: np.ndarray | None = None  # labels ±1; None for one-class problems
+    # multipliers, for the dual: w is sum_i alpha_i y_i x_i; svdd's centre is sum_i alpha_i x_i
     alpha: np.ndarray | None = None
-    rho: float = 0.0
-    weights: np.ndarray | None = None
-    diagonal: np.ndarray | None = None
+    rho: float = 0.0  # the margin of nu-svc and one-class, the squared radius of svdd
+    weights: np.ndarray | None = None  # of the samples' losses; None for 1 each
+    diagonal: np.ndarray | None = None  # ``K(x_i, x_i)``, for svdd's dual
 
     @property
     def margins(self) -> np.ndarray:
@@ -123,18 +98,10 @@ class Values:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem with its dual; `parameter` below is its C or nu.
+    """One problem with its dual; `parameter` below is its C or nu."""
 
-    Attributes
-    ----------
-    name : str
-        The name that solvers declare.
-    formula : str
-        The problem, for readers.
-    """
-
-    name: str
-    formula: str
+    name: str  # as solvers declare it
+    formula: str  # the problem, for readers
 
     @abstractmethod
     def primal(self, values: Values, parameter: float) -> float:

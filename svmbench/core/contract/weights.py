@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array, compute_class_weight
 
 from svmbench.core.contract.base import BinaryClassifier, TrainingData
-from svmbench.core.contract.target_type import are_several
+from svmbench.core.contract.checks import are_several
 
 #: Type of the parameter `class_weight`.
 ClassWeight = dict[Any, float] | str | None

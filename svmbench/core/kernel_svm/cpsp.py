@@ -65,7 +65,7 @@ from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.member_rows import MEMBER_KERNELS
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import ClassifierWithC
-from svmbench.core.numeric.one_slack import STEPS_A_CUT, CutSet
+from svmbench.core.numeric.qp import STEPS_A_CUT, CutSet
 
 #: Standard errors that are added to the estimated squared length of a residual.
 SAFE_ERRORS = 2.0

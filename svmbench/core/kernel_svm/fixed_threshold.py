@@ -34,7 +34,7 @@ from svmbench.core.kernel_svm.smo_common import (
     solution,
     to_bound,
 )
-from svmbench.core.kernels.storage import LINEAR, STEPS, SWEEPS, Storage, add_sample, kernel_values
+from svmbench.core.kernels.storage import LINEAR, Storage, add_sample, kernel_values
 from svmbench.core.models.kernel_base import KernelSolution
 
 
@@ -63,7 +63,7 @@ def minimise_along(s: Storage, v: Examples, i: int, C: float, tol: float, refres
         for m in range(n_free):
             # The list has example i if it has just left its bound: its error is known.
             v.errors[free[m]] += t * v.values[m]
-    v.counters[STEPS] += 1
+    v.counters[0]["steps"] += 1
     return True
 
 
@@ -73,12 +73,12 @@ def sweep_singly(s: Storage, v: Examples, C: float, tol: float, max_iter: int) -
     N = len(v.alpha)
     # The literal True would have Numba compile everything below for it, and again for a bool.
     examine_all, changed = N > 0, 0
-    while (changed > 0 or examine_all) and v.counters[SWEEPS] < max_iter:
+    while (changed > 0 or examine_all) and v.counters[0]["sweeps"] < max_iter:
         changed = 0
         for i in range(N):
             if examine_all or v.place[FREE, i] >= 0:
                 changed += minimise_along(s, v, i, C, tol, examine_all)
-        v.counters[SWEEPS] += 1
+        v.counters[0]["sweeps"] += 1
         if examine_all:
             examine_all = False
         elif changed == 0:
@@ -134,5 +134,5 @@ class FixedThresholdSMO(PlattClassifier):
         """Sweep over single examples."""
         tol = float(self.tol)
         worst = sweep_singly(s, v, float(self.C), tol, self.max_iter)
-        reason = "max_iter" if v.counters[SWEEPS] >= self.max_iter else "stalled"
+        reason = "max_iter" if v.counters[0]["sweeps"] >= self.max_iter else "stalled"
         return solution(v, 0.0, "converged" if worst <= tol else reason)

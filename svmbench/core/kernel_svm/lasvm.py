@@ -44,8 +44,7 @@ from svmbench.core.kernels.member_rows import (
     own_value,
 )
 from svmbench.core.kernels.storage import moved_if_far
-from svmbench.core.models.expansion import Expansion
-from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_base import Expansion, KernelSolution
 from svmbench.core.models.kernel_classifier import ClassifierWithC
 from svmbench.core.numeric.random import generator
 

@@ -47,10 +47,7 @@ from svmbench.core.kernel_svm.smo_common import (
     to_bound,
 )
 from svmbench.core.kernels.storage import (
-    EVALUATIONS,
     LINEAR,
-    STEPS,
-    SWEEPS,
     Storage,
     add_sample,
     clear_sample,
@@ -121,7 +118,7 @@ def update_errors(
             else:
                 u = product(s, w, k)
             errors[k] = u - b - y[k]
-        v.counters[EVALUATIONS] += n_free
+        v.counters[0]["evaluations"] += n_free
         return
     kernel_values(s, i1, free, n_free, v.work, v.values, v.counters)
     for m in range(n_free):
@@ -170,7 +167,7 @@ def take_step(
     # An example that has just left its bound had no cached error; both errors are known here.
     v.errors[i1] = b1 - new_b
     v.errors[i2] = b2 - new_b
-    v.counters[STEPS] += 1
+    v.counters[0]["steps"] += 1
 
 
 @compiled
@@ -236,10 +233,10 @@ def step_with_a_partner(
             slope = y2 * (errors[i1] - E2)
             new2 = best_second(a2, slope, k11 + k22 - 2.0 * k12, L, H, C, eps)
             if abs(new2 - a2) >= eps * (new2 + a2 + eps):
-                v.counters[EVALUATIONS] += n_values
+                v.counters[0]["evaluations"] += n_values
                 take_step(s, v, i1, i2, E2, k11, k12, k22, new2, C, state)
                 return True
-    v.counters[EVALUATIONS] += n_values
+    v.counters[0]["evaluations"] += n_values
     return False
 
 
@@ -287,22 +284,26 @@ def sweep_pairs(
     while True:
         # The literal True would have Numba compile everything below for it, and again for a bool.
         examine_all, changed = N > 0, 0
-        while (changed > 0 or examine_all) and v.counters[SWEEPS] < max_iter:
+        while (changed > 0 or examine_all) and v.counters[0]["sweeps"] < max_iter:
             changed = 0
             for i in range(N):
                 if examine_all or v.place[FREE, i] >= 0:
                     changed += examine_example(s, v, i, C, tol, state, examine_all)
-            v.counters[SWEEPS] += 1
+            v.counters[0]["sweeps"] += 1
             if examine_all:
                 examine_all = False
             elif changed == 0:
                 examine_all = True
-        if changed > 0 or v.counters[SWEEPS] >= max_iter:
+        if changed > 0 or v.counters[0]["sweeps"] >= max_iter:
             # Otherwise a full sweep has just computed every error, and nothing has moved since.
             for i in range(N):
                 v.errors[i] = output(s, v, i) - state[B] - v.y[i]
         lower, upper = threshold_limits(v, C, state[B])
-        if lower - upper <= 2.0 * tol or v.counters[SWEEPS] >= max_iter or state[EPS] < LEAST_EPS:
+        if (
+            lower - upper <= 2.0 * tol
+            or v.counters[0]["sweeps"] >= max_iter
+            or state[EPS] < LEAST_EPS
+        ):
             return lower, upper
         state[EPS] *= 0.1
         # The next first sweep tests every example against a threshold that is in the middle.
@@ -340,11 +341,11 @@ class SMO(PlattClassifier):
         stage = max(tol, FIRST_TOL)
         state = np.array([0.0, 1.0, FIRST_EPS])
         lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, state)
-        while stage > tol and v.counters[SWEEPS] < self.max_iter:
+        while stage > tol and v.counters[0]["sweeps"] < self.max_iter:
             stage = max(tol, 0.1 * stage)
             lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, state)
         b = float(state[B])
         if v.sizes[FREE] == 0 or not lower - tol <= b <= upper + tol:
             b = 0.5 * (lower + upper)
-        reason = "max_iter" if v.counters[SWEEPS] >= self.max_iter else "stalled"
+        reason = "max_iter" if v.counters[0]["sweeps"] >= self.max_iter else "stalled"
         return solution(v, -b, "converged" if lower - upper <= 2.0 * tol else reason)

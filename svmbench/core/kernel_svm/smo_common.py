@@ -14,10 +14,7 @@ import numpy as np
 from svmbench.base.compiled import compiled, inlined
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.kernels.storage import (
-    EVALUATIONS,
     LINEAR,
-    STEPS,
-    SWEEPS,
     Storage,
     kernel_values,
     product,
@@ -34,6 +31,9 @@ FREE, SUPPORT = 0, 1
 #: Share of C within which a multiplier is put on its bound.
 BOUND_MARGIN = 1e-12
 
+#: The work of a search: kernel values computed, steps, and sweeps.
+COUNTERS = np.dtype([("evaluations", np.int64), ("steps", np.int64), ("sweeps", np.int64)])
+
 
 class Examples(NamedTuple):
     """The changing arrays of one problem of n examples with d features."""
@@ -45,7 +45,7 @@ class Examples(NamedTuple):
     members: np.ndarray  # int (2, n): the lists `FREE` and `SUPPORT`, in no order
     place: np.ndarray  # int (2, n): an example's position in each list; -1 if it is not there
     sizes: np.ndarray  # int (2,): lengths of the lists
-    counters: np.ndarray  # int (3,): kernel evaluations, steps and sweeps
+    counters: np.ndarray  # `COUNTERS` (1,): the work so far
     second: np.ndarray  # (d,): the dense second example during the second choice; else zeros
     work: np.ndarray  # (d,): scratch, zeros between calls
     values: np.ndarray  # (n,): scratch
@@ -62,7 +62,7 @@ def at_zero(y: np.ndarray, n_features: int) -> Examples:
         members=np.zeros((2, n), dtype=np.int64),
         place=np.full((2, n), -1, dtype=np.int64),
         sizes=np.zeros(2, dtype=np.int64),
-        counters=np.zeros(3, dtype=np.int64),
+        counters=np.zeros(1, dtype=COUNTERS),
         second=np.zeros(n_features),
         work=np.zeros(n_features),
         values=np.empty(n),
@@ -121,7 +121,7 @@ def summed_output(s: Storage, v: Examples, i: int) -> float:
 def output(s: Storage, v: Examples, i: int) -> float:
     """Return sum_j alpha_j y_j K(x_j, x_i), from the weight vector if the kernel is linear."""
     if s.kind == LINEAR:
-        v.counters[EVALUATIONS] += 1
+        v.counters[0]["evaluations"] += 1
         total = product(s, v.w, i)
     else:
         total = summed_output(s, v, i)
@@ -133,12 +133,12 @@ def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
     return KernelSolution(
         coefficients=v.alpha * v.y,
         b=b,
-        n_iter=int(v.counters[SWEEPS]),
+        n_iter=int(v.counters[0]["sweeps"]),
         stop_reason=stop_reason,
         counters={
-            "kernel_evaluations": int(v.counters[EVALUATIONS]),
-            "updates": int(v.counters[STEPS]),
-            "sweeps": int(v.counters[SWEEPS]),
+            "kernel_evaluations": int(v.counters[0]["evaluations"]),
+            "updates": int(v.counters[0]["steps"]),
+            "sweeps": int(v.counters[0]["sweeps"]),
         },
     )
 
@@ -189,7 +189,7 @@ class PlattClassifier(ClassifierWithC):
         """Sweep until no example violates the optimality conditions by more than `tol`."""
         s = with_matrix(data.native, data.X, self.function, float(self.cache_mb))
         v = at_zero(data.y, data.X.shape[1])
-        v.counters[EVALUATIONS] = s.K.size
+        v.counters[0]["evaluations"] = s.K.size
         return self._store(self.optimise(s, v), data)
 
     def optimise(self, s: Storage, v: Examples) -> KernelSolution:

@@ -31,7 +31,7 @@ Who calls whom
      |          KernelProduct (kernel_product)           |
      +----------------+---------------+------------------+
                       |
-     products (dense, CSR; the RBF exponential)   bits (binary)   thread_pool
+     products (dense, CSR, binary; the RBF exponential)   thread_pool
 
 Which class when
 ----------------

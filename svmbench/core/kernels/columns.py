@@ -21,12 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled_sums
-from svmbench.core.kernels.bits import BITS_MAX_FEATURES, is_binary
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import (
+    BITS_MAX_FEATURES,
     LARGEST_GAMMA,
     gauss_of_squares,
     gauss_single,
+    is_binary,
     products_of_two_sparse,
     single_factor,
     squared_lengths,
@@ -251,15 +252,7 @@ def single_columns(X: Any, gamma: float) -> SingleColumns | None:
 
 
 def columns_of(source: KernelSource, tol: float, t: int = 1) -> Columns:
-    """Return the fastest columns of a source that serve a tolerance of the gradient.
-
-    Parameters
-    ----------
-    source : KernelSource
-    tol : float
-    t : int, default=1
-        Columns at a time.
-    """
+    """Return the fastest columns that serve a tolerance of the gradient, `t` columns at a time."""
     if source.is_stored or source.n_samples <= MATRIX_COLUMNS_MAX_SAMPLES:
         K = source.whole(np.inf)
         assert K is not None

@@ -35,14 +35,7 @@ def dense_source(source: KernelSource) -> KernelSource:
 
 
 class KernelProduct:
-    """A kernel matrix that can be multiplied with.
-
-    Attributes
-    ----------
-    values_made : int
-        Kernel values computed so far.
-    products : int
-    """
+    """A kernel matrix that can be multiplied with; `values_made` counts kernel values computed."""
 
     def __init__(
         self,

@@ -19,13 +19,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels.bits import BITS_MAX_FEATURES, count_pieces, is_binary, pack
 from svmbench.core.kernels.products import (
+    BITS_MAX_FEATURES,
     SparseProducts,
+    count_pieces,
     gauss_double,
     gauss_single,
     inner_products,
+    is_binary,
     minus_half_distances,
+    pack,
     squared_lengths,
 )
 from svmbench.core.numeric.arrays import raw
@@ -57,20 +60,15 @@ MIB = 1 << 20
 PIVOT_TOL = {np.float64: 1e-10, np.float32: 1e-6}
 
 
-def squared_distances(X: Any, out: np.ndarray | None = None, dtype: Any = np.float32) -> np.ndarray:
+def squared_distances(
+    X: Any,  # dense, or CSR without duplicates
+    out: np.ndarray | None = None,  # (n_samples, n_samples): where to write; may be memory-mapped
+    dtype: Any = np.float32,  # without `out`; float64 for kernel values that are to be exact
+) -> np.ndarray:
     """Return the squared distances of all pairs of rows, symmetric, with a zero diagonal.
 
     Computed in float64 by blocks and rounded once, so that float32 costs a kernel value at most
     about 1e-7; counted, where all inputs are 0 or 1.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        CSR without duplicates.
-    out : ndarray of shape (n_samples, n_samples), optional
-        Where to write; may be memory-mapped. In memory by default.
-    dtype : type, default=float32
-        Of what is returned without `out`; float64 for kernel values that are to be exact.
     """
     n = X.shape[0]
     distances = np.empty((n, n), dtype=dtype) if out is None else out
@@ -101,12 +99,7 @@ def gauss_of_distances(
 ) -> np.ndarray:
     """Return exp(-gamma * distances), of the precision and the shape (m, n) of `distances`.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (m, n)
-    gamma : float
-    out : ndarray of that shape and precision, optional
-        Where to write, C-ordered.
+    It is written to `out`, C-ordered, if that is given.
     """
     m, n = distances.shape
     K = np.empty((m, n), dtype=distances.dtype) if out is None else out
@@ -203,12 +196,6 @@ class KernelSource:
     """One kernel matrix, by rows and blocks, with a count of the values computed.
 
     Made by `from_inputs`, `from_distances` or `precomputed`; never an N x N matrix of its own.
-
-    Attributes
-    ----------
-    n_samples : int
-    kernel_evaluations : int
-        Values handed out so far, by this source and its subsets.
     """
 
     def __init__(self, n_samples: int, counter: list[int] | None = None) -> None:
@@ -217,7 +204,7 @@ class KernelSource:
 
     @property
     def kernel_evaluations(self) -> int:
-        """Kernel values handed out so far."""
+        """Kernel values handed out so far, by this source and its subsets."""
         return self._counter[0]
 
     @staticmethod
@@ -232,14 +219,9 @@ class KernelSource:
 
     @staticmethod
     def precomputed(K: np.ndarray, workspace: Workspace | None = None) -> KernelSource:
-        """Return a source over a kernel matrix.
+        """Return a source over a kernel matrix (n, n), which may be memory-mapped.
 
-        Parameters
-        ----------
-        K : ndarray of shape (n, n)
-            May be memory-mapped.
-        workspace : Workspace, optional
-            Where the whole matrix of a subset is put; see `whole`.
+        The whole matrix of a subset is put into `workspace`, if there is one; see `whole`.
         """
         return _Matrix(K, None, workspace=workspace)
 
@@ -252,18 +234,11 @@ class KernelSource:
         raise AssertionError("a source defines block")
 
     def whole(self, budget_mb: float) -> np.ndarray | None:
-        """Return the whole matrix (n, n), C-ordered, if it fits a budget; else None.
+        """Return the whole matrix (n, n), C-ordered, if `budget_mb` MiB hold it; else None.
 
-        Parameters
-        ----------
-        budget_mb : float
-            MiB that it may take.
-
-        Returns
-        -------
-        ndarray or None
-            Float64; float32 where a matrix of that precision was handed in. Not to be written to;
-            of a source with a workspace it is valid until the next one of any subset is asked for.
+        It is in float64, or in float32 where a matrix of that precision was handed in, and not to
+        be written to. Of a source with a workspace it is valid until the next one of any subset is
+        asked for.
         """
         itemsize = np.dtype(self._stored).itemsize
         if self.n_samples**2 * itemsize > budget_mb * MIB:

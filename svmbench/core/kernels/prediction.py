@@ -30,15 +30,19 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels.bits import BITS_MAX_FEATURES, common_value, count_pieces, pack, table_of
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.products import (
+    BITS_MAX_FEATURES,
+    common_value,
+    count_pieces,
     gauss_double,
     gauss_single,
+    pack,
     products_of_sparse,
     products_of_two_sparse,
     squared_lengths,
     subtract_half_distances,
+    table_of,
 )
 from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.numeric.arrays import central_row, csr_parts, in_fours, raw
@@ -82,35 +86,18 @@ def require_precision(precision: str) -> None:
 
 def weighted_sums(
     function: KernelFunction,
-    points: Any,
-    coefficients: np.ndarray,
-    X: Any,
+    points: Any,  # (n_points, n_features), dense or CSR: the z_j; finite
+    coefficients: np.ndarray,  # (n_points,): the c_j
+    X: Any,  # (n_samples, n_features), dense or CSR; finite
     *,
-    precision: str = "double",
-    n_jobs: int = 1,
+    precision: str = "double",  # "double" or "single", of the kernel values; sums are double
+    n_jobs: int = 1,  # threads; -1: one a processor; the sums do not depend on it
 ) -> np.ndarray:
-    """Return sum_j c_j K(z_j, x) for each row x of `X`.
+    """Return sum_j c_j K(z_j, x) for each row x of `X`, shape (n_samples,).
 
-    Parameters
-    ----------
-    function : KernelFunction
-    points : ndarray or csr_array of shape (n_points, n_features)
-        The z_j; finite.
-    coefficients : ndarray of shape (n_points,)
-        The c_j.
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Finite.
-    precision : {"double", "single"}, default="double"
-        Of the kernel values; sums are double. Double is right to about 1e-15 of a value, or 1e-11
-        in all where the rounding of inner products counts. Single is asked of dense inputs with
-        the RBF kernel alone: a value is right to 2e-6, most to 2e-7. Where float32 could not
-        keep that, and everywhere else, values are double.
-    n_jobs : int, default=1
-        Threads; -1: one a processor. The sums do not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
+    Double is right to about 1e-15 of a value, or 1e-11 in all where the rounding of inner products
+    counts. Single is asked of dense inputs with the RBF kernel alone: a value is right to 2e-6,
+    most to 2e-7. Where float32 could not keep that, and everywhere else, values are double.
     """
     sums = np.zeros(X.shape[0])
     if function.name == "linear" and len(coefficients):
@@ -340,13 +327,7 @@ class SparseTiles:
 
 
 class DenseTiles:
-    """From dense inputs, or sparse ones that are made dense by parts; see :class:`Tiles`.
-
-    Parameters
-    ----------
-    function, points, X, precision
-        As for :func:`weighted_sums`.
-    """
+    """From dense inputs, or sparse ones that are made dense by parts; see :class:`Tiles`."""
 
     def __init__(self, function: KernelFunction, points: Any, X: Any, precision: str) -> None:
         self.function, self.X, self.n_points = function, X, points.shape[0]

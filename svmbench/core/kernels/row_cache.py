@@ -89,47 +89,24 @@ def forget_none(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
 class RowCache:
     """Slots for the kernel rows of named samples.
 
-    Parameters
-    ----------
-    n_names : int
-        Samples are named by the numbers below this.
-    width : int
-        Length of a row at first, and largest number of different rows.
-    budget_mb : float
-        MiB for all rows.
-    least : int, default=0
-        Rows that must fit at the same time, if there are so many.
-    dtype : type, default=float64
-    rule : callable, default=forget_oldest
-        ``rule(last_use, clock, wanted)`` returns the slots, at most `wanted`, that give way.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_slots, width)
-        Row of a slot.
-    slots : ndarray of int of shape (n_names,)
-        Slot of each sample's row; -1 if it has none.
-    last_use : ndarray of int of shape (n_slots,)
-        When each slot was used last, as `clock` counts.
-    clock : int
-        At least as high as every number in `last_use`.
-    filled : int
-        Slots that have had a row; the others come after them.
-
-    Raises
-    ------
-    svmbench.base.errors.SvmbenchError
-        If the budget does not hold `least` rows; says how much does.
+    SvmbenchError if the budget does not hold `least` rows; it says how much does.
     """
+
+    rows: np.ndarray  # (n_slots, width): the row of a slot
+    slots: np.ndarray  # int (n_names,): the slot of each sample's row; -1 if it has none
+    last_use: np.ndarray  # int (n_slots,): when each slot was used last, as `clock` counts
+    clock: int  # at least as high as every number in `last_use`
+    filled: int  # slots that have had a row; the others come after them
 
     def __init__(
         self,
-        n_names: int,
-        width: int,
-        budget_mb: float,
+        n_names: int,  # samples are named by the numbers below this
+        width: int,  # length of a row at first, and largest number of different rows
+        budget_mb: float,  # MiB for all rows
         *,
-        least: int = 0,
+        least: int = 0,  # rows that must fit at the same time, if there are so many
         dtype: Any = np.float64,
+        # rule(last_use, clock, wanted) returns the slots, at most `wanted`, that give way
         rule: Callable[[np.ndarray, int, int], np.ndarray] = forget_oldest,
     ) -> None:
         itemsize = np.dtype(dtype).itemsize

@@ -23,9 +23,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled
-from svmbench.core.kernels.bits import BITS_MAX_FEATURES, count_pieces, is_binary, pack, table_of
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.kernels.products import gauss_single, squared_lengths, subtract_half_distances
+from svmbench.core.kernels.products import (
+    BITS_MAX_FEATURES,
+    count_pieces,
+    gauss_single,
+    is_binary,
+    pack,
+    squared_lengths,
+    subtract_half_distances,
+    table_of,
+)
 from svmbench.core.kernels.row_cache import subtract_rows
 from svmbench.core.kernels.thread_pool import Counter, ThreadPool
 from svmbench.core.numeric.arrays import central_row, in_fours, largest_value, raw
@@ -211,29 +219,14 @@ def take_off_pieces(
 
 
 class Rows(ABC):
-    """Makers of rows of one kernel matrix, of which several threads may make some at a time.
-
-    Attributes
-    ----------
-    n_samples : int
-    dtype : type
-        Of the values: float32 or float64.
-    diagonal : ndarray of shape (n_samples,)
-        K(x, x) of every sample, of that type.
-    effort : float
-        About the cost of a value, in units of reading a stored one from memory.
-    height : int
-        The number of rows to ask for at a time where there is a choice.
-    shares : bool
-        Whether several threads may fill rows at a time.
-    """
+    """Makers of rows of one kernel matrix, of which several threads may make some at a time."""
 
     n_samples: int
-    dtype: Any = np.float32
-    diagonal: np.ndarray
-    effort: float
-    height: int = PIECE_ROWS
-    shares = True
+    dtype: Any = np.float32  # of the values: float32 or float64
+    diagonal: np.ndarray  # (n_samples,): K(x, x) of every sample, of that type
+    effort: float  # about the cost of a value, in units of reading a stored one from memory
+    height: int = PIECE_ROWS  # rows to ask for at a time where there is a choice
+    shares = True  # whether several threads may fill rows at a time
 
     def __init__(self) -> None:
         self._counter = Counter()

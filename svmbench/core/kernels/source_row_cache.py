@@ -44,37 +44,19 @@ class SourceRowCache(RowCache):
     """A row cache that computes missing rows of one kernel matrix, or holds all of it.
 
     Rows that are computed can be shrunk: samples that play no part for now move to the end, and
-    further rows end before them. Positions are places in the order that this gives.
+    further rows end before them. Positions are places in the order that this gives. With `single`,
+    values that must be computed are rounded to float32, which is half the memory to read at each
+    step: relative errors of 2^-24, half a unit of the last place.
 
-    Parameters
-    ----------
-    source : KernelSource
-    cache_mb : float
-        Budget, MiB.
-    single : bool, default=False
-        Round values that must be computed to float32, which is half the memory to read at each
-        step: relative errors of 2^-24, half a unit of the last place.
-
-    Attributes
-    ----------
-    K : ndarray of shape (n_samples, n_samples) or None
-        The whole matrix, where that is stored.
-    values : ndarray of shape (n_slots, n_samples)
-        The rows, read-only.
-    rounded : bool
-        True if values were rounded here; a float32 matrix that was handed in is not.
-    n_computed : int
-        Rows brought so far; all of them, for a whole matrix.
-    order : ndarray of int of shape (n_samples,)
-        The sample at each position.
-    n_active : int
-        Positions from here on are shrunk away.
-
-    Raises
-    ------
-    svmbench.base.errors.SvmbenchError
-        If the budget does not hold 32 rows; says how much does.
+    SvmbenchError if the budget does not hold 32 rows; it says how much does.
     """
+
+    K: np.ndarray | None  # (n_samples, n_samples): the whole matrix, where that is stored
+    values: np.ndarray  # (n_slots, n_samples): the rows, read-only
+    rounded: bool  # values were rounded here; a float32 matrix that was handed in is not
+    n_computed: int  # rows brought so far; all of them, for a whole matrix
+    order: np.ndarray  # int (n_samples,): the sample at each position
+    n_active: int  # positions from here on are shrunk away
 
     def __init__(self, source: KernelSource, cache_mb: float, *, single: bool = False) -> None:
         n = source.n_samples

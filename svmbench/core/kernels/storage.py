@@ -23,9 +23,6 @@ LINEAR, RBF, POLY, SIGMOID = (KERNELS.index(k) for k in ("linear", "rbf", "poly"
 #: Up to so many exponentials are taken one by one.
 EXP_CALLS_MAX = 8
 
-#: Where the counters stand in their array.
-EVALUATIONS, STEPS, SWEEPS = 0, 1, 2
-
 
 def moved(X: Any, function: KernelFunction) -> Any:
     """Return inputs that products tell the RBF distances of, where those of `X` lose digits.
@@ -212,14 +209,14 @@ def kernel_values(
     n_others: int,
     work: np.ndarray,  # (d,): zeros, before and after
     out: np.ndarray,
-    counters: np.ndarray,  # int: its entry ``EVALUATIONS`` grows by the number of values computed
+    counters: np.ndarray,  # record (1,): ``evaluations`` grows by the number of values computed
 ) -> None:
     """Write K(x_i, x_k) for the first `n_others` entries k of `others` to `out`."""
     if len(s.K):
         for m in range(n_others):
             out[m] = s.K[i, others[m]]
         return
-    counters[EVALUATIONS] += n_others
+    counters[0]["evaluations"] += n_others
     # One sample is spread out once, so that each of the others is read in its own order.
     add_sample(s, work, i, 1.0)
     data, indices, indptr = s.data, s.indices, s.indptr

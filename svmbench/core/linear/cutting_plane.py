@@ -30,7 +30,7 @@ import numpy as np
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolution
 from svmbench.core.contract.registry import declare
-from svmbench.core.numeric.one_slack import STEPS_A_CUT, CutSet
+from svmbench.core.numeric.qp import STEPS_A_CUT, CutSet
 
 
 def cutting_planes(

@@ -331,23 +331,10 @@ class Statistics:
 def gather_statistics(
     blocks: Iterable[Any], n_folds: int = 1, *, seed: int = 0, n_features: int | None = None
 ) -> Statistics:
-    """Return the statistics of all blocks, in one pass.
+    """Return the statistics of all blocks, (X, y) or (X, y, folds), in one pass.
 
-    Parameters
-    ----------
-    blocks : iterable of (X, y) or (X, y, folds)
-        As :meth:`Statistics.update` takes them.
-    n_folds : int, default=1
-    seed : int, default=0
-        Of the folds, where the blocks bring none: see :func:`folds_of_rows`.
-    n_features : int, optional
-        Number of features; default: found in the pass.
-
-    Raises
-    ------
-    ValueError
-        As :meth:`Statistics.update` does, with the number of the row at which the block begins; or
-        if there are no rows.
+    `seed` is of the folds, where the blocks bring none: see :func:`folds_of_rows`. ValueError as of
+    :meth:`Statistics.update`, with the row at which the block begins; or if there are no rows.
     """
     found = Statistics(n_folds, n_features)
     for start, X, y, folds in numbered(blocks, n_folds, seed):

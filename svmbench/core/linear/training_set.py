@@ -35,21 +35,20 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 class TrainingSet:
     """Sums and fingerprints of the samples in a model.
 
-    X (n_samples, d) holds the samples, with the constant feature if there is one, and y labels ±1.
     If the sums don't determine the weights in float64, the samples of the batch that made it so
     and of all later batches are kept beside the sums.
-
-    Attributes
-    ----------
-    A, q : ndarray of shape (d, d) and (d,)
-        Sums of the samples that are not kept.
-    X, y : ndarray or csr_array of shape (n_kept, d), ndarray of shape (n_kept,); or None
-        Samples that are kept.
     """
 
-    def __init__(self, X: Any, y: np.ndarray, *, keeps: bool = False) -> None:
+    def __init__(
+        self,
+        X: Any,  # (n_samples, d): with the constant feature, if there is one
+        y: np.ndarray,  # (n_samples,): labels ±1
+        *,
+        keeps: bool = False,
+    ) -> None:
         self._initial = fingerprints(X, y)
         self._counts: Counter[int] | None = None
+        # X (n_kept, d), y: samples that are kept. A (d, d), q (d,): sums of the others.
         self.X: Any = X if keeps else None
         self.y: np.ndarray | None = y if keeps else None
         left = slice(0, 0 if keeps else None)

@@ -52,23 +52,13 @@ class TrustRegionResult:
 
 
 def trust_region_newton(
-    function: Function, product: Product, w: np.ndarray, target: Callable[[float], float], most: int
+    function: Function,
+    product: Product,
+    w: np.ndarray,  # (d,): where to start
+    target: Callable[[float], float],  # from the norm of the first gradient to the one to reach
+    most: int,  # largest number of steps
 ) -> TrustRegionResult:
-    """Take steps from w until the gradient is small enough.
-
-    Parameters
-    ----------
-    function : callable
-        From w to f and g.
-    product : callable
-        From w and v to H(w) v.
-    w : ndarray of shape (d,)
-        Where to start.
-    target : callable
-        From the norm of the first gradient to the one to reach.
-    most : int
-        Largest number of steps.
-    """
+    """Take steps from w until the gradient is small enough."""
     f, g = function(w)
     at = TrustRegionResult(w, g, f)
     size = float(np.linalg.norm(g))

@@ -1,9 +1,8 @@
 """Kernel models: an expansion over points, for two classes or many, and base classes of solvers.
 
-expansion.py
-    The model of every kernel solver: points, signed coefficients, offset.
 kernel_base.py, kernel_classifier.py, novelty_base.py
-    Base classes of kernel solvers, of those with classes, and of novelty detectors.
+    The model of every kernel solver: points, signed coefficients, offset. Base classes of kernel
+    solvers, of those with classes, and of novelty detectors.
 multiclass.py
     One-vs-one classification: training of all pairs of classes, one by one or together.
 pairs.py, joint_pairs.py, ovo_model.py

@@ -1,4 +1,4 @@
-"""The contract of kernel solvers: they solve a dual problem; their model is an expansion."""
+"""The contract of kernel solvers: a dual problem is solved, and the model is an expansion."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from svmbench.core.contract.base import (
     require_positive,
     require_squares,
 )
+from svmbench.core.contract.checks import warn_if_useless
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import FREE, NO_OFFSET, Offset, Values, absorbed
-from svmbench.core.contract.useless import warn_if_useless
 from svmbench.core.kernels import prediction, products
 from svmbench.core.kernels.kernels import (
     GAMMA_RULES,
@@ -37,10 +37,83 @@ from svmbench.core.kernels.kernels import (
     is_given,
     require_kernel,
 )
-from svmbench.core.kernels.prediction import require_precision
+from svmbench.core.kernels.prediction import require_precision, weighted_sums
 from svmbench.core.kernels.thread_pool import require_n_jobs
-from svmbench.core.models.expansion import Expansion
 from svmbench.core.numeric.arrays import canonical_csr
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The model of every kernel solver: f(x) = sum_j beta_j K(z_j, x) + b over points z_j.
+
+    The points are training rows with their positions, or computed ones, such as a reduced basis.
+
+    Attributes
+    ----------
+    function : KernelFunction
+    points : ndarray or csr_array of shape (n_points, n_features)
+    coefficients : ndarray of shape (n_points,)
+        beta, signed: alpha_i y_i if there are multipliers and labels.
+    b : float
+        Offset.
+    rows : ndarray of int of shape (n_points,) or None
+        Positions of the points in the training samples; None for computed points.
+    square : float or None
+        ``||w||^2 = coefficients' K(points, points) coefficients``; None until it is evaluated.
+    rho : float
+        The margin of nu-svc and one-class, the squared radius of svdd; else 0.
+    """
+
+    function: KernelFunction
+    points: Any
+    coefficients: np.ndarray
+    b: float
+    rows: np.ndarray | None = None
+    square: float | None = None
+    rho: float = 0.0
+
+    @staticmethod
+    def over_rows(
+        function: KernelFunction, X: Any, coefficients: np.ndarray, b: float, rho: float = 0.0
+    ) -> Expansion:
+        """Return the expansion over the rows of X with a coefficient other than 0."""
+        rows = np.flatnonzero(coefficients)
+        return Expansion(
+            function, function.take(X, rows), coefficients[rows], b, rows=rows, rho=rho
+        )
+
+    @property
+    def dual_coef(self) -> np.ndarray:
+        """The coefficients, shape (1, n_points)."""
+        return self.coefficients.reshape(1, -1)
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """The offset, shape (1,)."""
+        return np.array([self.b])
+
+    def normals(self) -> np.ndarray:
+        """Return the normal vector of a linear kernel, shape (1, n_features)."""
+        return np.asarray(self.coefficients @ self.points).reshape(1, -1)
+
+    def decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:
+        """Return f of each row of `X`, shape (n_samples,).
+
+        Options are those of :func:`~svmbench.core.kernels.prediction.weighted_sums`.
+        """
+        values = weighted_sums(
+            self.function, self.points, self.coefficients, X, precision=precision, n_jobs=n_jobs
+        )
+        values += self.b
+        return values
+
+    def squared_norm(self) -> float:
+        """Return ``||w||^2``, evaluated on the points by blocks unless it is known."""
+        if self.square is not None:
+            return self.square
+        f = Expansion(self.function, self.points, self.coefficients, 0.0).decide(self.points)
+        return float(self.coefficients @ f)
+
 
 #: Parameters of the kernel itself.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
@@ -86,6 +159,16 @@ class KernelSolution:
     def alpha(self) -> np.ndarray:
         """Multipliers of a problem with nonnegative ones: the coefficients without signs."""
         return np.abs(self.coefficients)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelParameters:
+    """The parameters of the kernel, for solvers that take all of them."""
+
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
 
 
 class KernelSolver(Solver):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from svmbench.core.contract.base import BinaryClassifier, TrainingData
 from svmbench.core.kernels.kernels import PRECOMPUTED, is_given, square_kernel, values_with
 from svmbench.core.models import ovo_model
 from svmbench.core.models.joint_pairs import JointData, JointSolution
-from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelParameters, KernelSolver
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.models.ovo_model import OvoModel, SharedPoints
 
@@ -192,12 +192,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class ClassifierWithC(KernelClassifier):
+class ClassifierWithC(KernelParameters, KernelClassifier):
     """A kernel classifier with the parameters `C`, by position too, and those of the kernel."""
 
     C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0

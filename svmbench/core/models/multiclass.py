@@ -26,9 +26,9 @@ from svmbench.core.contract.base import (
     sum_of_counters,
     unfitted,
 )
+from svmbench.core.contract.checks import warn_if_useless
 from svmbench.core.contract.problems import Offset, Problem
 from svmbench.core.contract.sklearn_bases import ClassifierMixin
-from svmbench.core.contract.useless import warn_if_useless
 from svmbench.core.contract.weights import effective
 from svmbench.core.kernels.kernels import PRECOMPUTED, gamma_value
 from svmbench.core.models.joint_pairs import JointData, JointSolution, Layout

@@ -18,7 +18,7 @@ import numpy as np
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.pair_sums import AllPairs, OwnPairs, drop_small
 from svmbench.core.kernels.prediction import add_given_rows, add_up
-from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.kernel_base import Expansion
 from svmbench.core.models.pairs import Pairs, row_blocks, values_of_classes, vote, warm_up_votes
 
 if TYPE_CHECKING:

@@ -24,19 +24,11 @@ MAX_HELD_DECISIONS = 1 << 23
 
 @dataclass(frozen=True)
 class Pair:
-    """The two-class problem of two classes.
+    """The two-class problem of two classes."""
 
-    Attributes
-    ----------
-    negative, positive : int
-        Codes of the classes; ``negative < positive``.
-    members : tuple of two ndarrays of int
-        Positions of the samples of each, ascending.
-    """
-
-    negative: int
-    positive: int
-    members: tuple[np.ndarray, np.ndarray]
+    negative: int  # code of the first class
+    positive: int  # code of the second; above `negative`
+    members: tuple[np.ndarray, np.ndarray]  # int: positions of the samples of each, ascending
 
     # Cached when first used: with hundreds of classes, few pairs are.
     @cached_property
@@ -53,20 +45,17 @@ class Pair:
 class Pairs(Sequence[Pair]):
     """The problems of all pairs of classes, in the order of ``itertools.combinations``.
 
-    A pair is made on access, since hundreds of classes have tens of thousands of pairs.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_samples,)
-        Classes as numbers from 0. A class without samples has no pairs and gets no votes.
-
-    Attributes
-    ----------
-    negative, positive : ndarray of int of shape (n_pairs,)
-        Codes of the classes of each.
+    A pair is made on access, since hundreds of classes have tens of thousands of pairs. A class
+    without samples has no pairs and gets no votes.
     """
 
-    def __init__(self, codes: np.ndarray) -> None:
+    negative: np.ndarray  # int (n_pairs,): code of the first class of each
+    positive: np.ndarray
+
+    def __init__(
+        self,
+        codes: np.ndarray,  # int (n_samples,): classes as numbers from 0
+    ) -> None:
         present = np.unique(codes)
         self._members = {code: np.flatnonzero(codes == code) for code in present.tolist()}
         first, second = np.triu_indices(len(present), 1)
@@ -95,21 +84,16 @@ def row_blocks(n_rows: int, pairs: Pairs) -> Iterator[slice]:
         yield slice(top, top + height)
 
 
-def vote(decisions: np.ndarray, pairs: Pairs, n_classes: int, *, ties: str = "sum") -> np.ndarray:
-    """Return the class of each sample that wins most pairs.
+def vote(
+    decisions: np.ndarray,  # (n_pairs, ...), in the order of `pairs`
+    pairs: Pairs,
+    n_classes: int,
+    *,
+    ties: str = "sum",  # of equal votes, the largest sum of decision values; or "first"
+) -> np.ndarray:
+    """Return the class of each sample that wins most pairs, int of shape (...).
 
-    Parameters
-    ----------
-    decisions : ndarray of shape (n_pairs, ...)
-        Decision values, in the order of `pairs`; 0 goes to the positive class, as in `predict`.
-    pairs : Pairs
-    n_classes : int
-    ties : {"sum", "first"}, default="sum"
-        Among classes with equal votes: the largest sum of decision values, or the first.
-
-    Returns
-    -------
-    ndarray of int of shape (...)
+    A decision value of 0 goes to the positive class, as in `predict`.
     """
     if ties not in ("sum", "first"):
         msg = f"ties must be 'sum' or 'first', got ties={ties!r}"

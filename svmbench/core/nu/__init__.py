@@ -12,11 +12,10 @@ Which file does what, in the order of use
     full_matrix.py   base class of the estimators: Q in memory, made once for a path
     path.py          the path: delta, screening test, the remaining problem, each timed
     screening.py     balls that hold w, bounds of the margin, the multipliers that they settle
-    qp_solvers.py    the solvers by name, each of
+    qp_solvers.py    the solvers by name: libraries in the role of quadprog, and each of
       pairwise.py        pairs; where they are slow, one of the next two as well
       block_pivoting.py  many multipliers at a time
       interior.py        interior points
       dcdm.py            the paper's coordinate descent as printed
-      quadratic.py       libraries in the role of quadprog
     box_qp.py        the problem as arrays; gap, margin, order statistics
 """

@@ -33,7 +33,7 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, loose_steps
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.core.nu import dcdm, interior, quadratic
+from svmbench.core.nu import dcdm, interior, qp_solvers
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, move_point
 from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix
 from svmbench.core.nu.pairwise import (
@@ -67,8 +67,8 @@ def solve_free(
     max_iter: int,
 ) -> QPPoint:
     """Solve a problem whose sum is not kept, from a point, which may be changed."""
-    if name in quadratic.LIBRARIES:
-        return quadratic.solve_with_library(problem, name=name, tol=tol)
+    if name in qp_solvers.LIBRARIES:
+        return qp_solvers.solve_with_library(problem, name=name, tol=tol)
     if name == "dcdm":
         dcdm.solve_dcdm(problem, point, tol=tol, max_iter=max_iter)
         return point

@@ -8,7 +8,7 @@ do; the estimators' `solve` makes it of whatever kernel source it is handed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise as neighbours
 from math import ceil, sqrt
 from time import perf_counter
@@ -20,7 +20,12 @@ from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import Along, PathPoint, Splits, TrainingData
 from svmbench.core.contract.declaration import COUNTERS
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution, KernelSolver
+from svmbench.core.models.kernel_base import (
+    KERNEL_PARAMETERS,
+    KernelParameters,
+    KernelSolution,
+    KernelSolver,
+)
 from svmbench.core.nu import qp_solvers
 
 #: What these solvers count beside the common words.
@@ -84,8 +89,8 @@ def signed_matrix(
     return K
 
 
-@dataclass(eq=False, repr=False)
-class OnFullMatrix(KernelSolver):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnFullMatrix(KernelParameters, KernelSolver):
     """A kernel solver that keeps Q, and follows one parameter along it.
 
     Subclasses name the parameter of their path in `along`, and define `follow`.
@@ -132,11 +137,6 @@ class OnFullMatrix(KernelSolver):
     #: The parameter along which `path` shares the matrix and carries solutions.
     along: ClassVar[str]
 
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     solver: str = "dcdm-pairwise"
     tol: float = 1e-6
     max_iter: int = 10_000_000

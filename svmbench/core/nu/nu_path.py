@@ -10,15 +10,16 @@ import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from svmbench.core.contract.clone import Versioned
 from svmbench.core.contract.docstrings import document
+from svmbench.core.contract.sklearn_bases import Versioned
+from svmbench.core.models.kernel_base import KernelParameters
 from svmbench.core.nu.box_qp import least
 from svmbench.core.nu.nu_svm import SRBONuSVM
 
 
 @document
 @dataclass(eq=False, repr=False)
-class NuPath(Versioned):
+class NuPath(KernelParameters, Versioned):
     """The ν-SVM at several values of nu, each solved from the last, with safe screening.
 
     ``alpha_`` is in the paper's scale, in which 0 <= alpha_i <= 1/l with l samples, and
@@ -90,10 +91,6 @@ class NuPath(Versioned):
 
     nu: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9)
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     screen: bool | str = True
     solver: str = "dcdm-pairwise"
     tol: float = 1e-6

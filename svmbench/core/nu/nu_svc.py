@@ -37,7 +37,7 @@ from svmbench.core.contract.weights import Weighted
 from svmbench.core.csvc import QPProblem, ShareOfMargin, make_qp, solve_qp, start_of_sum, thresholds
 from svmbench.core.csvc.problem import csvc_problem
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_base import KernelParameters, KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
 
 #: Samples from which the scale of the kernel is taken.
@@ -148,7 +148,7 @@ def smallest_nu(
     kernels=KERNELS,
 )
 @dataclass(eq=False, repr=False)
-class NuSVC(Weighted, KernelClassifier):
+class NuSVC(KernelParameters, Weighted, KernelClassifier):
     """ν-SVC, as LIBSVM's but for the scale: here that of the paper, where margins are rho wide.
 
     LIBSVM's decision values are these over rho. Weights of samples count relative to their mean, so
@@ -195,10 +195,6 @@ class NuSVC(Weighted, KernelClassifier):
 
     nu: float = 0.5
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     max_iter: int = 10_000_000
     cache_mb: float = 1024.0

@@ -31,7 +31,7 @@ from typing import Any, Self
 import numpy as np
 
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
-from svmbench.core.nu import interior, pairwise, qp_solvers, quadratic, screening
+from svmbench.core.nu import interior, pairwise, qp_solvers, screening
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, move_point
 from svmbench.core.nu.full_matrix import ScreenedSolution
 from svmbench.core.numeric.arrays import raw
@@ -185,7 +185,7 @@ def follow_nu(
         start = time.perf_counter()
         if state is None:
             first = _solved(problem, settings, None)
-            state = _State(first, is_library=settings.solver in quadratic.LIBRARIES)
+            state = _State(first, is_library=settings.solver in qp_solvers.LIBRARIES)
             state.solved(first)
             step = PathStep(before, none, none, "none" if settings.screen == "none" else "first")
             step.solve_s = time.perf_counter() - start

@@ -4,9 +4,9 @@ arrays.py
     Arrays as compiled loops want them.
 submatrix.py
     Parts of a stored matrix.
-qp.py, one_slack.py, conjugate_gradient.py
-    A small quadratic program; the cuts of a cutting-plane loop over it; preconditioned conjugate
-    gradients.
+qp.py, conjugate_gradient.py
+    A small quadratic program, and the cuts of a cutting-plane loop over it; preconditioned
+    conjugate gradients.
 random.py
     Random generators: one for Python, one for compiled loops.
 """

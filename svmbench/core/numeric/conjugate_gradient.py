@@ -16,15 +16,7 @@ Linear = Callable[[np.ndarray], np.ndarray]
 
 
 class ConjugateGradients:
-    """The state of the method, for callers that take its steps one by one.
-
-    Attributes
-    ----------
-    x, r : ndarray of shape (d,)
-        The solution so far, and its residual by the recurrence.
-    slope : float
-        ``r'z`` for the preconditioned residual z: the squared length of r in that norm.
-    """
+    """The state of the method, for callers that take its steps one by one."""
 
     def __init__(
         self,
@@ -37,9 +29,11 @@ class ConjugateGradients:
         flexible: bool = False,
     ) -> None:
         self._product, self._precondition, self._flexible = product, precondition, flexible
+        # The solution so far, and its residual by the recurrence.
         self.x, self.r = np.zeros_like(right), right
         self._before = right
         self._p = right if precondition is None else precondition(right)
+        # r'z for the preconditioned residual z: the squared length of r in that norm.
         self.slope = float(self.r @ self._p)
 
     def step(self) -> bool:

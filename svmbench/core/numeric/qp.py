@@ -1,4 +1,4 @@
-"""A small quadratic program over a simplex, a subproblem of larger algorithms.
+"""A small quadratic program over a simplex, and the cuts of a 1-slack cutting-plane loop over it.
 
 Problem
     min_a  1/2 a'H a - b'a   over the simplex  a >= 0, sum_i a_i = s.
@@ -72,3 +72,90 @@ def simplex_qp(
         for k in range(n):
             g[k] += t * (H[i, k] - H[j, k])
     return max_iter, reached
+
+
+#: QPs in a row in which a cut has no weight before it is dropped.
+IDLE_QPS = 50
+
+#: Share of the gap that is left to which each QP is solved.
+QP_GAP_SHARE = 0.1
+
+#: Largest number of pair steps of one QP; a QP that needs more goes on at the next cut.
+QP_MAX_STEPS = 200_000
+
+#: Pair steps of all QPs together for each cut that is allowed; scaled features take a third.
+STEPS_A_CUT = 500
+
+
+class CutSet:
+    """The cuts in use: their vectors, their Gram matrix and their weights.
+
+    The cuts' constraints are <w, p_k> >= Delta_k - xi, and the dual of the problem over them is
+    max sum_k alpha_k Delta_k - 1/2 ||w||^2 with w = sum_k alpha_k p_k, alpha >= 0, sum alpha = N C.
+    """
+
+    def __init__(
+        self,
+        total: float,  # sum of the weights: N C
+        n_coordinates: int = 0,
+        n_samples: int = 0,  # 0 if `members` are not kept
+    ) -> None:
+        self.total = total
+        # (n_cuts, n_coordinates): the cuts' vectors, of which the first is the cut c = 0
+        self.P = np.zeros((1, n_coordinates))
+        self.H = np.zeros((1, 1))  # (n_cuts, n_cuts): P P'
+        self.Deltas = np.zeros(1)  # (n_cuts,): shares of violated samples
+        self.alpha = np.array([total])  # (n_cuts,): weights
+        # uint8 (n_cuts, n_samples): the cuts themselves; empty once they are forgotten
+        self.members = np.zeros((1 if n_samples else 0, n_samples), dtype=np.uint8)
+        self._idle = np.zeros(1, dtype=np.int64)
+        self.n_dropped = 0
+
+    @property
+    def w(self) -> np.ndarray:
+        """Weighted sum of the cuts' vectors, shape (n_coordinates,)."""
+        return self.alpha @ self.P
+
+    def dual(self) -> float:
+        """Return the dual value of the weights."""
+        return float(self.Deltas @ self.alpha) - 0.5 * float(np.sum(self.w**2))
+
+    def lengthen(self, coordinates: np.ndarray) -> None:
+        """Append a coordinate to each vector, shape (n_cuts,)."""
+        self.P = np.column_stack([self.P, coordinates])
+        self.H += np.outer(coordinates, coordinates)
+
+    def add(self, p: np.ndarray, Delta: float, violated: np.ndarray | None = None) -> None:
+        """Append a cut, of weight 0; `violated` are its members, if they are kept."""
+        products = self.P @ p
+        last = np.array([[p @ p]])
+        self.H = np.block([[self.H, products[:, None]], [products[None, :], last]])
+        self.P, self.Deltas = np.vstack([self.P, p]), np.append(self.Deltas, Delta)
+        self.alpha, self._idle = np.append(self.alpha, 0.0), np.append(self._idle, 0)
+        if violated is not None:
+            self.members = np.vstack([self.members, violated])
+
+    def forget_members(self) -> None:
+        """Free the memory of the cuts' members: a full basis needs them no more."""
+        self.members = self.members[:0]
+
+    def optimise(self, gap: float, max_steps: int) -> int:
+        """Solve the QP to a share of `gap`, drop idle cuts, return the number of pair steps."""
+        max_steps = min(max_steps, QP_MAX_STEPS)
+        target = QP_GAP_SHARE * gap
+        steps, _ = simplex_qp(self.H, self.Deltas, self.total, self.alpha, target, max_steps)
+        self._idle = np.where(self.alpha > 0.0, 0, self._idle + 1)
+        # The cut c = 0 stands for xi >= 0 and always stays.
+        self._idle[0] = 0
+        if np.any(self._idle > IDLE_QPS):
+            kept = np.flatnonzero(self._idle <= IDLE_QPS)
+            self.n_dropped += len(self._idle) - len(kept)
+            self.H, self.P, self.Deltas = (
+                self.H[np.ix_(kept, kept)],
+                self.P[kept],
+                self.Deltas[kept],
+            )
+            self.alpha, self._idle = self.alpha[kept], self._idle[kept]
+            if len(self.members):
+                self.members = self.members[kept]
+        return steps

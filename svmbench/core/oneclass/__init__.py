@@ -11,10 +11,9 @@ Which file does what
     one_class.py  ``one-class``: the nu-SVM of one class, on csvc's rows and working sets
     svdd.py       ``svdd``: the smallest ball; for RBF the same model
     kde.py        ``kde``: the Gaussian Parzen window with the threshold at its nu-quantile
-    hard_margin.py  the hard-margin problem, and the bound of the iterations that it takes
-    active_qp.py  its solution on a small set that grows by a point at a time
+    active_qp.py  the hard-margin problem on a small set that grows by a point at a time
     cutting.py    Algorithm 1 of the FOSVM paper, and the selections of Algorithms 2 and 3
-    fosvm.py      ``fosvm1``, ``fosvm2``
+    fosvm.py      ``fosvm1``, ``fosvm2``: the hard-margin problem, and a bound of the iterations
 References
     Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Tax and Duin 2004; the FOSVM paper.
 """

@@ -22,8 +22,7 @@ import numpy as np
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.problems import Problem, Values, not_one
 from svmbench.core.contract.registry import declare
-from svmbench.core.models.expansion import Expansion
-from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_base import Expansion, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 
 

@@ -39,7 +39,7 @@ from svmbench.core.csvc import (
 )
 from svmbench.core.csvc.solver import warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelParameters, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 
 #: Upper bound of the multipliers of a hard margin, which sum up to 1: it is never reached.
@@ -63,7 +63,7 @@ def one_class_problem(
 
 
 @dataclass(eq=False, repr=False)
-class BoxDetector(KernelDetector):
+class BoxDetector(KernelParameters, KernelDetector):
     """Base class of the detectors with the parameter `nu` that `solve_qp` solves.
 
     Parameters
@@ -86,10 +86,6 @@ class BoxDetector(KernelDetector):
 
     nu: float = 0.5
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     max_iter: int = 10_000_000
     cache_mb: float = 1024.0

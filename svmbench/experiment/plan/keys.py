@@ -35,13 +35,12 @@ DECIDES_NOTHING = (
     "svmbench.base.escape",  # escapes text that a person reads
     "svmbench.base.paths",
     "svmbench.baselines.catalogue",
-    "svmbench.core.contract.clone",  # pickles
     "svmbench.core.contract.declaration",  # the form; what they say is in solvers' modules
     "svmbench.core.contract.docstrings",
-    "svmbench.core.contract.sklearn_bases",
-    "svmbench.core.contract.target_type",  # tells valid labels, and two classes from more
+    "svmbench.core.contract.sklearn_bases",  # types, pickles
     "svmbench.core.contract.registry",  # checks declarations, and leaves what they say as it is
-    "svmbench.core.contract.useless",  # warns; results are as they were
+    # tells valid labels, and two classes from more; warns, and results are as they were
+    "svmbench.core.contract.checks",
     "svmbench.experiment.protocols.declare",  # the form; what they say is in protocols' modules
     "svmbench.experiment.settings.values",
     "svmbench.experiment.settings.blocks",

@@ -12,7 +12,7 @@ from svmbench.core.csvc import CSVC
 from svmbench.core.csvc import solver as csvc_solver
 from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM
 from svmbench.core.models import kernel_base
-from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.kernel_base import Expansion
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.nu.nu_svc import NuSVC
 from svmbench.core.oneclass.one_class import OneClass

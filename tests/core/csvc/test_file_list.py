@@ -72,5 +72,5 @@ def test_a_fit_enters_few_files():
     entered = [path for path in map(Path, done.stdout.split()) if path.is_relative_to(package)]
     assert {"smo.py", "working_sets.py", "rows.py"} <= {path.name for path in entered}
     assert len([path for path in entered if path.parent == FOLDER]) <= 5
-    assert len([path for path in entered if path.parent == KERNELS]) <= 6
-    assert len(entered) <= 22
+    assert len([path for path in entered if path.parent == KERNELS]) <= 5
+    assert len(entered) <= 19

@@ -13,7 +13,7 @@ from svmbench.core.kernels import prediction
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.prediction import BitTiles, DenseTiles, SparseTiles, weighted_sums
 from svmbench.core.kernels.products import gauss_double
-from svmbench.core.models.expansion import Expansion
+from svmbench.core.models.kernel_base import Expansion
 from svmbench.core.models.ovo_model import SharedPoints
 from svmbench.core.models.pairs import Pairs
 from svmbench.core.oneclass.one_class import OneClass

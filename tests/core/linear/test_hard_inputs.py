@@ -23,7 +23,7 @@ from svmbench.core.linear.cutting_plane import SVMPerf
 from svmbench.core.linear.dcd import DCDL1, DCDL2
 from svmbench.core.linear.lsvm import LSVM
 from svmbench.core.linear.pegasos import Pegasos
-from svmbench.core.numeric.one_slack import STEPS_A_CUT
+from svmbench.core.numeric.qp import STEPS_A_CUT
 
 
 @needs_jit

@@ -18,8 +18,7 @@ from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.oneclass import cutting
 from svmbench.core.oneclass.active_qp import ActiveSet, hard_margin
 from svmbench.core.oneclass.cutting import Drawn, Everyone, begin_cut, grow_active_set
-from svmbench.core.oneclass.fosvm import FOSVM1, FOSVM2
-from svmbench.core.oneclass.hard_margin import iteration_bound
+from svmbench.core.oneclass.fosvm import FOSVM1, FOSVM2, iteration_bound
 from svmbench.core.oneclass.one_class import OneClass
 
 N = 30 if JIT_DISABLED else 150

@@ -11,7 +11,7 @@ from runs import write_config
 
 from svmbench.base.errors import ConfigError, suggestion
 from svmbench.baselines.catalogue import solvers
-from svmbench.core.nu import quadratic
+from svmbench.core.nu import qp_solvers
 from svmbench.data import registry
 from svmbench.experiment.config.loader import (
     apply_profile,
@@ -333,7 +333,7 @@ def test_an_optional_solver_whose_package_is_missing_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(
-        quadratic.LIBRARIES, "qp", ("no_such_package", quadratic.LIBRARIES["qp"][1])
+        qp_solvers.LIBRARIES, "qp", ("no_such_package", qp_solvers.LIBRARIES["qp"][1])
     )
     peer = {"name": "nu-svm", "label": "peer", "params": {"solver": "qp"}, "optional": True}
     path = write_config(tmp_path, ["alsvm", peer])

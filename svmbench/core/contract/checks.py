@@ -1,4 +1,8 @@
-"""Warnings for fits that converged, but whose model or objective is useless."""
+"""Checks around a fit: the kind of labels before it, and whether the model is of use after it.
+
+The tests of labels are fast. The warnings are for fits that converged, but whose model or objective
+is useless.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,42 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import type_of_target
+
+
+def are_several(y: Any) -> bool:
+    """Return True if labels have more than two classes; False for invalid labels."""
+    if y is None or are_two_numbers(y):
+        return False
+    if are_plain(y):
+        return len(np.unique(y)) > 2
+    return bool(type_of_target(y) == "multiclass")
+
+
+def are_plain(y: Any) -> bool:
+    """Return True if labels are an array of integers or strings, or of two whole numbers.
+
+    For these usual cases scikit-learn's full check takes longer than the fit of a small problem.
+    """
+    return is_row_of(y, "biuU") or are_two_numbers(y)
+
+
+def are_two_numbers(y: Any) -> bool:
+    """Return True if labels are an array of at most two whole numbers."""
+    if not is_row_of(y, "biuf"):
+        return False
+    first, last = y.min(), y.max()
+    whole = float(first).is_integer() and float(last).is_integer()
+    return whole and bool(np.all((y == first) | (y == last)))
+
+
+def is_row_of(y: Any, kinds: str) -> bool:
+    """Return True if labels are a one-dimensional array (in memory or mapped) of these kinds."""
+    is_array = isinstance(y, np.ndarray) and not isinstance(y, np.ma.MaskedArray)
+    return is_array and y.ndim == 1 and len(y) > 0 and y.dtype.kind in kinds
+
 
 #: A promise is loose if the duality gap is more than this many times the dual value. For csvc at
 #: its default tolerance the gap is at most 11 times the dual on a9a, ijcnn1 and digits (pixels
