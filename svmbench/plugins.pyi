@@ -9,7 +9,7 @@ from .core.contract.problems import LossProblem as LossProblem
 from .core.contract.problems import Offset as Offset
 from .core.contract.registry import declare as declare
 from .core.kernels.kernels import KernelSource as KernelSource
-from .core.models.expansion import Expansion as Expansion
+from .core.models.kernel_base import Expansion as Expansion
 from .core.models.kernel_base import KernelSolution as KernelSolution
 from .core.models.kernel_classifier import KernelClassifier as KernelClassifier
 from .core.models.novelty_base import NoveltyDetector as NoveltyDetector

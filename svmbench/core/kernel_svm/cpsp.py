@@ -25,7 +25,7 @@ Deviations
       each active cut instead.
     - A point in the span of the basis is refused (duplicate samples among them); nothing is added
       to the diagonal.
-    - A cut is dropped once it has had no weight in 50 QPs in a row (``numeric/one_slack.py``); the
+    - A cut is dropped once it has had no weight in 50 QPs in a row (``numeric/qp.py``); the
       authors' program drops it after 5.
     - CPSP(tr) takes the best of 59 samples of the cut's violators, where the paper draws from all
       training samples. Once the gap is small, the residual is measured on 59 samples, or on 256,
