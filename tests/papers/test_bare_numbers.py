@@ -17,11 +17,11 @@ ALLOWED = {
     },
     "nlsgd": {
         "gradient of 1e-3": "the tolerance",
-        "or after   20,000 steps": "the limit of steps, in the config",
+        "after 20,000 steps": "the limit of steps, in the config",
         "or 5e-3 C n": "the tolerance",
     },
-    "perf": {"fastest of SciPy's ways": "0.08267 s over 0.05655 s of the file that it names"},
-    "sgdlssvm": {"stop at 100,000": "the limit of iterations, in the config"},
+    "perf": {"SciPy's fastest solver": "0.08267 s over 0.05655 s of the file that it names"},
+    "sgdlssvm": {"stops after 100,000": "the limit of iterations, in the config"},
     "smo": {"hold 95 % intervals": "the level"},
 }
 
