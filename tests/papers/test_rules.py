@@ -334,6 +334,29 @@ def test_the_statement_of_average_accuracies_names_each_with_its_solver():
     assert ALL["nlsgd-2"].limits["mn_svm_small"] == 8.0
 
 
+@pytest.mark.parametrize("n_wrong", [0, 1])
+def test_a_rule_at_full_size_counts_where_the_other_rule_was_not_run(n_wrong, tmp_path):
+    """Another profile lends such a set, which hides no wrong case of the full one."""
+
+    def full(cell):
+        if cell["dataset"] == "banknote" and cell["solver"] == "printed":
+            cell["status"], cell["metrics"] = "no record", {}
+        elif cell["dataset"] == "banknote":
+            cell["metrics"]["n_wrong"] = n_wrong
+
+    for name, edit in (("paper", full), ("thinned", lambda cell: cell.update(profile="thinned"))):
+        SCENES["srbo-1"].build(kept := Kept())
+        kept.edit(edit)
+        kept.write(tmp_path / name)
+    parts = {part.what: part for part in judged("srbo-1", tmp_path).parts}
+    corrected = parts["bounds corrected, profile paper"]
+    assert corrected.holds is (n_wrong == 0)
+    assert "of 400 cases on 2 sets" in corrected.measured
+    assert "of 200 cases on 1 sets" in parts["the rule as printed, profile paper"].measured
+    assert "the rule as printed, profile thinned" in parts
+    assert "bounds corrected, profile thinned" not in parts  # all of it was at full size
+
+
 def test_that_no_set_is_so_sparse_is_open_while_sets_were_not_run(tmp_path):
     def left(cell):
         SCENES["cpsp-11"].edit(cell)
