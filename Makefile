@@ -24,7 +24,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev docs compiled quickstart test test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
+.PHONY: help setup setup-dev docs compiled quickstart test test-slow test-all test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -60,10 +60,16 @@ compiled: setup-dev
 	@echo "compiling the loops of the solvers, where the cache lacks them (a minute or two)"
 	@$(BIN)/svmbench warmup --jobs $(TEST_JOBS) > /dev/null
 
-test: compiled  ## Run the tests (those of real data need SVMBENCH_MIRROR, and say so).
-	@echo "the tests take about half an hour on two cores; PYTEST_FLAGS='tests/report' runs a part of them"
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) \
+test: compiled  ## Run the tests but the slow ones (those of real data need SVMBENCH_MIRROR, and say so).
+	@echo "the tests take 5 to 20 minutes on two cores; PYTEST_FLAGS='tests/report' runs a part of them"
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow" $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
+
+test-slow: compiled  ## Run the tests that take ten seconds or more each.
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m slow $(PYTEST_FLAGS) \
+	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
+
+test-all: test test-slow  ## Run all tests.
 
 test-beyond: $(VENV)/.beyond  ## Run the tests of Spark, Dask and programs; what they need has to be here.
 	SVMBENCH_REQUIRE_BEYOND=$(REQUIRE_BEYOND) $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile \
@@ -77,6 +83,7 @@ test-core-type: setup-dev  ## Run the tests of the algorithms with BLAS kernels 
 
 coverage: setup-dev  ## Line coverage of svmbench/, the tests of core run with and without JIT.
 	$(MAKE) test PYTEST_FLAGS="--cov --cov-report="
+	$(MAKE) test-slow PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(MAKE) test-no-jit PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(BIN)/python -m coverage report --fail-under=90
 

@@ -95,6 +95,7 @@ def semaphores_of(group: int) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [SLEEPERS, GREEDY], ids=["sleepers", "holders of the GIL"])
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the command", "all of them"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])

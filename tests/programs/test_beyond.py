@@ -92,6 +92,7 @@ def test_the_stage_runs_each_of_its_folders_once() -> None:
     assert here <= folders, "a folder whose tests need more is not in BEYOND"
     gate = (ROOT / ".ci" / "run").read_text()
     assert "make test APART=1" in gate
+    assert "make test-slow APART=1" in gate
     assert "make test-beyond" in gate
 
 

@@ -19,7 +19,7 @@ from svmbench.experiment.run import ipc, processes
 from svmbench.experiment.run.ipc import BadAnswerError, Inbox
 from svmbench.experiment.run.records import RunFolder
 
-pytestmark = pytest.mark.usefixtures("workshop")
+pytestmark = [pytest.mark.usefixtures("workshop"), pytest.mark.slow]
 
 
 def forked(logs: Path) -> set[int]:

@@ -24,7 +24,7 @@ from svmbench.data import download
 from svmbench.experiment.run import loop, worker
 from svmbench.experiment.settings.cells import SharedArrays
 
-pytestmark = pytest.mark.usefixtures("workshop")
+pytestmark = [pytest.mark.usefixtures("workshop"), pytest.mark.slow]
 
 TEXT = b"".join(b"%d 1:%d 2:%d.5\n" % (i % 2, i, i * i % 11) for i in range(60))
 ENTRY = f"""
