@@ -16,9 +16,29 @@ The same from Python as from the command line::
 Nothing heavy is imported before it is asked for, so that ``svmbench --help`` is instant.
 """
 
+import sys
+
 import lazy_loader
 
 # The names, and the modules that define them, stand in __init__.pyi alone.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-del lazy_loader
+
+class _FormerNames:
+    """The last finder of modules: it finds none, and raises an error for a renamed one."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
+        """Raise ModuleNotFoundError with the present name if a module was renamed."""
+        if name.startswith(f"{__name__}."):
+            from svmbench.base.renames import present_name
+
+            present = present_name(name)
+            if present != name:
+                msg = f"No module named {name!r}: it is now {present!r}"
+                raise ModuleNotFoundError(msg, name=name)
+
+
+sys.meta_path.append(_FormerNames)
+
+del lazy_loader, sys

@@ -175,6 +175,85 @@ def test_questions_are_answered_by_few_files() -> None:
             assert (PACKAGE / name.replace("<key>", "smo")).is_file(), name
 
 
+#: The modules that open files of /proc, and why: processes are described by one of them.
+READ_PROC = {
+    "experiment.measuring.proc": "memory and descendants of processes, the CPU's description",
+    "experiment.measuring.measure": "a fit's own memory; every key covers it, none covers `proc`",
+    "base.compiled": "the CPU's name in the key of Numba's cache, below `experiment`",
+    "baselines.launcher": "a script that runs alone, beside a program",
+}
+
+
+def test_few_modules_read_proc() -> None:
+    found = set()
+    for module in MODULES:
+        nodes = ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        if any(isinstance(text, str) and text.startswith("/proc") for text in texts):
+            found.add(name_of(module))
+    # `proc` takes the folder's place from `measure`.
+    assert found | {"experiment.measuring.proc"} == set(READ_PROC)
+
+
+TESTS = ROOT / "tests"
+#: Folders of tests that mirror no package.
+OTHER_FOLDERS = {
+    "scripts": "maintainers' scripts, and those beside results",
+    "programs": "other people's programs, with some that are written for the tests",
+    "cluster": "runs on Dask, which is an extra",
+}
+#: Tests of what no single module does; the first line of each says what that is.
+OF_SEVERAL_MODULES = {
+    "": "architecture docs package patterns public_names results untraced",
+    "baselines": "installed_plugins kernel_programs",
+    "cli": "comforts",
+    "cluster": "cluster remote_records",
+    "core/contract": "as_sklearn finish_fit paths_of_solvers promises",
+    "core/csvc": "as_svc file_list gap rows",
+    "core/kernel_svm": "oracles sparse_memory subproblems transcribed warm",
+    "core/kernels": "given_kernel",
+    "core/linear": "active_lagrangian hard_inputs",
+    "data": "data_scripts hostile_files mirror",
+    "experiment/config": "trust",
+    "experiment/plan": "key_sizes sameness",
+    "experiment/protocols": "block_runs combinations multiclass_runs novelty_runs one_round"
+    " screening_runs search_settings",
+    "experiment/run": "arithmetic durability escapes kill_loop sabotage storage_faults",
+    "papers": "bare_numbers claims claims_command machines rendering rules single_times",
+    "programs": "beyond programs",
+    "report": "single_cells",
+    "site": "contributed",
+    "spark": "spark_cluster spark_models spark_page",
+}
+
+
+def mirrored(path: Path) -> bool:
+    """Whether a file of tests is named for a module below its package, or for a script."""
+    folder, name = path.parent.relative_to(TESTS), path.stem.removeprefix("test_")
+    if folder.name == "scripts":
+        return any(ROOT.glob(f"scripts/{name}.py")) or any(ROOT.glob(f"results/*/{name}.py"))
+    # Names of files of tests are unique: one may have its package's name in front.
+    plain = name.removeprefix(f"{folder.name}_")
+    below = (PACKAGE / folder).rglob("*.py") if folder.parts else PACKAGE.glob("*.py")
+    stems = {module.parent.name if module.stem == "__init__" else module.stem for module in below}
+    return bool(stems & {name, plain})
+
+
+def test_tests_mirror_the_package() -> None:
+    files = sorted(TESTS.rglob("test_*.py"))
+    folders = {path.parent.relative_to(TESTS).as_posix() for path in files} - {"."}
+    packages = {path for path in folders if (PACKAGE / path / "__init__.py").is_file()}
+    assert folders - packages == set(OTHER_FOLDERS)
+    listed = {
+        f"{folder}/test_{name}.py".removeprefix("/")
+        for folder, names in OF_SEVERAL_MODULES.items()
+        for name in names.split()
+    }
+    others = {path.relative_to(TESTS).as_posix() for path in files if not mirrored(path)}
+    assert others == listed
+    assert all(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for path in files)
+
+
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_modules_are_named_for_what_they_do(module: Path) -> None:
     assert module.name not in {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}

@@ -1,7 +1,7 @@
 """Present names of renamed modules.
 
-Kept plans name the modules of their cells, and a plug-in may import a module by an earlier name.
-The check of freshness and the error of a failed import look the names up here.
+Kept plans name the modules of their cells, and a plug-in or script may import a module by an
+earlier name. The check of freshness and the error of a failed import look the names up here.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from typing import Any
 from svmbench.base.errors import SvmbenchError, UnknownNameError
 from svmbench.base.escape import line
 from svmbench.base.plugin_names import VARIABLE, installed_plugins, named_modules
-from svmbench.base.renames import present_name
 from svmbench.baselines.templates import is_program
 from svmbench.schema.scores import SCORES
 
@@ -62,14 +61,7 @@ def load_plugins() -> None:
         try:
             import_module(plugin)
         except ImportError as error:
-            raise SvmbenchError(f"{VARIABLE}: can't import {plugin!r}: {_said(error)}") from error
-
-
-def _said(error: ImportError) -> str:
-    """Return the message of an import error, with the present name of a renamed module."""
-    former = error.name or ""
-    now = present_name(former)
-    return str(error) if now == former else f"{error} ({former} is now {now})"
+            raise SvmbenchError(f"{VARIABLE}: can't import {plugin!r}: {error}") from error
 
 
 def why_not_loaded(name: str, *, trust: bool = False) -> str:

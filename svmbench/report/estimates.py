@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from svmbench.report.comparisons import Interval, paired_difference, welch_difference
 from svmbench.report.records import CellResult
+from svmbench.report.statistics import Interval, paired_difference, welch_difference
 from svmbench.report.summary import measured, summarise_folds
 from svmbench.report.wording import is_timing
 

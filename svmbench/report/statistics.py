@@ -1,4 +1,7 @@
-"""Statistics for the papers' statements: exponents, crossings, paired tests."""
+"""Statistics for the papers' statements: intervals of differences, exponents, crossings, tests.
+
+C. Nadeau, Y. Bengio: Inference for the generalization error. Machine Learning 52, 2003.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,83 @@ def mean_sd(values: Sequence[float]) -> tuple[float, float | None]:
         return mean, None
     squares = math.fsum((value - mean) ** 2 for value in values)
     return mean, math.sqrt(squares / (len(values) - 1))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its confidence interval; `low` and `high` are None without an interval.
+
+    `single` is True if the interval rests on the margin of times that were measured once.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    single: bool = False
+
+    def spelt(self, places: int = 2) -> str:
+        """Return the value with its interval in brackets."""
+        text = f"{self.value:+.{places}f}"
+        if self.low is not None and self.high is not None:
+            text += f" [{self.low:+.{places}f}, {self.high:+.{places}f}]"
+        return text.replace("-", "−")
+
+
+def paired_difference(
+    differences: Sequence[float], *, test_to_train: float = 0.0, level: float = 0.95
+) -> Interval:
+    """Return the mean of paired differences over folds, with a confidence interval.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One difference for each fold.
+    test_to_train : float, default=0.0
+        Test rows over training rows: with r folds the variance of the mean is
+        ``(1/r + test_to_train)`` times that of a difference (Nadeau and Bengio 2003, section 3).
+        0 for independent folds, which gives the plain t-interval.
+    level : float, default=0.95
+
+    Raises
+    ------
+    ValueError
+        Without differences, or if `test_to_train` is negative.
+    """
+    if test_to_train < 0.0:
+        raise ValueError("the share of test rows is not negative")
+    mean, sd = mean_sd(differences)
+    if sd is None:
+        return Interval(mean)
+    from scipy import stats
+
+    n = len(differences)
+    half = float(stats.t.ppf((1.0 + level) / 2.0, n - 1)) * sd * math.sqrt(1.0 / n + test_to_train)
+    return Interval(mean, mean - half, mean + half)
+
+
+def welch_difference(
+    first: tuple[float, float, int], second: tuple[float, float, int], *, level: float = 0.95
+) -> Interval:
+    """Return the difference of two means with Welch's interval.
+
+    Parameters
+    ----------
+    first, second : tuple of (float, float, int)
+        Mean, sample standard deviation and number of values, at least two.
+    level : float, default=0.95
+    """
+    value = first[0] - second[0]
+    variances = [sd**2 / n for _, sd, n in (first, second)]
+    total = math.fsum(variances)
+    if total == 0.0:
+        return Interval(value, value, value)
+    from scipy import stats
+
+    freedom = total**2 / math.fsum(
+        v**2 / (n - 1) for v, (_, _, n) in zip(variances, (first, second), strict=True)
+    )
+    half = float(stats.t.ppf((1.0 + level) / 2.0, freedom)) * math.sqrt(total)
+    return Interval(value, value - half, value + half)
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,9 @@ from svmbench.papers.judging.verdict import (
     decide,
 )
 from svmbench.report.builder import read_spec
-from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, difference
 from svmbench.report.records import CellResult, read_run
-from svmbench.report.statistics import PowerLaw
+from svmbench.report.statistics import Interval, PowerLaw
 from svmbench.report.tables import lay_out
 from svmbench.schema.rechecks import Ages
 

@@ -10,17 +10,15 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from svmbench.report.comparisons import (
-    Interval,
     average_difference,
     corrected_t_test,
     friedman,
     holm,
-    paired_difference,
     performance_profile,
     rank_correlation,
     share_interval,
-    welch_difference,
 )
+from svmbench.report.statistics import Interval, paired_difference, welch_difference
 
 #: Hollander and Wolfe (1973), page 140: three methods of rounding first base, 22 players, seconds;
 #: in the documentation of R's friedman.test.

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, _area_variance, _positives, difference
 from svmbench.report.records import CellResult
+from svmbench.report.statistics import Interval
 
 
 def one(auc, hits, said, n_positive, n_negative, **more):

@@ -34,9 +34,9 @@ from svmbench.papers.judging.measures import (
 )
 from svmbench.papers.judging.parts import growth_parts
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, difference, estimates, interval, quotient, total
 from svmbench.report.records import CellResult
+from svmbench.report.statistics import Interval
 
 #: Methods that draw their vectors before training, and methods that choose them greedily.
 SAMPLED, GREEDY = ("nystrom", "icf"), ("cvm", "bvm", "lasvm")

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import NORMAL_95, Estimate, difference
-from svmbench.report.statistics import PowerLaw, fit_power_law
+from svmbench.report.statistics import Interval, PowerLaw, fit_power_law
 from svmbench.report.wording import number
 
 

@@ -18,7 +18,7 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.comparisons import Interval, average_difference
+from svmbench.report.comparisons import average_difference
 from svmbench.report.estimates import (
     Estimate,
     estimates,
@@ -27,6 +27,7 @@ from svmbench.report.estimates import (
     test_share,
     total,
 )
+from svmbench.report.statistics import Interval
 from svmbench.report.summary import measured
 
 _PRINTED_BLOCK = "all-rows"

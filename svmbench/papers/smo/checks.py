@@ -27,9 +27,9 @@ from svmbench.papers.judging.measures import (
 )
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report import published
-from svmbench.report.comparisons import Interval
 from svmbench.report.estimates import Estimate, estimates, quotient, ratio
 from svmbench.report.records import CellResult
+from svmbench.report.statistics import Interval
 
 SUBSETS, SIZES = "site-subsets", "sizes"
 

@@ -18,10 +18,10 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.comparisons import Interval, holm, rank_correlation, share_interval
+from svmbench.report.comparisons import holm, rank_correlation, share_interval
 from svmbench.report.estimates import Estimate, estimates, interval
 from svmbench.report.records import VERSUS, CellResult
-from svmbench.report.statistics import SignedRank, signed_rank, win_draw_loss
+from svmbench.report.statistics import Interval, SignedRank, signed_rank, win_draw_loss
 from svmbench.report.summary import FULL_PROFILE
 
 #: Tables of paths: the solver that screens and the one that does not, by config and block.
