@@ -135,4 +135,4 @@ def test_an_open_verdict_says_how_many_cells_and_hours_would_decide_it(tmp_path)
     hours = n_cells * config.timeout_s / 3600.0
     said = f"about {n_cells} cells of cpsp_fig1 at profile paper, at most {hours:.0f} hours"
     assert verdicts["cpsp-2"].to_decide == said
-    assert f"To decide it: {said}." in export.as_markdown([verdicts["cpsp-2"]])
+    assert f"To decide it, run {said}." in export.as_markdown([verdicts["cpsp-2"]])

@@ -1,19 +1,19 @@
-"""Kernel values: one formula, the makers of values, one row cache, and sums over them.
+"""Kernel functions, loops that compute their values, the row cache, and sums of kernel values.
 
 The problem
 -----------
 A solver wants values K(x_i, x_j) of n samples: single values, rows, columns, blocks, products with
 a vector, or sums over rows; a model wants sums over its points at new samples. The inputs are
 dense, CSR, or binary, and single precision often suffices. In bulk a float32 value takes about 1 ns
-(products of matrices, a vectorised exponential), less than a call does; so the form of the question
-decides which loop serves it.
+(products of matrices, a vectorised exponential), less than a call. So each kind of request has a
+loop of its own.
 
 The variables
 -------------
 X : samples, shape (n, d); a `KernelFunction` is the formula with gamma, degree and coef0.
-`source` : a `KernelSource`, the one type by which solvers ask: ``diag()``, ``block(I, J)``,
-``rows(I)``, ``subset(indices)``, and a counter of values; over inputs, squared distances, or a
-matrix that is handed in. `columns` : samples in the form that a maker of rows reads at each row.
+`source` : a `KernelSource`, from which all solvers get kernel values: ``diag()``, ``block(I, J)``,
+``rows(I)``, ``subset(indices)``, and their count. It has inputs, squared distances, or a given
+matrix. `columns` : the samples of the columns, in the layout that `Rows` read for each row.
 
 Who calls whom
 --------------
@@ -37,11 +37,11 @@ Which class when
 ----------------
 ========================== =====================================================================
 blocks and rows, exact     `KernelSource`, in double precision; the fallback of all others
-many rows, computed again  a maker of `Rows`, chosen by `float32_rows`: `BitRows` (all values 0 or
-                           1), `DifferenceRows` (RBF, few features, or where products would lose
+many rows, several times   `Rows`, chosen by `float32_rows`: `BitRows` (all inputs 0 or 1),
+                           `DifferenceRows` (RBF, few features, or where products would lose
                            digits), `DenseRows` (one product of matrices), `SourceRows` (the rest)
-a column once              `Columns`, chosen by `columns_of`: a whole matrix up to 1,024 samples,
-                           makers of rows for bits and for many columns, else single columns
+each column once           `Columns`, chosen by `columns_of`: the whole matrix up to 1,024 samples;
+                           `Rows` for binary inputs and for many columns; else single columns
 one sample with a list,    `Storage` (SMO; every kernel, double precision), `Inputs` (LASVM, CVM;
 inside a compiled loop     exponential in single precision)
 products with vectors      `KernelProduct`: blocks right of the diagonal, each used twice
@@ -53,12 +53,13 @@ Choices
 - One exponential (`products`): a polynomial, which vectorises. ``np.exp`` is left for tables
   and stored distances.
 - One update, ``v -= sum_q f_q K[q]`` (`row_cache.subtract_rows`), four rows at a time in double
-  precision. The nu solvers and FOSVM have loops of their own; each says what that gains.
-- Makers of float32 rows are points and a rule, and share one compiled loop over pieces of
-  256 x 512 values, which stay in the second-level cache. The same loop in Python, which serves
-  kernels that NumPy computes, took 22 % more CPU time in the median of 12 sums (3 to 211 %).
+  precision. The nu solvers and FOSVM have loops of their own, whose comments state the gain.
+- All classes of float32 rows share one compiled loop over tiles of 256 x 512 values, which stay in
+  the second-level cache; a class fills one tile. The same loop in Python, for kernels that NumPy
+  computes, took 22 % more CPU time in the median of 12 sums of kernel values (3 to 211 %).
 - One row cache (`RowCache`); `SourceRowCache` computes the rows that a compiled loop misses.
-  `KernelProduct` keeps blocks of its own: of a symmetric matrix half the values.
-- `Storage` and `Inputs` stay apart, as do `Rows` (one set of samples, float32) and the tiles of
-  `prediction` (two sets, either precision): a tile keeps the accuracy that `predict` documents.
+  `KernelProduct` has a cache of blocks instead: the matrix is symmetric, and it stores one half.
+- `Storage` (double precision) and `Inputs` (exponential in single precision) are two classes.
+  `Rows` (one set of samples, float32) and the tiles of `prediction` (two sets, either precision)
+  are separate as well, so that predictions have the accuracy that `predict` documents.
 """

@@ -1,7 +1,7 @@
-"""Products of a kernel matrix with a vector, the matrix kept as far as a budget allows.
+"""Products of a kernel matrix with a vector; a memory budget limits the part that is stored.
 
-The matrix is symmetric: of each block of rows only what is on the diagonal and right of it is made,
-kept and read, and serves twice. What does not fit is made anew for every product.
+The matrix is symmetric: only values on and right of its diagonal are stored, in blocks of rows, and
+a product uses each twice. Every product computes the blocks beyond the budget again.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import scipy.sparse as sp
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.kernels.rows import SourceRows, float32_rows
 
-#: Rows of a block, and columns of the tiles that it is multiplied by: a tile stays in the cache
-#: between its two products.
+#: Rows of a block, and columns of the tiles into which a product divides it. A tile stays in the
+#: CPU's cache between its two products.
 BLOCK_ROWS, BLOCK_TILE = 512, 1024
 
-#: Sparse inputs of up to so many values, zeros included, are dense ones in double precision.
+#: Largest size, zeros included, of sparse inputs that double-precision products make dense.
 DENSE_SOURCE_MAX_VALUES = 1 << 25
 
 
 def dense_source(source: KernelSource) -> KernelSource:
-    """Return the source over dense inputs, where these are no burden: products cost less."""
+    """Return a source over dense inputs if they are small enough: their products are cheaper."""
     inputs = source.inputs()
     if inputs is None or not sp.issparse(inputs[0]):
         return source
@@ -35,7 +35,7 @@ def dense_source(source: KernelSource) -> KernelSource:
 
 
 class KernelProduct:
-    """A kernel matrix that can be multiplied with; `values_made` counts kernel values computed."""
+    """A kernel matrix for products; `values_made` is the number of kernel values computed."""
 
     def __init__(
         self,

@@ -2,8 +2,8 @@
 
 `RowCache` has slots for rows; its `rule` (`forget_oldest` or `forget_none`) says which rows give
 way to new ones. A compiled loop may read ``rows[slots[i]]`` itself and note in `last_use` that it
-did. Columns can be cut while the cache is full: the rows then move together, so that the same
-memory holds more of them.
+did. `cut` drops columns (shrinking): rows become shorter and move together, so that the same memory
+has slots for more rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from svmbench.base.compiled import compiled
 from svmbench.base.errors import SvmbenchError
 from svmbench.core.kernels.kernels import MIB
 
-#: The most slots: among more of them, finding the oldest would cost more than a row.
+#: Largest number of slots. With more, finding the oldest slot would cost more than computing a row.
 MAX_SLOTS = 1 << 16
 
 #: Columns whose sums stay in the first-level cache while rows pass by.
@@ -29,12 +29,12 @@ def move_together(
     memory: np.ndarray,  # (size,)
     width: int,
     rows: np.ndarray,  # int: the rows that are kept, ascending
-    columns: np.ndarray,  # int: the same of columns
+    columns: np.ndarray,  # int: the columns that are kept, ascending
 ) -> None:
-    """Keep some rows and columns of the rows of length `width`, from the memory's start on."""
+    """Move the kept values of rows of length `width` to the start of the memory."""
     n = len(columns)
     for m in range(len(rows)):
-        # Never to the right of where it is read from, as rows and columns ascend.
+        # In place: rows and columns ascend, so no value is overwritten before it is read.
         source, target = rows[m] * width, m * n
         for k in range(n):
             memory[target + k] = memory[source + columns[k]]
@@ -80,8 +80,8 @@ def forget_oldest(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
 def forget_none(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
     """Return no slot: rows that came first stay.
 
-    In a cyclic order the row that was used last is the one that is needed latest, so that
-    forgetting the oldest would forget each just before it is asked for.
+    If a solver goes through all rows in the same order again and again, the oldest row is always
+    the next one that it needs. `forget_oldest` would then remove each row just before its use.
     """
     return np.arange(0)
 
@@ -89,22 +89,22 @@ def forget_none(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
 class RowCache:
     """Slots for the kernel rows of named samples.
 
-    SvmbenchError if the budget does not hold `least` rows; it says how much does.
+    SvmbenchError if the budget is too small for `least` rows; the message states one that suffices.
     """
 
     rows: np.ndarray  # (n_slots, width): the row of a slot
     slots: np.ndarray  # int (n_names,): the slot of each sample's row; -1 if it has none
-    last_use: np.ndarray  # int (n_slots,): when each slot was used last, as `clock` counts
+    last_use: np.ndarray  # int (n_slots,): the value of `clock` at the last use of each slot
     clock: int  # at least as high as every number in `last_use`
-    filled: int  # slots that have had a row; the others come after them
+    filled: int  # number of slots that have had a row: the first ones
 
     def __init__(
         self,
-        n_names: int,  # samples are named by the numbers below this
-        width: int,  # length of a row at first, and largest number of different rows
+        n_names: int,  # samples have the numbers 0 to n_names - 1
+        width: int,  # length of a row before any cut; also the largest number of different rows
         budget_mb: float,  # MiB for all rows
         *,
-        least: int = 0,  # rows that must fit at the same time, if there are so many
+        least: int = 0,  # smallest number of rows that must fit at once; at most `width` count
         dtype: Any = np.float64,
         # rule(last_use, clock, wanted) returns the slots, at most `wanted`, that give way
         rule: Callable[[np.ndarray, int, int], np.ndarray] = forget_oldest,
@@ -122,7 +122,7 @@ class RowCache:
         self.rule, self.clock = rule, 0
         self.slots = np.full(n_names, -1, dtype=np.int64)
         self._most = min(width, MAX_SLOTS)
-        # Pages that no row has reached yet cost nothing.
+        # The operating system provides memory only when a row is written to it.
         self._memory = np.empty(min(size, width**2), dtype=dtype)
         self._shape(width, np.empty(0, dtype=np.int64))
 
@@ -136,16 +136,16 @@ class RowCache:
         self._owner[: len(owners)] = owners
 
     def find(self, samples: np.ndarray) -> np.ndarray:
-        """Return the slot of each sample's row, -1 where there is none; it is used just now."""
+        """Return the slot of each sample's row, -1 where there is none, and note the use."""
         self.clock += 1
         slots = self.slots[samples]
         self.last_use[slots[slots >= 0]] = self.clock
         return slots
 
     def claim(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give different samples, no more than there are slots, a slot each.
+        """Return a slot for each of some distinct samples, at most as many as there are slots.
 
-        Return the slots, and a mask of those that the caller must now write the row to.
+        Also return a mask of the slots whose row is missing; the caller must write these rows.
         """
         slots = self.find(wanted)
         missing = slots < 0
@@ -153,10 +153,10 @@ class RowCache:
         return slots, missing
 
     def place(self, samples: np.ndarray) -> np.ndarray:
-        """Make room for rows that `find` did not find; the rows that it did find stay.
+        """Assign slots to samples for which `find` returned -1; the caller writes the rows.
 
-        Return slots for the first of the samples, as many as there is room for; the caller writes
-        the rows.
+        Return slots for the first of the samples, as many as there is room for. The rows that the
+        last call of `find` returned stay.
         """
         fresh = min(len(samples), len(self.rows) - self.filled)
         gone = self.rule(self.last_use[: self.filled], self.clock, len(samples) - fresh)
@@ -170,12 +170,12 @@ class RowCache:
         return slots
 
     def forget(self, samples: np.ndarray) -> None:
-        """Give up the slots of samples that have one; they are the first to be used again."""
+        """Free the slots of samples that each have one; `forget_oldest` returns these first."""
         slots = self.slots[samples]
         self.last_use[slots], self._owner[slots], self.slots[samples] = -1, -1, -1
 
     def rename(self, before: np.ndarray) -> None:
-        """Call sample ``before[m]`` m from now on; `before` permutes the first names."""
+        """Renumber the first samples: ``before[m]`` becomes m; `before` is a permutation."""
         slots = self.slots[before]
         self.slots[: len(before)] = slots
         known = np.flatnonzero(slots >= 0)

@@ -1,4 +1,4 @@
-"""The contract of kernel classifiers: two classes, or more by pairs; weights; given kernels."""
+"""Base classes of kernel classifiers: two classes, one-vs-one for more, and precomputed kernels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         return float(self.C)
 
     def lower_bound(self) -> float:
-        """Return a lower bound of the optimum, from the multipliers; -inf without any."""
+        """Return a lower bound of the optimum: the dual objective, -inf if there is none."""
         return float(self.dual_objective_)
 
     @classmethod
@@ -90,7 +90,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         return tags
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit a model for each pair of classes, all with the kernel of the whole problem."""
+        """Fit a model for each pair of classes, all with the same kernel and `gamma_`."""
         X, y = self._validate_samples(X, y)
         classes = np.unique(y)
         alone = self._alone()
@@ -108,7 +108,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         return self
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
-        """Return True if `train_jointly` takes all pairs of classes of these sizes."""
+        """Return True if `train_jointly` can train all pairs of classes with these class sizes."""
         return False
 
     def train_jointly(self, joint: JointData) -> JointSolution:
@@ -146,9 +146,9 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
     ) -> np.ndarray:
         """Return f(x) for each row of `X`, shape (n_samples,).
 
-        For more than two classes, ``decision_function_shape`` decides: "ovr" has (n_samples,
-        n_classes), votes plus a share of the decision values that changes no vote; "ovo" has
-        (n_samples, n_pairs), positive for the first class of a pair.
+        For more than two classes: "ovr" has shape (n_samples, n_classes), votes plus a sum of
+        decision values that is too small to change the order of votes. "ovo" has shape (n_samples,
+        n_pairs), positive for the first class of a pair.
 
         Parameters
         ----------
@@ -162,13 +162,13 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         return self._guarded(self.several_.decide_by_class, X, precision, n_jobs)
 
     def decide_together(self, shared: SharedPoints, X: Any) -> np.ndarray:
-        """Return the decision values of all pairs, of which this model is one, (n, n_pairs)."""
+        """Return the decision values of all pairs whose points `shared` holds, (n, n_pairs)."""
         return self._guarded(shared.decide, X, "double", None)
 
     def predict(
         self, X: Any, *, precision: str = "double", n_jobs: int | None = None
     ) -> np.ndarray:
-        """Predict the class of each row of `X`, shape (n_samples,); f = 0 is the second of two.
+        """Predict classes, shape (n_samples,); of two classes, f(x) = 0 predicts the second.
 
         Parameters
         ----------
@@ -193,6 +193,6 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
 
 @dataclass(eq=False, repr=False)
 class ClassifierWithC(KernelParameters, KernelClassifier):
-    """A kernel classifier with the parameters `C`, by position too, and those of the kernel."""
+    """A kernel classifier with the parameter `C`, also by position, and the kernel's parameters."""
 
     C: float = 1.0

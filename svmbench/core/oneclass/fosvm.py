@@ -1,13 +1,13 @@
 """FOSVM1 and FOSVM2: the hard-margin one-class SVM by cutting planes.
 
 Problem, reference and deviations
-    FOSVM1 and FOSVM2 share the cutting-plane search of ``cutting.py``; see its header. FOSVM1
-    selects the lowest score of all (Algorithm 2), FOSVM2 the lowest of m that are drawn (3).
+    FOSVM1 and FOSVM2 share the search of ``cutting.py``; see its header. FOSVM1 selects the lowest
+    of all scores (Algorithm 2), FOSVM2 the lowest of m samples drawn at random (Algorithm 3).
 Given
     Samples, theta in (0, 1); for FOSVM2 m, the number of candidates.
 Returned
-    w and rho of the active set. FOSVM1's satisfies <w, phi(x)> >= (1 - theta) rho for every
-    training sample; FOSVM2's does with a probability.
+    w and rho of the active set. With FOSVM1 every training sample has <w, phi(x)> >= (1 - theta)
+    rho; with FOSVM2 this is probable, not certain.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def iteration_bound(
     return max(2, math.ceil(2.0 * (least - 1.0)))
 
 
-#: How FOSVM2 ends where no sample that it drew is below (1 - theta) of the margin.
+#: FOSVM2's stop reason if no sample that it drew has a score below (1 - theta) rho.
 PROBABLY = "probably converged"
 
 
@@ -111,11 +111,11 @@ class Candidates(NamedTuple):
 
     outside: np.ndarray  # int (n_outside,): the samples that are not in the active set
     scores: np.ndarray  # (n_outside,): their <w, phi(x)>
-    draw: Callable[[], np.ndarray]  # returns some of them, as an iteration draws them
+    draw: Callable[[], np.ndarray]  # returns the samples that one iteration draws
 
 
 def margin_of(cut: Cut) -> float:
-    """Return rho less rounding, so that what lies on the margin counts as normal."""
+    """Return rho minus a slack for rounding, so that samples on the margin count as normal."""
     return cut.active.rho * (1.0 - HULL_SLACK)
 
 
@@ -131,16 +131,15 @@ class CuttingDetector(KernelParameters, KernelDetector):
     Attributes
     ----------
     members_ : ndarray of int of shape (n_active,)
-        The active set A, in the order in which its samples came.
+        The active set A, in the order in which samples joined it.
     support_ : ndarray of int of shape (n_support,)
         Samples of the active set that have weight.
     objective_, dual_objective_ : float
-        Of the hard-margin problem: that of w at the largest rho that it allows, and the dual value.
+        Of the hard-margin problem: primal at w and the largest rho that w allows, and dual.
     smallest_membership_ : float
-        The paper's membership of the sample that has the least: min_i <w, phi(x_i)> / rho, at
-        most 1.
+        Smallest value of the paper's membership: min_i <w, phi(x_i)> / rho, at most 1.
     n_below_ : int
-        Training samples below (1 - theta) of the margin.
+        Number of training samples with a score below (1 - theta) rho.
     n_iter_ : int
         Active problems solved: the paper's iterations.
     """
@@ -159,11 +158,11 @@ class CuttingDetector(KernelParameters, KernelDetector):
         return 0.0
 
     def search(self, source: KernelSource) -> Cut:
-        """Return where the search on a kernel matrix ends."""
+        """Run the search on a kernel matrix, and return its final state."""
         raise AssertionError("a detector by cutting planes defines search")
 
     def train(self, data: TrainingData) -> Self:
-        """Search, and store the model: nothing is read of samples that were not asked for."""
+        """Run the search, and store the model; only inputs that the search needs are read."""
         cut = self.search(KernelSource.from_inputs(data.X, self.function))
         support, rho = cut.active.support, margin_of(cut)
         if not np.isfinite(rho):
@@ -193,8 +192,8 @@ class CuttingDetector(KernelParameters, KernelDetector):
     def evaluate_objective(self, data: TrainingData) -> Self:
         """Set the objectives, the lowest membership, and Theorem 2's bound of the active set.
 
-        The bound is that of the margin ``||w||`` that was reached, which is at least the one of all
-        samples: no larger than the theorem's own.
+        The theorem's bound needs the margin ``||w||`` of all samples. The margin of the active set
+        is at least as large, so the bound computed from it is no larger than the theorem's.
         """
         values = self._values(data)
         self.objective_ = self.problem.primal(values, 0.0)
@@ -232,14 +231,14 @@ class FOSVM1(CuttingDetector):
     Parameters
     ----------
     theta : float
-        Every training sample has at least (1 - theta) of the margin; above 0 and below 1.
+        Every training sample has a score of at least (1 - theta) rho; above 0 and below 1.
     cache_mb : float
-        Memory for kernel columns, MiB; those beyond are computed again in every iteration.
+        Memory for kernel columns, MiB; each iteration computes columns that don't fit again.
 
     Attributes
     ----------
     stop_reason_ : str
-        ``"converged"``, ``"max_iter"``, or ``"no margin"`` where the origin is in the hull.
+        ``"converged"``, ``"max_iter"``, or ``"no margin"`` (the samples' hull has the origin).
     counters_ : dict
         ``columns``, ``passes`` (over all samples; one an iteration),
         ``kernel_evaluations``, ``systems`` (linear systems of the active problems), ``active``
@@ -259,14 +258,14 @@ class FOSVM1(CuttingDetector):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call the passes on columns of both precisions, and what makes such columns."""
+        """Compile the passes over columns, and the columns themselves, in both precisions."""
         super().warm_up_rest()
         for columns in warm_up_columns():
             source = KernelSource.from_inputs(np.eye(columns.n_samples), KernelFunction())
             Everyone(columns, 1.0)(begin_cut(source))
 
     def search(self, source: KernelSource) -> Cut:
-        """Return where Algorithm 2 ends."""
+        """Run Algorithm 2, and return its final state."""
         theta, limit, budget = float(self.theta), int(self.max_iter), float(self.cache_mb)
         cut = begin_cut(source)
         columns = columns_for(source, theta)
@@ -291,26 +290,26 @@ class FOSVM1(CuttingDetector):
 )
 @dataclass(eq=False, repr=False)
 class FOSVM2(CuttingDetector):
-    """Hard-margin one-class SVM on an active set whose samples are the lowest of a few drawn.
+    """Hard-margin one-class SVM on an active set that grows by the lowest of m samples drawn.
 
-    Training reads no more samples than it draws, however many there are; the precision theta
-    holds with a probability (:class:`FOSVM1`: for certain). `fit`, which evaluates the objective on
-    all samples, warns where some break it; how many is in ``n_below_``.
+    Training reads only the samples that it draws, however many there are. The precision theta is
+    probable, not certain (:class:`FOSVM1`: certain). `fit` evaluates the objective on all samples.
+    It warns if samples have a score below (1 - theta) rho; ``n_below_`` is their number.
 
     Parameters
     ----------
     theta : float
-        It ends once none of the samples drawn is below (1 - theta) of the margin; above 0 and
-        below 1.
+        Training ends once no sample that an iteration drew has a score below (1 - theta) rho;
+        above 0 and below 1.
     n_candidates : int
-        The paper's m: samples drawn an iteration. One of 59 is among the lowest 5 % with
-        probability 0.95. All are taken where fewer are left.
+        The paper's m: number of samples that each iteration draws. Of 59 samples at least one is
+        among the lowest 5 % with probability 0.95. If fewer are left, all are taken.
 
     Attributes
     ----------
     stop_reason_ : str
-        ``"probably converged"`` (no sample that was drawn is below), ``"max_iter"``, or
-        ``"no margin"`` where the origin is in the hull.
+        ``"probably converged"`` (no sample that was drawn has a score below (1 - theta) rho),
+        ``"max_iter"``, or ``"no margin"`` if the origin is in the convex hull of the samples.
     counters_ : dict
         ``candidates`` (samples drawn),
         ``kernel_evaluations``, ``systems`` (linear systems of the active problems), ``active``
@@ -343,7 +342,7 @@ class FOSVM2(CuttingDetector):
         return Candidates(outside, scores, lambda: select.draw(members))
 
     def search(self, source: KernelSource) -> Cut:
-        """Return where Algorithm 3 ends."""
+        """Run Algorithm 3, and return its final state."""
         cut = begin_cut(source)
         select = Drawn(source, int(self.n_candidates), generator(self.random_state))
         grow_active_set(source, cut, select, float(self.theta), int(self.max_iter))
@@ -352,7 +351,7 @@ class FOSVM2(CuttingDetector):
         return cut
 
     def evaluate_objective(self, data: TrainingData) -> Self:
-        """Set what :class:`FOSVM1` sets, and warn where samples that were not drawn are below."""
+        """Set the same attributes as :class:`FOSVM1`; warn if scores are below (1 - theta) rho."""
         super().evaluate_objective(data)
         if self.n_below_ and self.stop_reason_ == PROBABLY:
             warnings.warn(

@@ -81,8 +81,8 @@ def _cost(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> l
 
 
 def _with(said: str, beside: list[str]) -> str:
-    """Return a sentence with the numbers beside this suite's own solvers, which decide nothing."""
-    return said + (f" (this suite's: {', '.join(beside)})" if beside else "")
+    """Return a sentence with the ratios to this suite's own solvers, which decide nothing."""
+    return said + (f" (and {', '.join(beside)} of this suite)" if beside else "")
 
 
 @check("fosvm-2", "iterations", *LINEAR)

@@ -273,7 +273,7 @@ def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
 
 
 def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[Part]:
-    """Return an open part for each data set of a claim that no kept run of it plans."""
+    """Return an open part for each data set of a claim that no kept run includes."""
     judged = {cell.dataset for part in parts for cell in part.cells}
     planned = {
         cell.dataset for one in claim.configs for source in kept.of(one) for cell in source.cells
@@ -281,7 +281,7 @@ def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[Part]
     if not judged | planned:
         return []
     return [
-        Part(name, None, "no kept run plans it")
+        Part(name, None, "no kept run includes it")
         for name in CHECKS[claim.id].datasets
         if name not in judged | planned
     ]

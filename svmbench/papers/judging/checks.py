@@ -53,7 +53,7 @@ def check(
         The limits that it reads.
     datasets : sequence of str, default=()
         The data sets, or their stand-ins, that the claim is of where kept runs may leave some out:
-        each that no kept run plans is an open part.
+        each that no kept run includes is an open part.
     """
 
     def declare(function: ClaimCheck) -> ClaimCheck:

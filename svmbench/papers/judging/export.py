@@ -128,9 +128,8 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
         statement += f" Rule: {escape.markdown(claim.rule)}."
         reason = escape.markdown(escape.line(verdict.reason, _MAX_REASON_CHARS))
-        reason += (
-            f" To decide it: {escape.markdown(verdict.to_decide)}." if verdict.to_decide else ""
-        )
+        if verdict.to_decide:
+            reason += f". To decide it, run {escape.markdown(verdict.to_decide)}."
         lines.append(f"| {statement} | {state} | {reason} |")
     return "\n".join([*lines, "", escape.markdown(summary(verdicts)) + "."])
 
