@@ -3,7 +3,7 @@
 ``dcdm-pairwise`` and ``dcdm`` are modules of this package. The others hand the problem to a
 maintained library, in the role of the paper's ``quadprog``: ``qp`` is PIQP (proximal interior
 point, BSD); ``qp-clarabel`` (interior point, Apache 2) and ``qp-cvxopt`` (interior point, GPL) take
-part where they are installed: svmbench[qp]. In the scale of ``box_qp`` interior-point methods reach
+part where they are installed: '.[qp]'. In the scale of ``box_qp`` interior-point methods reach
 gaps that they miss by five digits where multipliers are at most 1/l. The library's solution is put
 on the bounds that it is next to, and its sum is made exact.
 """
@@ -115,7 +115,7 @@ def require_library(name: str) -> None:
     if not is_library_there(name):
         msg = (
             f"solver={name!r} needs the package {LIBRARIES[name][0]}, which is not installed:"
-            " pip install svmbench[qp]"
+            " pip install '.[qp]'"
         )
         raise MissingPackageError(msg)
 

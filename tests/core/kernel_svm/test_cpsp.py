@@ -18,7 +18,7 @@ from svmbench.core.kernel_svm.preimage import Residual, SampleValues, fixed_poin
 from svmbench.core.kernel_svm.preimage_inputs import near_sums
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.linear.cutting_plane import SVMPerf
-from svmbench.core.numeric import one_slack
+from svmbench.core.numeric import qp
 
 BOTH = pytest.mark.parametrize("solver", [CPSP, CPSPTr])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -86,7 +86,7 @@ def test_a_program_that_does_not_end_is_left(solver):
     y = np.roll(y, 7)
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter=4"):
         model = solver(C=1e8, kernel="linear", n_basis=20, tol=1e-9, max_iter=4).fit(X, y)
-    assert model.counters_["qp_steps"] <= 4 * one_slack.STEPS_A_CUT
+    assert model.counters_["qp_steps"] <= 4 * qp.STEPS_A_CUT
     assert np.all(np.isfinite(model.decision_function(X)))
 
 
@@ -104,7 +104,7 @@ def test_single_precision_ends_there_too(form, monkeypatch):
 @pytest.mark.parametrize("n_cuts", [1, 3, 8, 15])
 def test_linear_with_a_point_a_cut_is_svm_perf(form, n_cuts, monkeypatch):
     # QPs that are solved far enough have one solution, whatever the order of the sums.
-    monkeypatch.setattr(one_slack, "QP_GAP_SHARE", 1e-7)
+    monkeypatch.setattr(qp, "QP_GAP_SHARE", 1e-7)
     X, y = small_problems.make_problem(n=60, d=20)
     theirs = SVMPerf(C=0.5, tol=1e-4, max_iter=n_cuts, fit_intercept=False)
     ours = CPSP(C=0.5, tol=1e-4, max_iter=n_cuts, kernel="linear", n_basis=60)
@@ -131,7 +131,7 @@ def transcribed(X, y, C, rows, n_cuts):
         H = np.array([[p @ K[np.ix_(B, B)] @ q for q in beta] for p in beta])
         Delta = np.array([c.mean() for c in cuts])
         alpha = np.full(len(cuts), N * C / len(cuts))
-        one_slack.simplex_qp(H, Delta, N * C, alpha, 1e-12, 1_000_000)
+        qp.simplex_qp(H, Delta, N * C, alpha, 1e-12, 1_000_000)
         f = K[:, B] @ sum(a * b for a, b in zip(alpha, beta, strict=True))
     return f
 
@@ -139,7 +139,7 @@ def transcribed(X, y, C, rows, n_cuts):
 @needs_jit
 @pytest.mark.parametrize("n_cuts", [1, 2, 4, 7, 11])
 def test_cuts_are_those_of_the_printed_algorithm(n_cuts, monkeypatch):
-    monkeypatch.setattr(one_slack, "QP_GAP_SHARE", 1e-10)
+    monkeypatch.setattr(qp, "QP_GAP_SHARE", 1e-10)
     X, y = make_problem(n=50)
     model = CPSPTr(C=1.0, gamma=0.7, n_basis=50, tol=1e-9, max_iter=n_cuts)
     with pytest.warns(match="cpsp-tr stopped at max_iter"):
@@ -328,7 +328,7 @@ def test_what_can_not_be_asked_is_one_sentence(solver):
 
 
 def test_cuts_without_weight_are_dropped_with_their_members(monkeypatch):
-    monkeypatch.setattr(one_slack, "IDLE_QPS", 1)
+    monkeypatch.setattr(qp, "IDLE_QPS", 1)
     X, y = make_problem(n=60)
     model = CPSP(C=0.5, gamma=0.7, n_basis=60, tol=1e-3).fit(X, y)
     assert 0 < model.counters_["dropped"] < model.counters_["cuts"]
@@ -357,7 +357,7 @@ def test_a_basis_that_no_point_can_join_is_complete_and_ends_the_search(monkeypa
 
 def test_the_header_declares_how_cuts_are_dropped_and_points_drawn():
     text = " ".join(cpsp.__doc__.split())
-    assert f"no weight in {one_slack.IDLE_QPS} QPs in a row" in text
+    assert f"no weight in {qp.IDLE_QPS} QPs in a row" in text
     assert "the authors' program drops it after 5" in text
     assert f"the best of {preimage.BEST_OF_DRAWS} samples of the cut's violators" in text
     assert f"or on {preimage.CERTAIN_DRAWS}, drawn" in text

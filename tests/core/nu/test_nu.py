@@ -12,7 +12,7 @@ from small_problems import make_problem, needs_jit
 import svmbench
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.nu import block_pivoting, dcdm, interior, pairwise, qp_solvers, quadratic
+from svmbench.core.nu import block_pivoting, dcdm, interior, pairwise, qp_solvers
 from svmbench.core.nu.box_qp import (
     UnitProblem,
     kth_largest,
@@ -102,7 +102,7 @@ def test_pairs_and_a_library_find_the_same_optimum(total, square):
 @needs_jit
 @pytest.mark.parametrize("name", ["qp-clarabel", "qp-cvxopt"])
 def test_other_libraries_find_it_too(name):
-    if not quadratic.is_library_there(name):
+    if not qp_solvers.is_library_there(name):
         pytest.skip(f"{name} is not installed")
     problem = UnitProblem(matrix()[0], 0.6 * N)
     found = solved(problem, name, tol=1e-8)
@@ -375,8 +375,8 @@ def test_what_else_is_refused(monkeypatch):
         svmbench.solver("c-svm-bounded", screen="srbo").fit(X, y)
     with pytest.raises(ValueError, match="can't have the sum 30"):
         UnitProblem(np.eye(20), 30.0)
-    monkeypatch.setattr(quadratic, "is_library_there", lambda _: False)
-    with pytest.raises(ValueError, match=r"needs the package piqp.*svmbench\[qp\]"):
+    monkeypatch.setattr(qp_solvers, "is_library_there", lambda _: False)
+    with pytest.raises(ValueError, match=r"needs the package piqp.*'\.\[qp\]'"):
         svmbench.solver("nu-svm", solver="qp").fit(X, y)
 
 
