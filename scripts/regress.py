@@ -15,29 +15,29 @@ that of ``svmbench compare``: 4 for a regression.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
+
+from svmbench.base.errors import SvmbenchError
+from svmbench.cli import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Odd, so that a median is a measured value.
 ROUNDS = 3
 #: The config that every change is held to.
 GATE = "regress"
-SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 
 
 def git(*words: str) -> bytes:
     """Return what a git command prints, or end with what it complains of."""
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=False)
-    if done.returncode:
-        sys.exit(f"regress: git {' '.join(words)}: {done.stderr.decode().strip()}")
-    return done.stdout
+    try:
+        return versions.git(ROOT, *words)
+    except SvmbenchError as error:
+        sys.exit(f"regress: {error}")
 
 
 def default_base() -> str:
@@ -61,14 +61,6 @@ def default_base() -> str:
     return "HEAD~1" if is_clean else "HEAD"
 
 
-def unpack(commit: str, folder: Path) -> None:
-    """Write a commit's files to a folder; the repository is left as it is."""
-    with tarfile.open(fileobj=io.BytesIO(git("archive", "--format=tar", commit))) as archive:
-        # Python 3.11 has the filter from its fourth bug-fix release on.
-        safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-        archive.extractall(folder, **safe)
-
-
 def run(tree: Path, config: Path, output: Path, *options: str) -> None:
     """Run a config with the package of one tree.
 
@@ -83,17 +75,14 @@ def run(tree: Path, config: Path, output: Path, *options: str) -> None:
         More words for ``svmbench run``.
     """
     environment = {**os.environ, "PYTHONPATH": str(tree), "SVMBENCH_PLUGINS": ""}
-    where = [sys.executable, "-c", "import svmbench; print(svmbench.__file__)"]
-    found = subprocess.run(
-        where, cwd=output.parent, env=environment, capture_output=True, text=True, check=True
-    )
-    if not Path(found.stdout.strip()).is_relative_to(tree):
-        sys.exit(f"regress: {found.stdout.strip()} was imported where {tree} was meant")
-    command = [*SVMBENCH, "run", str(config), "--output", str(output), *options]
-    done = subprocess.run(command, cwd=output.parent, env=environment, check=False)
-    # Cells that failed are for the comparison to judge.
-    if done.returncode not in (0, 3):
-        sys.exit(done.returncode)
+    found = versions.place_of("svmbench", output.parent, environment)
+    if found is None or not found.is_relative_to(tree):
+        sys.exit(f"regress: {found} was imported where {tree} was meant")
+    try:
+        # Cells that failed are for the comparison to judge.
+        versions.run_config(config, output, environment, *options)
+    except SvmbenchError as error:
+        sys.exit(f"regress: {error}")
 
 
 def races(folder: Path) -> list[str]:
@@ -133,7 +122,9 @@ def hold(before: Path, name: str, rounds: int, work: Path) -> int:
             run(tree, config, sides[side] / f"round-{number}", *options)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     words = ["compare", str(sides["base"]), str(sides["new"])]
-    return subprocess.run([*SVMBENCH, *words], cwd=work, env=environment, check=False).returncode
+    return subprocess.run(
+        [*versions.SVMBENCH, *words], cwd=work, env=environment, check=False
+    ).returncode
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -155,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work).resolve()
         before = folder / "tree"
-        unpack(commit, before)
+        versions.unpack(ROOT, commit, before)
         missing = [name for name in names if not (before / "configs" / f"{name}.yaml").exists()]
         if missing:
             sys.exit(f"regress: {base} has no configs/{missing[0]}.yaml to be held to")

@@ -52,7 +52,7 @@ _ELSEWHERE = {
     "rechecking": ("recheck",),
     "sharing": ("pack", "add"),
     "comparing": ("compare", "keep"),
-    "race": ("time",),
+    "race": ("time", "race"),
     "trying": ("try",),
     "machine": ("warmup", "doctor", "cache", "schema", "completion"),
 }

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 import click
 
-from svmbench.base.errors import ConfigError, SvmbenchError
+from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
 from svmbench.cli import terminal
@@ -306,6 +306,36 @@ def race_config(
     }
 
 
+def version_config(
+    datasets: list[dict[str, Any]], racers: list[Racer], rows: int, scaling: str
+) -> dict[str, Any]:
+    """Return the config that both versions of a solver run: a fit, and its accuracy on a fifth.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If a racer has several values of a parameter.
+    """
+    for racer in racers:
+        if racer.ladder:
+            raise ConfigError(f"{racer.label}: --base takes one value of each parameter")
+    block = {
+        "name": "versions",
+        "protocol": "holdout",
+        "max_samples": rows,
+        "scaling": scaling,
+        "test": 0.2,
+    }
+    return {
+        "title": "Two versions of a solver",
+        "seed": 1,
+        "datasets": datasets,
+        "solvers": [racer.entry() for racer in racers],
+        "blocks": [block],
+        "profiles": {"quick": {}},
+    }
+
+
 def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> RaceResult:
     from svmbench.baselines.catalogue import solvers
 
@@ -404,6 +434,55 @@ class _RacersCommand(click.Command):
         return super().parse_args(ctx, joined)
 
 
+def _race_options(command: Any) -> Any:
+    """Add the options that ``time`` and ``race`` share."""
+    options = (
+        click.option(
+            "--rounds",
+            type=click.IntRange(min=1),
+            default=9,
+            show_default=True,
+            help="Number of fits of each solver.",
+        ),
+        click.option(
+            "--rows",
+            type=click.IntRange(min=2),
+            metavar="N",
+            help="Use N rows, a stratified sample, instead of all.",
+        ),
+        click.option(
+            "--tolerance",
+            type=POSITIVE_NUMBER,
+            metavar="REL",
+            help="Compare the costs of reaching this relative distance to the best objective.",
+        ),
+        click.option(
+            "--scaling",
+            type=click.Choice(["all-rows", "none"]),
+            default="all-rows",
+            show_default=True,
+            help="Scale features to [0, 1] on all rows, or not at all.",
+        ),
+        click.option(
+            "--timeout",
+            type=POSITIVE_NUMBER,
+            metavar="S",
+            default=600,
+            show_default=True,
+            help="Time limit of a data set's race in seconds.",
+        ),
+        label_option(),
+        TEXT,
+        IMPUTE,
+        MIRROR,
+        TRUST,
+        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @click.command("time", cls=_RacersCommand)
 @click.argument("dataset", type=DatasetName())
 @click.option(
@@ -422,46 +501,7 @@ class _RacersCommand(click.Command):
     metavar="NAME [KEY=VALUE …]",
     help="A solver to compare with; may be given several times.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=9,
-    show_default=True,
-    help="Number of fits of each solver.",
-)
-@click.option(
-    "--rows",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Use N rows, a stratified sample, instead of all.",
-)
-@click.option(
-    "--tolerance",
-    type=POSITIVE_NUMBER,
-    metavar="REL",
-    help="Compare the costs of reaching this relative distance to the best objective.",
-)
-@click.option(
-    "--scaling",
-    type=click.Choice(["all-rows", "none"]),
-    default="all-rows",
-    show_default=True,
-    help="Scale features to [0, 1] on all rows, or not at all.",
-)
-@click.option(
-    "--timeout",
-    type=POSITIVE_NUMBER,
-    metavar="S",
-    default=600,
-    show_default=True,
-    help="Time limit of the whole race in seconds.",
-)
-@label_option()
-@TEXT
-@IMPUTE
-@MIRROR
-@TRUST
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@_race_options
 def time_(
     dataset: str,
     solver: str,
@@ -514,6 +554,151 @@ def time_(
         terminal.check_written()
 
 
+@click.command("race", cls=_RacersCommand)
+@click.option(
+    "-d",
+    "--dataset",
+    "datasets",
+    multiple=True,
+    type=DatasetName(),
+    default=("breast-cancer",),
+    show_default=True,
+    metavar="NAME|FILE",
+    help="A data set; may be given several times.",
+)
+@click.option(
+    "-s",
+    "--solver",
+    "solvers",
+    required=True,
+    multiple=True,
+    type=SolverName(),
+    metavar="NAME [KEY=VALUE …]",
+    help="A solver; may be given several times. The first is compared with each of the others.",
+)
+@click.option(
+    "--base",
+    metavar="GITREF",
+    help="Compare the working tree with this commit of the present repository instead.",
+)
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print the config of the race; run nothing.")
+@_race_options
+def race(
+    datasets: tuple[str, ...],
+    solvers: tuple[str, ...],
+    base: str | None,
+    as_yaml: bool,
+    rounds: int,
+    rows: int | None,
+    tolerance: float | None,
+    scaling: str,
+    timeout: float,
+    label: str | None,
+    text: str | None,
+    impute: bool,
+    mirror: str | None,
+    trust: bool,
+    as_json: bool,
+) -> None:
+    r"""Race solvers on several data sets, or two versions of one's own solvers.
+
+    Solvers and their settings are written as for 'svmbench time'. --label, --text and --impute
+    apply to the files. --yaml prints the race as a config for 'svmbench run'.
+
+    --base runs each solver at a commit and in the working tree, in turn, in processes of their own,
+    with a fifth of the rows for testing. It shows the ratio of CPU times, accuracy and objective.
+    The solvers' code must be in the repository of the present folder.
+
+    \b
+    Examples:
+      svmbench race -d a9a -d my.csv --label churn -s csvc -s libsvm -s sklearn.svm.NuSVC nu=0.2
+      svmbench race -d a9a -s csvc C=1 -s libsvm C=1 --yaml > race.yaml
+      svmbench race -d a9a --base HEAD~1 -s csvc
+      PYTHONPATH=. svmbench race --base v1.0 --trust -s hersvm.HerSVM
+    """
+    from svmbench.experiment.config.loader import check_source
+    from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
+
+    racers = [parse_racer(words, trust=trust) for words in solvers]
+    if len(racers) < 2 and base is None:
+        raise ConfigError("a race needs two solvers (-s), or --base with a commit")
+    files = [name for name in datasets if is_file(name)]
+    if (label or text or impute) and not files:
+        raise ConfigError("--label, --text and --impute are of tables, and no -d is a file")
+    entries = [
+        dataset_entry(name, label, text, impute) if name in files else dataset_entry(name)
+        for name in datasets
+    ]
+    if base is not None:
+        entries = [
+            {**one, "file": str(Path(one["file"]).resolve())} if "file" in one else one
+            for one in entries
+        ]
+        config = version_config(entries, racers, rows or 0, scaling)
+    else:
+        config = race_config(entries, racers, rounds, rows or 0, tolerance, scaling)
+    check_source(source_of_value(config, "svmbench race"), trust=trust)
+    if as_yaml:
+        terminal.write_output(yaml_of_value(config).rstrip())
+        return
+    if base is not None:
+        options = ["--timeout", str(timeout), *(["--mirror", mirror] if mirror else [])]
+        options += ["--trust"] if trust else []
+        _race_versions(config, racers, base, rounds=rounds, options=options, as_json=as_json)
+        return
+    results = []
+    for number, entry in enumerate(entries):
+        results.append(
+            time_command(
+                entry,
+                racers,
+                rounds=rounds,
+                rows=rows or 0,
+                tolerance=tolerance,
+                scaling=scaling,
+                timeout_s=timeout,
+                mirror=mirror,
+                trust=trust,
+            )
+        )
+        if not as_json:
+            if number:
+                terminal.print_line()
+            print_result(results[-1])
+    if as_json:
+        terminal.write_output(json.dumps(results, indent=1))
+    terminal.check_written()
+
+
+def _race_versions(
+    config: dict[str, Any],
+    racers: list[Racer],
+    base: str,
+    *,
+    rounds: int,
+    options: list[str],
+    as_json: bool,
+) -> None:
+    """Compare two versions, print the result, and exit with 3 if a cell failed."""
+    from svmbench.cli import versions
+
+    def note(line: str) -> None:
+        if not as_json:
+            terminal.print_line(line)
+
+    result = versions.compare_versions(
+        config, racers, base, rounds=rounds, options=options, tell=note
+    )
+    if as_json:
+        terminal.write_output(json.dumps(result, indent=1))
+    else:
+        versions.print_versions(result)
+        terminal.check_written()
+    if any(one[side]["reason"] for one in result["results"] for side in ("base", "new")):
+        raise SystemExit(EXIT_FAILED_CELLS)
+
+
 def register(group: click.Group) -> None:
-    """Add the command of this module to the command line."""
+    """Add the commands of this module to the command line."""
     group.add_command(time_)
+    group.add_command(race)

@@ -315,6 +315,11 @@ def source_of_value(config: Any, name: str) -> YamlSource:
     return YamlSource(yaml.safe_dump(config), name)
 
 
+def yaml_of_value(config: dict[str, Any]) -> str:
+    """Return a config as YAML, with its keys in the order that they have."""
+    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+
+
 def _is_printable(text: str) -> bool:
     return text.translate(_BLANKS).isprintable()
 

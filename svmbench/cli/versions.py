@@ -1,0 +1,261 @@
+"""Two versions of a repository in turn: the files of a commit, and the working tree.
+
+``svmbench race --base`` and ``scripts/regress.py`` share these functions. Both versions run in
+processes of the same Python, whose ``PYTHONPATH`` begins with the version's folder.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
+from svmbench.cli import terminal
+from svmbench.cli.race import Racer
+from svmbench.experiment.config.yaml_source import yaml_of_value
+
+SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
+#: Results that a comparison of versions shows: the name in records, its head, the format.
+SHOWN = (("accuracy_pct", "accuracy (%)", ".2f"), ("objective", "objective", ".7g"))
+
+
+def git(root: Path, *words: str) -> bytes:
+    """Return the output of a git command.
+
+    Raises
+    ------
+    SvmbenchError
+        If git is missing or fails; with its message.
+    """
+    try:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, check=False)
+    except OSError as error:
+        raise SvmbenchError(f"git can't be started: {error.strerror}") from error
+    if done.returncode:
+        raise SvmbenchError(f"git {' '.join(words)}: {done.stderr.decode().strip()}")
+    return done.stdout
+
+
+def short_commit(root: Path, reference: str) -> str:
+    """Return the short hash of the commit that a reference names."""
+    return git(root, "rev-parse", "--short", f"{reference}^{{commit}}").decode().strip()
+
+
+def unpack(root: Path, commit: str, folder: Path) -> None:
+    """Write a commit's files to a folder; the repository is left as it is."""
+    content = git(root, "archive", "--format=tar", commit)
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        # Python 3.11 has the filter from its fourth bug-fix release on.
+        safe: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(folder, **safe)
+
+
+def environment_of(tree: Path, root: Path) -> dict[str, str]:
+    """Return the environment that imports a version's modules from its folder.
+
+    Parameters
+    ----------
+    tree : Path
+        The folder of the version.
+    root : Path
+        The repository. Folders of ``PYTHONPATH`` inside it are replaced by their copies in `tree`.
+    """
+    own = [tree, *([tree / "src"] if (tree / "src").is_dir() else [])]
+    for given in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        place = Path(given).resolve()
+        own.append(tree / place.relative_to(root) if place.is_relative_to(root) else place)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, dict.fromkeys(own)))}
+
+
+def place_of(module: str, cwd: Path, environment: dict[str, str]) -> Path | None:
+    """Return the file from which a process imports a top-level module, or None."""
+    code = (
+        f"import importlib.util as u; s = u.find_spec({module!r});"
+        " print(s and (s.origin or [*s.submodule_search_locations][0]) or '')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = done.stdout.strip()
+    return Path(said).resolve() if said else None
+
+
+def run_config(
+    config: Path, output: Path, environment: dict[str, str], *options: str, quiet: bool = False
+) -> None:
+    """Run a config with the version that an environment imports.
+
+    Raises
+    ------
+    SvmbenchError
+        If the command could not run the config. Failed cells are no error.
+    """
+    command = [*SVMBENCH, "run", str(config), "--output", str(output), *options]
+    done = subprocess.run(
+        command,
+        cwd=output.parent,
+        env=environment,
+        check=False,
+        capture_output=quiet,
+        text=True,
+    )
+    if done.returncode not in (0, EXIT_FAILED_CELLS):
+        said = (done.stderr or "").strip() if quiet else ""
+        raise SvmbenchError(said.removeprefix("svmbench: ") or f"it ended with {done.returncode}")
+
+
+def compare_versions(
+    config: dict[str, Any],
+    racers: list[Racer],
+    reference: str,
+    *,
+    rounds: int,
+    options: list[str],
+    tell: Any,
+) -> dict[str, Any]:
+    """Run a config at a commit of the present repository and in its working tree, in turn.
+
+    Parameters
+    ----------
+    config : dict
+        A config of one block whose cells have one solver each.
+    racers : list of Racer
+        The solvers of the config.
+    reference : str
+        What git takes for a commit: a hash, a tag, ``HEAD~1``.
+    rounds : int
+        Runs of each version.
+    options : list of str
+        More words for ``svmbench run``.
+    tell : callable
+        Called with a line about each step.
+
+    Returns
+    -------
+    result : dict
+        ``base`` (the commit), ``rounds``, and ``results``: for each data set and solver, the CPU
+        time of the working tree over that of the base (``times``, the median over rounds, and its
+        ``range``), and ``base`` and ``new`` with ``cpu_time_s``, ``accuracy_pct``, ``objective``
+        and ``reason`` (empty for a cell without failure).
+
+    Raises
+    ------
+    SvmbenchError
+        If there is no repository or no such commit, if a solver's code is not in the repository,
+        or if a version can't run the config.
+    """
+    root = Path(git(Path.cwd(), "rev-parse", "--show-toplevel").decode().strip()).resolve()
+    commit = short_commit(root, reference)
+    with tempfile.TemporaryDirectory() as made:
+        work = Path(made).resolve()
+        before = work / "tree"
+        unpack(root, commit, before)
+        sides = {"base": before, "new": root}
+        environments = {side: environment_of(tree, root) for side, tree in sides.items()}
+        for module in {_module_of(racer) for racer in racers}:
+            for side, tree in sides.items():
+                place = place_of(module, work, environments[side])
+                if place is None or not place.is_relative_to(tree):
+                    where = f"of {commit}" if side == "base" else root
+                    raise SvmbenchError(
+                        f"{module} is not among the files {where}; --base compares code that the"
+                        " repository of the present folder holds"
+                    )
+        file = work / "race.yaml"
+        file.write_text(yaml_of_value(config), encoding="utf-8")
+        records: dict[str, list[dict[tuple[str, str], Any]]] = {side: [] for side in sides}
+        for number in range(rounds):
+            for side, environment in environments.items():
+                tell(f"round {number + 1} of {rounds}: {side}")
+                output = work / f"{side}-{number}"
+                try:
+                    run_config(file, output, environment, "--quiet", *options, quiet=True)
+                except SvmbenchError as error:
+                    version = commit if side == "base" else "the working tree"
+                    raise SvmbenchError(f"at {version}: {error}") from error
+                records[side].append(_records(output))
+    results = [_compared(key, records) for key in records["new"][0]]
+    return {"base": commit, "rounds": rounds, "results": results}
+
+
+def _module_of(racer: Racer) -> str:
+    if "program" in racer.entry():
+        raise ConfigError(f"{racer.label}: --base compares Python code, not programs")
+    return racer.name.partition(".")[0] if "." in racer.name else "svmbench"
+
+
+def _records(output: Path) -> dict[tuple[str, str], Any]:
+    """Return a run's records by data set and solver."""
+    lines = (output / "runs.jsonl").read_text(encoding="utf-8").splitlines()
+    cells = [record for record in map(json.loads, lines) if record.get("kind", "cell") == "cell"]
+    return {(cell["dataset"], cell["solver"]): cell for cell in cells}
+
+
+def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str], Any]]]) -> Any:
+    """Return the results of a data set and a solver, of both versions."""
+    made: dict[str, Any] = {"dataset": key[0], "solver": key[1], "times": None, "range": None}
+    seconds: dict[str, list[float | None]] = {}
+    for side, rounds in records.items():
+        cells = [one.get(key, {"status": "", "reason": "it has no such cell"}) for one in rounds]
+        metrics = [cell.get("metrics") or {} for cell in cells]
+        seconds[side] = [one.get("cpu_time_s") for one in metrics]
+        known = [s for s in seconds[side] if s is not None]
+        failed = [cell for cell in cells if cell["status"] != "ok"]
+        made[side] = {
+            "cpu_time_s": statistics.median(known) if known else None,
+            **{name: metrics[0].get(name) for name, _, _ in SHOWN},
+            "reason": (failed[0].get("reason") or failed[0]["status"]) if failed else "",
+        }
+    ratios = [
+        new / base
+        for base, new in zip(seconds["base"], seconds["new"], strict=True)
+        if base and new is not None
+    ]
+    if ratios:
+        made |= {"times": statistics.median(ratios), "range": [min(ratios), max(ratios)]}
+    return made
+
+
+def print_versions(result: dict[str, Any]) -> None:
+    """Print a comparison of versions as a table, and a line for each failure."""
+    terminal.print_line(
+        f"the working tree (new) against {result['base']} (base), {result['rounds']} rounds"
+    )
+    rows = []
+    for one in result["results"]:
+        low, high = one["range"] or (0, 0)
+        ratio = f"{one['times']:.3g} ({low:.3g} to {high:.3g})" if one["range"] else "-"
+        rows.append(
+            (
+                one["dataset"],
+                one["solver"],
+                ratio,
+                *(_change(one["base"][name], one["new"][name], form) for name, _, form in SHOWN),
+            )
+        )
+    heads = [head for _, head, _ in SHOWN]
+    terminal.print_columns(rows, header=("data set", "solver", "CPU time, new / base", *heads))
+    for one in result["results"]:
+        for side in ("base", "new"):
+            if one[side]["reason"]:
+                reason = one[side]["reason"]
+                terminal.print_line(f"{one['solver']} on {one['dataset']}, {side}: {reason}")
+
+
+def _change(base: float | None, new: float | None, form: str) -> str:
+    """Return a value if both versions have it, else both."""
+    said = ["-" if value is None else format(value, form) for value in (base, new)]
+    return said[0] if said[0] == said[1] else " → ".join(said)

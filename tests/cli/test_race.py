@@ -1,0 +1,104 @@
+"""The command ``race``: several data sets, and two versions of a solver."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from runs import svmbench
+
+pytestmark = pytest.mark.usefixtures("workshop")
+
+TABLE = "age,plan,churn\n" + "".join(
+    f"{20 + i},{'pro' if i % 3 else 'basic'},{'yes' if i % 3 else 'no'}\n" for i in range(60)
+)
+SOLVER = """
+from sklearn.svm import LinearSVC
+
+
+class HerSVM(LinearSVC):
+    def fit(self, X, y):
+        for _ in range({n_fits}):
+            super().fit(X, y)
+        return self
+"""
+
+
+def test_a_race_of_several_sets_runs_and_prints_its_config(tmp_path: Path) -> None:
+    file = tmp_path / "my.csv"
+    file.write_text(TABLE)
+    words = ["race", "-d", "breast-cancer", "-d", file, "--label", "churn", "--rounds", 1]
+    words += ["-s", "dcd-l1", "C=1", "-s", "liblinear-l1", "-s", "sklearn.svm.NuSVC", "nu=0.2"]
+    ended = svmbench(*words, "--json")
+    assert ended.code == 0, ended.said
+    results = json.loads(ended.out)
+    assert [one["dataset"] for one in results] == ["breast-cancer", str(file)]
+    assert [one["n_train"] for one in results] == [569, 60]
+    for one in results:
+        assert [ratio["solver"] for ratio in one["ratios"]] == [
+            "liblinear-l1",
+            "sklearn.svm.NuSVC nu=0.2",
+        ]
+        assert all(ratio["times"] > 0 for ratio in one["ratios"])
+    ended = svmbench(*words, "--yaml")
+    config = yaml.safe_load(ended.out)
+    table = {"file": str(file), "label_column": "churn", "text": "one-hot"}
+    assert config["datasets"] == [{"name": "breast-cancer"}, table]
+    (tmp_path / "race.yaml").write_text(ended.out)
+    ended = svmbench("run", tmp_path / "race.yaml", "--output", tmp_path / "out")
+    assert ended.code == 0, ended.said
+    assert "my.csv" in (tmp_path / "out/tables.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-s", "csvc"], "a race needs two solvers"),
+        (["-s", "csvc", "-s", "libsvm", "--label", "x"], "no -d is a file"),
+        (["-s", "csvc", "C=1,2", "--base", "HEAD"], "--base takes one value of each parameter"),
+        (["-s", "csvc", "-s", "csvc"], "against itself needs other parameters"),
+        (["-s", "csvc", "--base", "HEAD"], "not a git repository"),
+    ],
+)
+def test_a_race_that_can_not_be_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    ended = svmbench("race", *words)
+    assert ended.code in (1, 2)
+    assert said in ended.err
+    assert "Traceback" not in ended.err.split("svmbench:")[0]
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_two_versions_of_ones_own_class_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "--quiet")
+    source = tmp_path / "hersvm_versions.py"
+    source.write_text(SOLVER.format(n_fits=1))
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message", "one")
+    source.write_text(SOLVER.format(n_fits=20))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", ".")
+    monkeypatch.setenv("SVMBENCH_PLUGINS", "")  # the tests' own are not importable there
+    monkeypatch.syspath_prepend(str(tmp_path))
+    race = ["race", "--base", "HEAD", "--trust", "--rounds", 1, "-s"]
+    ended = svmbench(*race, "hersvm_versions.HerSVM", "C=1", "--json")
+    assert ended.code == 0, ended.said
+    (one,) = json.loads(ended.out)["results"]
+    assert one["times"] > 3  # twenty fits instead of one
+    assert one["base"]["accuracy_pct"] == one["new"]["accuracy_pct"] > 90
+    # A solver of another place than this repository has no version here.
+    ended = svmbench(*race, "dcd-l1")
+    assert ended.code == 1
+    assert "svmbench is not among the files" in ended.err
