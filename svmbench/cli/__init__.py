@@ -252,9 +252,12 @@ def fetch_command(
         )
     missing = [outcome for outcome in outcomes if not outcome.ok]
     if missing:
-        where = [f"  {why_missing(outcome, quiet)}" for outcome in missing]
+        where = [f"  {why_missing(outcome)}" for outcome in missing] if quiet else []
         hint = "  --mirror (or SVMBENCH_MIRROR) names a folder or an address that holds their files"
-        lines = [f"{len(missing)} of {len(outcomes)} data sets are not available:", *where]
+        lines = [
+            f"{len(missing)} of {len(outcomes)} data sets are not available{':' if quiet else ''}",
+            *where,
+        ]
         raise SvmbenchError("\n".join([*lines, *([] if mirror else [hint])]))
 
 

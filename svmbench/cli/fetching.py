@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from svmbench.data import Event, FetchOutcome
 
 
-def why_missing(outcome: Any, with_reason: bool) -> str:
-    """Return a data set's line in the list of those that failed; its reason was printed before."""
-    reason = outcome.reason.removeprefix(f"{outcome.name}: ")
-    address = outcome.url or "no official address"
-    return f"{outcome.name}: {reason if with_reason else address}"
+def why_missing(outcome: Any) -> str:
+    """Return a data set's line in the list of those that failed, where nothing said it before."""
+    return f"{outcome.name}: {outcome.reason.removeprefix(f'{outcome.name}: ')}"
 
 
 def datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:

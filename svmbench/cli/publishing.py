@@ -175,7 +175,10 @@ def claims(
         if details or names:
             terminal.print_columns(export.as_details(verdicts))
         else:
-            terminal.print_columns(export.as_rows(verdicts), header=export.VERDICT_COLUMNS)
+            width = terminal.table_width(export.TABLE_WIDTH, len(export.VERDICT_COLUMNS))
+            terminal.print_columns(
+                export.as_rows(verdicts, width), export.VERDICT_COLUMNS, export.STATE_STYLES
+            )
         terminal.print_line(export.summary(verdicts))
         terminal.check_written()
         return

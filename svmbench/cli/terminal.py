@@ -14,7 +14,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -166,9 +166,28 @@ COLUMN_GAP_CHARACTERS = 2
 UNWRAPPED_COLUMN_CHARACTERS = 24
 #: What a column that wraps has at least, or the table is no table on so narrow a terminal.
 WRAPPED_COLUMN_CHARACTERS = 20
+FIRST_CELL_STYLE = "bold cyan"
 
 
-def print_columns(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> None:
+def _wraps() -> bool:
+    """Return True if columns are printed for a terminal, which wraps and colours them."""
+    is_plain = not sys.stdout.isatty() or bool(os.environ.get("NO_COLOR"))
+    return not is_plain and not console().is_dumb_terminal
+
+
+def table_width(plain: int, n_columns: int) -> int:
+    """Return the characters that cells of a row may take: the terminal's, or `plain` elsewhere.
+
+    On a terminal, the lines of a table have one more blank at each gap and at both ends.
+    """
+    return int(console().width) - (n_columns + 1) if _wraps() else plain
+
+
+def print_columns(
+    rows: Iterable[Sequence[object]],
+    header: Sequence[str] = (),
+    styles: Mapping[str, str] | None = None,
+) -> None:
     """Print rows as aligned columns, two spaces apart, on standard output.
 
     On a terminal, long cells wrap within their column; a table that is too wide for it has the
@@ -182,16 +201,18 @@ def print_columns(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) 
         nothing in them is markup. A row may have fewer cells than others.
     header : sequence of str, optional
         Names of the columns; without them there is no header line.
+    styles : mapping of str to str, optional
+        Colours of cells with these texts, on a terminal. First cells are bold there.
     """
     texts = [[escape.line(cell) for cell in row] for row in rows]
     lines = [list(header), *texts] if header else texts
     n_columns = max(map(len, lines), default=0)
     lines = [[*line, *[""] * (n_columns - len(line))] for line in lines]
-    if lines and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+    if lines and _wraps():
         shown = console()
-        if not shown.is_dumb_terminal:
-            shown.print(_rich_table(lines, bool(header), shown.width), soft_wrap=False)
-            return
+        table = _rich_table(lines, bool(header), shown.width, styles or {})
+        shown.print(table, soft_wrap=False)
+        return
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = (
@@ -201,7 +222,9 @@ def print_columns(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) 
         emit("".join(cells).rstrip())
 
 
-def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
+def _rich_table(
+    lines: list[list[str]], has_header: bool, most: int, styles: Mapping[str, str]
+) -> Any:
     """Return a table of rich whose cells are plain text, for a terminal `most` characters wide."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -221,7 +244,7 @@ def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
             for row in rows
         )
         beside = [[row[0], said] for row, said in zip(rows, facts, strict=True)]
-        return _rich_table(beside, False, most)
+        return _rich_table(beside, False, most, styles)
     table = Table(
         box=SIMPLE_HEAD if has_header else None,
         show_header=has_header,
@@ -232,7 +255,9 @@ def _rich_table(lines: list[list[str]], has_header: bool, most: int) -> Any:
         name = Text(lines[0][number] if has_header else "")
         table.add_column(name, overflow="fold", no_wrap=has_header and not wrapped)
     for line in lines[has_header:]:
-        table.add_row(*map(Text, line))
+        first, *others = line
+        cells = (Text(cell, style=styles.get(cell, "")) for cell in others)
+        table.add_row(Text(first, style=FIRST_CELL_STYLE), *cells)
     return table
 
 

@@ -98,6 +98,21 @@ def test_columns_on_a_terminal_fit_it_and_lose_nothing(
     assert ("data set" in lines[1]) == (columns >= 80)
 
 
+def test_a_terminal_has_colours_and_a_pipe_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = "\n".join(printed(monkeypatch, Screen(), 200))
+    assert "\x1b[1;36mb9" in raw
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    terminal.print_columns([("smo-1", "partly")], ("claim", "verdict"), {"partly": "red"})
+    assert "\x1b[31mpartly" in screen.getvalue()
+    assert terminal.table_width(80, 4) == 195
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", pipe)
+    terminal.print_columns([("smo-1", "partly")], ("claim", "verdict"), {"partly": "red"})
+    assert "\x1b" not in pipe.getvalue()
+    assert terminal.table_width(80, 4) == 80
+
+
 @pytest.mark.parametrize("how", WORSE)
 def test_a_run_ends_as_if_it_had_been_heard(tmp_path: Path, how: str) -> None:
     config = write_config(tmp_path, ["alsvm"], {"protocol": "fit"})

@@ -44,18 +44,24 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 #: The names of the columns of :func:`as_rows`.
 VERDICT_COLUMNS = ("claim", "verdict", "what was found", "freshness")
 #: Characters of a line that the table fits, and those between two columns.
-_TABLE_WIDTH, _COLUMN_GAP = 80, 2
+TABLE_WIDTH, _COLUMN_GAP = 80, 2
+#: Colours of verdicts on a terminal.
+STATE_STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red"}
 
 
-def as_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str, str]]:
+def as_rows(
+    verdicts: Sequence[Verdict], width: int = TABLE_WIDTH
+) -> list[tuple[str, str, str, str]]:
     """Return a row for each claim: its name, the verdict, what was found, whether it is fresh.
+
+    The third cell is shortened so that a line has at most `width` characters.
 
     A claim that was judged on several machines has a row for each of them, too.
     """
     names = [(one.claim.id, one.state, one.freshness) for one in verdicts]
     columns = zip((VERDICT_COLUMNS[0], VERDICT_COLUMNS[1], VERDICT_COLUMNS[3]), *names, strict=True)
     room = (
-        _TABLE_WIDTH
+        width
         - sum(max(map(len, column)) for column in columns)
         - _COLUMN_GAP * (len(VERDICT_COLUMNS) - 1)
     )
