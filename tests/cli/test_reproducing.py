@@ -192,11 +192,11 @@ def test_reproduce_runs_all_and_says_last_what_failed(
     for name in ("good", "bad"):
         assert (workplace / "results" / f"{name}-quick" / "tables.md").is_file()
     index = workplace / "site-quick" / "index.html"
-    assert "53 claims: " in index.read_text()
+    assert "60 claims: " in index.read_text()
     assert "1 of them from kept records, which these runs leave open" in index.read_text()
     page = (workplace / "site-quick" / "papers" / "alsvm.html").read_text()
     assert page.count("from kept records: held in all 3") == 1
-    assert "53 claims: " in first.out
+    assert "60 claims: " in first.out
     records = (workplace / "results" / "good-quick" / "runs.jsonl").read_text()
     again = svmbench(*words, "--quiet")
     assert again.code == 3
