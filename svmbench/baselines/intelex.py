@@ -6,7 +6,7 @@ solver, and the name is unknown in configs.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from svmbench.core.contract.registry import declare
 INTELEX_REQUIREMENT = "sklearnex"
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class IntelexBaseline(KernelBaseline):
     """scikit-learn-intelex's SVC on float32 inputs and one thread.
 
@@ -37,12 +37,6 @@ class IntelexBaseline(KernelBaseline):
         Working sets.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     cache_size: float = 200.0
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from svmbench.core.contract.base import TrainingData, require_positive
 from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 
 
-class KernelBaseline(KernelClassifier):
+class KernelBaseline(ClassifierWithC):
     """A C-SVC with a free offset, trained by another program.
 
     `cache_size` sets the cache of the program, which has its own limit on iterations.

@@ -15,7 +15,7 @@ import ctypes
 import re
 import threading
 from ctypes import POINTER
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -106,7 +106,7 @@ def svm_train(problem: Any, kind: int, settings: Any) -> tuple[Any, np.ndarray, 
     reference="LIBSVM -s 0; Fan, Chen and Lin 2005",
     kernels=KERNELS,
 )
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Libsvm(KernelBaseline):
     """LIBSVM's C-SVC.
 
@@ -123,12 +123,6 @@ class Libsvm(KernelBaseline):
         Pair steps.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     cache_size: float = 200.0
     shrinking: bool = True

@@ -21,7 +21,7 @@ from svmbench.baselines.libsvm_evaluation import ONE_CLASS, libsvm_decision_valu
 from svmbench.core.contract.base import TrainingData, require_positive
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelParameters, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 
 
@@ -34,7 +34,7 @@ from svmbench.core.models.novelty_base import KernelDetector, require_share
     task="one-class",
 )
 @dataclass(eq=False, repr=False)
-class LibsvmOneClass(KernelDetector):
+class LibsvmOneClass(KernelParameters, KernelDetector):
     """LIBSVM's one-class SVM.
 
     Parameters
@@ -58,10 +58,6 @@ class LibsvmOneClass(KernelDetector):
 
     nu: float = 0.5
     _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     cache_size: float = 200.0
     shrinking: bool = True

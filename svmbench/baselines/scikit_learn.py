@@ -6,7 +6,7 @@ measured separately.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from svmbench.core.contract.registry import declare
     reference="sklearn.svm.SVC",
     kernels=KERNELS,
 )
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVCBaseline(KernelBaseline):
     """scikit-learn's SVC.
 
@@ -40,12 +40,6 @@ class SVCBaseline(KernelBaseline):
         Pair steps.
     """
 
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-3
     cache_size: float = 200.0
     shrinking: bool = True
