@@ -101,7 +101,7 @@ def test_no_kept_part_is_decided_with_fewer_folds_or_values():
         one.key: source.run
         for found in kept.sources.values()
         for source in found
-        for one in source.cells
+        for one in source.run.cells
     }
     verdicts = judging.judge(judging.read_all_claims(), kept)
     n_cut = 0

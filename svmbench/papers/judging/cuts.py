@@ -58,6 +58,10 @@ def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidenc
                 of_cell.update(
                     (cell.key, source) for cell in source.cells if named or cell.key not in of_cell
                 )
+    # A check may count results on a set that its run has not finished, and another one lends.
+    for source in {id(one): one for one in of_cell.values()}.values():
+        for cell in source.run.cells:
+            of_cell.setdefault(cell.key, source)
     return [replace(part, cut=_why_cut(part, of_cell)) for part in parts]
 
 
