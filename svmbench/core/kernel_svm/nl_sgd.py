@@ -1,8 +1,12 @@
-"""NL-SGD: kernel sub-gradient steps over a shuffled cycle of the samples; Pegasos draws instead.
+"""NL-SGD and kernel Pegasos: kernel sub-gradient steps on one sample at a time.
+
+NL-SGD goes through the samples in one shuffled order, again in every epoch. Pegasos draws a random
+sample for every step.
 
 Problem
     min_w  lambda/2 ||w||^2 + 1/N sum_i max(0, 1 - y_i f(x_i)),   lambda = 1/C,   f(x) = w'phi(x):
-    no offset. Its sum form has the weight C/N, so that this C is N times the C-SVC's.
+    no offset. Multiplied by C, it is the problem of the C-SVC with the weight C/N for each loss. So
+    this C is N times the C of the C-SVC.
 Given
     a kernel matrix, y in {-1, +1}, C, T = epochs * N steps.
 Returned
@@ -13,12 +17,14 @@ Reference
     Melki and Kecman 2016, Algorithms A and B; kernel Pegasos: Shalev-Shwartz,
     Singer and Srebro 2007, section 4, whose i is drawn uniformly with replacement.
 Deviations
-    - The printed step 1/(lambda m) is 1/(lambda t), as in the book that the paper cites.
+    - The paper prints the step 1/(lambda m); here it is 1/(lambda t), as in the book it cites.
     - "The last 50 % of the updates" is read as the last half of the steps t, violating or not.
-    - The sums_j beta_j K_ji of all i are kept: a step without a violation costs nothing, and one
-      with a violation adds a row of K; in the last cycle only where the sums are still needed.
-    - beta does not change between two violations: an update at step u adds to the mean the sum
-      of 1/(lambda t) over the averaged t >= u, which is tabulated.
+    - The loop keeps the sum_j beta_j K_ji of every i. A step without a violation costs nothing. A
+      step with a violation adds a row of K to the sums; in the last cycle, it adds only the part
+      of the row that later steps read.
+    - The mean is not computed step by step. An update at step u is part of every later beta_t, so
+      it adds the sum of 1/(lambda t) over the averaged steps t >= u, divided by their number. A
+      table holds this weight for every u (`worth_of_updates`).
     - Where kernel values must be computed, steps are taken in blocks: the block's own small kernel
       matrix gives its violators, and only their rows are computed, together.
     - With |K| <= 1 all |f| <= C: for C <= 1 every step updates, and C changes the scale alone.
@@ -45,10 +51,11 @@ from svmbench.core.models.kernel_classifier import ClassifierWithC
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.random import generator
 
-#: Steps whose violators are found together where kernel values must be computed.
+#: Number of steps in a block, if kernel values must be computed.
 BLOCK_STEPS = 128
 
-#: Largest number of samples at which the whole matrix costs less than a search for useful rows.
+#: Up to this number of samples, computing the whole kernel matrix is faster than finding the rows
+#: that are needed.
 WHOLE_MATRIX_MAX_SAMPLES = 1024
 
 
@@ -59,13 +66,13 @@ def walk(
     y: np.ndarray,  # (n,)
     C: np.ndarray,  # (k,)
     t: int,  # steps taken before
-    weights: np.ndarray,  # (T,): weight of an update at each step in the result, times 1/C
-    ahead: bool,  # whether `order` ascends and no sample comes again
+    weights: np.ndarray,  # (T,): what an update at each step adds to alpha, divided by C
+    ahead: bool,  # whether `order` ascends, so that each sample occurs once
     F: np.ndarray,  # (k, n): ``sum_j beta_j K_ji``; with `ahead` only where it will be read
-    alpha: np.ndarray,  # (k, n): the result over C, added to
-    counts: np.ndarray,  # int (k, n): updates of each sample, added to
+    alpha: np.ndarray,  # (k, n): alpha divided by C; the steps are added
+    counts: np.ndarray,  # int (k, n): updates of each sample; the steps are added
 ) -> None:
-    """Take the steps ``t + 1 ... t + len(order)`` for every C at a time."""
+    """Take the steps ``t + 1 ... t + len(order)`` for all values of C together."""
     for p in range(len(order)):
         i = order[p]
         row, sign = K[i], y[i]
@@ -122,8 +129,8 @@ class StepPlan:
     """All T steps of a run."""
 
     order: np.ndarray  # int (T,): the sample of each step
-    weights: np.ndarray  # (T,): weight of an update at each step in the result, times 1/C
-    last: int  # the step from which `order` ascends and no sample comes again; T if there is none
+    weights: np.ndarray  # (T,): what an update at each step adds to alpha, divided by C
+    last: int  # first step of the last cycle, from which `order` ascends; T if there is no cycle
 
 
 def walk_by_blocks(
@@ -143,7 +150,8 @@ def walk_by_blocks(
     for t in range(0, T, BLOCK_STEPS):
         members = order[t : t + BLOCK_STEPS]
         steps = np.arange(t + 1, t + len(members) + 1)
-        # Within a block sums change by its own updates alone: the first needs a violator here.
+        # Only updates change the sums. If no sample of the block violates its margin now, the
+        # block has no update.
         if not np.any(y[members] * F[:, members] * C[:, None] < steps):
             continue
         # A sample may have been drawn twice.
@@ -153,7 +161,8 @@ def walk_by_blocks(
         walk(raw(K), inside, raw(signs), C, t, plan.weights, False, f, gained, updates)
         alpha[:, rows] += gained
         counts[:, rows] += updates
-        # The sums of the other samples: from `first` on in the last cycle, none after the end.
+        # Update the sums of the samples after the block: all of them, those from `first` on in
+        # the last cycle, none in the last block.
         hit = np.flatnonzero(updates.any(axis=0))
         first = int(members[-1]) + 1 if t >= plan.last else 0
         first = first if t + len(members) < T else len(y)
@@ -161,10 +170,10 @@ def walk_by_blocks(
 
 
 def worth_of_updates(T: int, share: float) -> np.ndarray:
-    """Return the weight of an update at each of T steps in the result, times lambda; shape (T,).
+    """Return what an update at each of T steps adds to alpha, times lambda; shape (T,).
 
-    The result is the mean of beta_s / s over the last m = max(1, share T) steps s, and an update
-    at step t is part of beta_s from s = t on.
+    alpha is the mean of beta_s / (lambda s) over the last m = max(1, share T) steps s. An update at
+    step t is part of beta_s for all s >= t.
     """
     m = max(1, round(share * T))
     tails = np.cumsum(1.0 / np.arange(T, T - m, -1))[::-1] / m
@@ -178,12 +187,13 @@ class _SubGradient(ClassifierWithC):
     Parameters
     ----------
     C : float
-        1/lambda; above 0. The C-SVC's C is this one over the number of samples. Up to 1, C changes
-        the scale of the model alone.
+        1/lambda; above 0. The C of the equivalent C-SVC is C / n_samples. If kernel values are at
+        most 1, all C up to 1 give the same model up to its scale.
     epochs : int
-        Number of steps over the number of samples.
+        Number of steps, divided by the number of samples.
     average : float
-        Share of the steps, the last ones, whose mean is the model; 0 takes the last step alone.
+        Share of the steps, counted from the end, over which alpha is averaged; with 0, the model
+        is the alpha of the last step.
 
     Attributes
     ----------
@@ -192,7 +202,7 @@ class _SubGradient(ClassifierWithC):
     objective_ : float
         1/2 ||w||^2 + C/N times the summed hinge losses: C times the problem's value.
     dual_objective_ : float
-        -inf: multipliers above C/N are feasible in no dual problem.
+        -inf, because multipliers above C/N are not feasible in the dual problem.
     n_iter_ : int
         Steps, epochs * N.
     stop_reason_ : str
@@ -235,7 +245,10 @@ class _SubGradient(ClassifierWithC):
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
     ) -> Iterable[KernelSolution]:
-        """Along C every kernel value is read once for all; the first counts its computation."""
+        """Train all values of C together, so that each kernel value is read once.
+
+        The first solution counts the kernel evaluations.
+        """
         if over != "C":
             return super().solve_along(source, y, over, values)
         return self._at_each(source, y, values)
@@ -251,10 +264,10 @@ class _SubGradient(ClassifierWithC):
     def _at_each(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]
     ) -> list[KernelSolution]:
-        """Return the solution at each C: each row of the kernel matrix is read once for all.
+        """Return the solution at each C, reading each row of the kernel matrix once.
 
-        The solutions are those of `solve` but for rounding. ``kernel_evaluations`` of the first
-        counts the work for all of them, the other counters the work for one alone.
+        Apart from rounding, the solutions equal those of `solve`. The ``kernel_evaluations`` of the
+        first solution are those of all solutions; the other counters belong to one solution each.
         """
         n, T = len(y), int(self.epochs) * len(y)
         C = np.array(values, dtype=np.float64)
@@ -311,10 +324,10 @@ class NLSGD(_SubGradient):
     Parameters
     ----------
     epochs : int
-        Times every sample is seen.
+        Number of cycles through the samples.
     average : float
-        Share of the steps, the last ones, whose mean is the model: the paper has 0.5 and 0.25;
-        0 takes the last step alone.
+        Share of the steps, counted from the end, over which alpha is averaged (0.5 and 0.25 in the
+        paper); with 0, the model is the alpha of the last step.
     random_state : int, RandomState or None
         Seed of the order.
 
@@ -326,7 +339,8 @@ class NLSGD(_SubGradient):
     """
 
     def _ordered(self, n: int) -> tuple[np.ndarray | None, np.ndarray, int]:
-        # In the order of the steps, so that the sums still to be read are contiguous.
+        # The samples are permuted into the order of the steps. So the sums that later steps read
+        # are contiguous.
         cycle = generator(self.random_state).permutation(n)
         return cycle, np.tile(np.arange(n), int(self.epochs)), n
 

@@ -1,4 +1,4 @@
-"""SGD-LSSVM: the kernel least-squares SVM, a few coordinates of the steepest slope at a time.
+"""SGD-LSSVM: the kernel least-squares SVM by descent along the t coordinates of steepest slope.
 
 Problem
     min_alpha  f(alpha) = 1/2 alpha'Q alpha - e'alpha,   alpha free,
@@ -10,12 +10,13 @@ Given
 Returned
     alpha, once the largest component of the gradient g = Q alpha - e is below tol.
 Reference
-    SGD-LSSVM paper, Algorithm 2: B are the t largest |g_i|, and along g_B the exact minimum,
-    theta = g_B'g_B / g_B'Q_BB g_B; f falls by theta g_B'g_B / 2 (Corollary 1).
+    SGD-LSSVM paper, Algorithm 2. An iteration selects the set B of the t samples with the largest
+    |g_i|, and moves alpha_B by -theta g_B to the minimum of f on this line:
+    theta = g_B'g_B / g_B'Q_BB g_B. f falls by theta g_B'g_B / 2 (Corollary 1).
 Deviations
-    - The loop keeps beta_i = y_i alpha_i and u_i = y_i g_i, in which the labels are gone.
-    - The t largest are kept in a heap during the pass that changes the gradient: no sort. Of
-      equal ones the first come first.
+    - The loop keeps beta_i = y_i alpha_i and u_i = y_i g_i, so that it needs no labels.
+    - The pass that changes the gradient also selects the t largest |g_i|, in a heap: there is no
+      sort. Ties go to the sample with the smaller index.
     - The columns may be in single precision. The error of the gradient is then measured on a
       sample of rows; if it matters, the gradient is rebuilt, and the search goes on in double
       precision.
@@ -40,17 +41,18 @@ from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import ClassifierWithC
 
-#: Samples whose gradient changes before their largest is looked for: one piece of the cache.
+#: Number of samples in a piece of the gradient. The loop updates a piece, and then searches it for
+#: its largest entry while it is in the CPU's cache.
 GRADIENT_PIECE = 256
 
-#: Bytes of kernel values that a block of columns takes at a time.
+#: Largest number of bytes of a block of kernel columns.
 COLUMN_BLOCK_BYTES = 1 << 22
 
-#: Rows on which the gradient is checked in double precision, and the largest error there, as a
-#: share of the tolerance.
+#: The gradient is checked in double precision on CHECKED_ROWS rows. Its error may be at most
+#: CHECKED_TOL_SHARE times the tolerance.
 CHECKED_ROWS, CHECKED_TOL_SHARE = 64, 0.1
 
-#: Factor from one point of a trace to the next, in iterations.
+#: Ratio of the numbers of iterations of consecutive points of a trace.
 TRACE_FACTOR = 1.1
 
 
@@ -60,7 +62,7 @@ def step_and_find_largest(
     column: np.ndarray,  # (n,): kernel values
     s: float,
 ) -> tuple[int, float]:
-    """Take ``s (column + 1)`` off the gradient; return the first i of the largest |u_i|; |u_i|."""
+    """Subtract ``s (column + 1)`` from u; return the first i with the largest |u_i|, and |u_i|."""
     n = len(u)
     top, piece = -1.0, 0
     for start in range(0, n, GRADIENT_PIECE):
@@ -105,10 +107,10 @@ def step_and_select(
     chosen: np.ndarray,  # int (t,): written: the first t samples with the largest |u_i|, as a heap
     size: np.ndarray,  # (t,): written: their |u_i|
 ) -> float:
-    """Take ``s (a + shift)`` off the gradient; select the samples where it is largest.
+    """Subtract ``s (a + shift)`` from u; select the t samples with the largest |u_i|.
 
-    The root of the heap is the smallest of the selected values, and of equal ones the last sample.
-    Return the largest value.
+    The root of the heap is the smallest selected value; of equal values, the one with the largest
+    index. Return the largest value.
     """
     n, t = len(u), len(chosen)
     filled = 0
@@ -146,7 +148,7 @@ def step_and_select(
                         or (size[right] == size[below] and chosen[right] > chosen[below])
                     ):
                         below = right
-                    # The new sample is the last of its equals, and stays above them.
+                    # Of equal values, the new sample has the largest index, and stays above.
                     if size[below] >= new:
                         break
                     size[place], chosen[place] = size[below], chosen[below]
@@ -205,7 +207,8 @@ def descend_by_blocks(
             gg += u[i] * u[i]
             weight, row = u[i], K[i]
             for k in range(len(a)):
-                # The constant first: weights times tiny kernel values would be denormal, and slow.
+                # Add 1 before multiplying: the weight times a tiny kernel value could be a denormal
+                # number, which is slow.
                 a[k] += weight * (np.float64(row[k]) + 1.0)
         for i in B:
             gKg += u[i] * a[i]
@@ -282,7 +285,7 @@ def descend_steepest(
 def _single_steps(
     state: SteepestDescent, columns: Columns, nu: float, tol: float
 ) -> Callable[[int], None]:
-    """Return a function that takes up to a number of steps of one coordinate each."""
+    """Return a function of n_steps that takes at most n_steps steps of one coordinate each."""
     n, u, beta = columns.n_samples, state.u, state.beta
     place = int(np.argmax(np.abs(u)))
     state.largest = float(np.abs(u[place]))
@@ -318,7 +321,7 @@ def _single_steps(
 def _blocks(
     state: SteepestDescent, columns: Columns, nu: float, tol: float, t: int
 ) -> Callable[[int], None]:
-    """Return a function that takes up to a number of steps of t coordinates each."""
+    """Return a function of n_steps that takes at most n_steps steps of t coordinates each."""
     n, u, beta = columns.n_samples, state.u, state.beta
     chosen, size = np.empty(t, dtype=np.int64), np.empty(t)
     a = np.zeros(n)
@@ -417,7 +420,7 @@ def descend_and_check(
 )
 @dataclass(eq=False, repr=False, kw_only=True)
 class SGDLSSVM(ClassifierWithC):
-    """Kernel least-squares SVM with the offset absorbed: t kernel columns an iteration, no matrix.
+    """Kernel least-squares SVM with the offset absorbed; an iteration computes t kernel columns.
 
     It takes few iterations if C is moderate, and very many if C is large and the kernel matrix
     nearly singular. `LSSVMCG` minimises the same function by products with the whole matrix.
@@ -425,7 +428,8 @@ class SGDLSSVM(ClassifierWithC):
     Parameters
     ----------
     t : int
-        Coordinates, and kernel columns, an iteration; at most the number of samples.
+        Number of coordinates that an iteration changes, and of kernel columns that it computes; at
+        most the number of samples.
     tol : float
         The paper's epsilon: the largest component of the gradient at the end.
     trace : bool
@@ -434,7 +438,7 @@ class SGDLSSVM(ClassifierWithC):
     Attributes
     ----------
     support_ : ndarray of int of shape (n_support,)
-        Nearly all samples that were touched.
+        Samples with a nonzero coefficient: nearly all that an iteration has changed.
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i y_i``; alpha has both signs.
     intercept_ : ndarray of shape (1,)
@@ -472,7 +476,7 @@ class SGDLSSVM(ClassifierWithC):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what only more samples than a tiny problem has would call."""
+        """Compile the functions that a tiny training problem does not call."""
         super().warm_up_rest()
         y = np.array([1.0, -1.0, 1.0, -1.0])
         for columns in warm_up_columns():
@@ -480,7 +484,7 @@ class SGDLSSVM(ClassifierWithC):
                 descend_steepest(SteepestDescent.from_zero(y), columns, 1.0, t, 0.1, 3)
 
     def solve(self, source: KernelSource, y: np.ndarray, start: Any = None) -> KernelSolution:
-        """Descend on one kernel matrix; from zero, as printed, whatever the start."""
+        """Descend on one kernel matrix. `start` is ignored: the paper's method starts from zero."""
         return self._descend(source, y)[0]
 
     def _descend(

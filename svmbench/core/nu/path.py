@@ -1,24 +1,28 @@
-"""The sequential path: the solution at each sum screens, and starts, the next.
+"""The sequential path over nu: each solution screens the next problem and is its warm start.
+
+In this package's scale, a value of nu is a sum of the multipliers, ``total``.
 
 Problem
     As in ``box_qp`` with q = 0, for total_1 < total_2 < …
 Given
     Q, the sums, an inner solver, a screening rule.
 Returned
-    At each sum: the point, which multipliers were screened, and what delta, the screening test and
-    the solution took.
+    At each sum: the solution, masks of the screened multipliers, and the times of three parts
+    (delta, the screening test, the solution of the remaining problem).
 Reference
     Algorithm 1 and problems (18), (26) and (27) of the SRBO paper.
 Deviations
-    - ``srbo``: delta as printed, problem (18) once and (27) after. Where the coordinates that left
-      their box can't make up the sum, more are taken with them, up to half of all (the paper's
-      program draws them at random; here those next in line by their gradient).
-    - ``srbo-descent``: delta is what lifts the last solution to the new sum, and a few pair steps;
-      both balls screen. Where a forecast says that the smaller problem would not pay for its matrix
-      and the test, all samples are solved for, from where they would be without screening: the
-      pair steps are dropped, so that a path on which screening never pays is the same path, step by
-      step, and costs its few tests more. It stops testing for a while after that has been so, and
-      does not test at all where the last solution took little more than a test does.
+    - ``srbo``: delta as printed, by problem (18) at the second sum and problem (27) after it. In
+      (27), the free coordinates are those that left the box. If they can't reach the new sum, more
+      coordinates are freed, up to half of all. The paper's program draws these at random; here
+      they are the next ones in the order of the gradient.
+    - ``srbo-descent``: a + delta is the last solution, lifted to the new sum and improved by a few
+      pair steps. Both balls screen. A forecast then compares two times: that of the smaller
+      problem, with its matrix and the test, and that of the whole problem. If the smaller problem
+      would not be faster, the whole problem is solved from the lifted solution, without the pair
+      steps. So if screening never saves time, the path takes the same steps as without screening,
+      and only the tests cost time. After a test that saved nothing, some sums are not tested. A
+      sum is also not tested if the last solution took less than ten times as long as a test.
 """
 
 from __future__ import annotations
@@ -37,32 +41,36 @@ from svmbench.core.nu.full_matrix import ScreenedSolution
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
-#: Rules that a path may screen by; "corollary-2" is the unsafe print.
+#: Rules that a path may screen by; "corollary-2" is the paper's unsafe version.
 SCREENING_RULES = ("none", "srbo", "srbo-descent", "gap-safe", "corollary-2")
 
-#: Pair steps of `srbo-descent` before it screens, as a share of the samples.
+#: Number of pair steps of `srbo-descent` before it screens, divided by the number of samples.
 DESCENT = 0.02
 
-#: Seconds a value of a gathered matrix, and of a row taken from a gradient, as measured once.
+#: Seconds per value to gather a submatrix, and to subtract a kernel row from a gradient. Measured
+#: once, for the forecast.
 GATHER, ROW = 1.2e-9, 0.6e-9
 
-#: Seconds of a test, and its part a sample, as measured once.
+#: Seconds of a screening test: a constant, and an addition per sample. Measured once.
 TEST, TEST_SAMPLE = 1e-4, 2e-7
 
-#: A solution must have taken so many tests' time for the next to be tested, and the forecast for
-#: what is left must be below this share of the one for all.
+#: A sum is tested only if the last solution took at least WORTH times as long as a test. The
+#: smaller problem is solved only if its forecast time is below GAIN times that of the whole one.
 WORTH, GAIN = 10.0, 0.85
 
-#: Multipliers that a solution from a warm start is taken to change.
+#: The forecast assumes that a solution from a warm start changes this many multipliers.
 LIKELY_CHANGES = 200
 
-#: Free multipliers above this are not moved along the tangent: its factor would cost more.
+#: Largest number of free multipliers that move along the path's tangent. With more, factorising
+#: their matrix would take longer than it saves.
 TANGENT = 400
 
-#: Duality gap, relative, to which delta is chosen: any will do, and a small one screens more.
+#: Relative duality gap to which the problem of delta is solved. Screening is safe for any value; a
+#: smaller value screens more.
 DELTA_TOL = 1e-3
 
-#: Tests skipped after one that did not pay, doubled each time up to the last.
+#: Number of sums without a test after a test that saved no time. It begins with FIRST_REST and
+#: doubles after each further such test, up to LONGEST_REST.
 FIRST_REST, LONGEST_REST = 2, 16
 
 
@@ -79,7 +87,7 @@ class PathSettings:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Return the settings that a solver's parameters stand for; `screen` is optional."""
+        """Return the settings in the parameters of a solver; `screen` is "none" if it has none."""
         return cls(
             solver=model.solver,
             screen=getattr(model, "screen", "none"),
@@ -90,7 +98,7 @@ class PathSettings:
 
 @dataclass
 class PathStep:
-    """The solution of a path at one sum, with its work."""
+    """The solution of a path at one sum, its screened multipliers and its times."""
 
     total: float
     # zero, one bool (n,): screened multipliers
@@ -145,18 +153,18 @@ class _State:
     point: QPPoint
     delta: np.ndarray | None = None  # (n,) or None
     work: tuple[int, int, int] = (0, 0, 0)
-    # whether a library solves, whose time is about that of an interior-point method
+    # whether the solver is a library; its time is forecast as that of an interior-point method
     is_library: bool = False
-    rest: int = 0  # sums without a test from here on
-    pause: int = FIRST_REST  # how many there will be after the next that fails
+    rest: int = 0  # how many of the next sums are not tested
+    pause: int = FIRST_REST  # how many will not be tested after the next test that saves no time
 
     def solved(self, point: QPPoint) -> None:
-        """Keep a solution, and what it took."""
+        """Store a solution and the number of its steps."""
         n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
         self.point, self.work = point, (point.steps, point.newton_steps, n_free)
 
     def seconds(self, n: int) -> float:
-        """Return about how long the last solution would have taken among n samples."""
+        """Estimate the seconds of the last solution's steps in a problem of n samples."""
         if self.is_library:
             return interior.interior_seconds(n)
         steps, newton_steps, n_free = self.work
@@ -212,7 +220,7 @@ def _next_start(problem: UnitProblem, last: QPPoint, settings: PathSettings) -> 
 def _solved(
     problem: UnitProblem, settings: PathSettings, start: QPPoint | None, tol: float = 0.0
 ) -> QPPoint:
-    """Solve with the inner solver, from a start where it can; steps are counted from 0."""
+    """Solve with the inner solver, from `start` if it accepts one; reset the step counters."""
     if start is not None:
         start.steps = start.newton_steps = 0
     return qp_solvers.solve_by_name(
@@ -228,7 +236,7 @@ def lifted(
     problem: UnitProblem,  # at the new sum
     last: QPPoint,  # not changed
 ) -> QPPoint:
-    """Return the last solution brought to a new sum: along the path's tangent, then greedily."""
+    """Move the last solution to a new sum: along the path's tangent, then greedily."""
     point = last.copy()
     for _ in range(pairwise.IN_A_ROW):
         missing = problem.sum - float(point.a.sum())
@@ -249,7 +257,11 @@ def make_up(
     v: np.ndarray,  # (n,): ``-d``
     total: float,
 ) -> None:
-    """Bring a sum to `total`, in place: the least d is added to, or the largest d taken from."""
+    """Change multipliers in place until their sum is `total`.
+
+    To increase the sum, raise the multipliers with the smallest d first; to decrease it, lower
+    those with the largest d first.
+    """
     missing = total - float(a.sum())
     order = np.argsort(-v if missing > 0.0 else v, kind="stable")
     room = (1.0 - a if missing > 0.0 else a)[order]
@@ -259,7 +271,7 @@ def make_up(
 
 
 def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
-    """Take one step of Algorithm 1, always: delta, the test, the rest."""
+    """Take one step of Algorithm 1: choose delta, screen, solve the remaining problem."""
     start = time.perf_counter()
     last = state.point
     if settings.screen == "gap-safe":
@@ -275,7 +287,8 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
     else:
         zero, one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
     tested = time.perf_counter()
-    # The print's rule can settle so much that the sum can't be kept: then all samples take part.
+    # Corollary 2 as printed can fix so many multipliers that the sum can't be reached: then
+    # the whole problem is solved.
     if np.count_nonzero(one) <= problem.sum <= len(one) - np.count_nonzero(zero):
         state.point = solve_rest(problem, feasible, zero, one, settings)
     else:
@@ -320,7 +333,7 @@ def bilevel(
 def _enough(
     problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: QPPoint
 ) -> np.ndarray:
-    """Return the coordinates of problem (27): those that left the box, with what the sum needs."""
+    """Return the coordinates of problem (27): those that left the box, and more if needed."""
     n = len(kept)
     order = np.argsort(last.v * np.where(leaves, 0.0, -1.0) - 1e300 * leaves, kind="stable")
     for size in (int(np.count_nonzero(leaves)), n // 2):
@@ -332,7 +345,7 @@ def _enough(
 
 
 def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
-    """Take one step with delta by descent, and screening where it is forecast to pay."""
+    """Take one step with delta by descent; screen if it is forecast to save time."""
     start = time.perf_counter()
     n = len(state.point.a)
     none = np.zeros(n, dtype=bool)
@@ -370,7 +383,7 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
 
 
 def _descended(problem: UnitProblem, start: QPPoint) -> QPPoint:
-    """Return a few pair steps' worth of descent from a point, which is not changed."""
+    """Return a copy of a point after a few pair steps."""
     point = start.copy()
     steps = int(DESCENT * len(point.a))
     if steps:
@@ -389,7 +402,7 @@ def solve_rest(
     one: np.ndarray,
     settings: PathSettings,
 ) -> QPPoint:
-    """Solve among what was not screened (problem 26); return the whole solution."""
+    """Solve for the unscreened multipliers (problem 26); return the whole solution."""
     rest = np.flatnonzero(~(zero | one))
     if len(rest) == len(zero):
         return _solved(problem, settings, start)
@@ -413,7 +426,8 @@ def solve_rest(
     start.steps, start.newton_steps, start.reason = steps, newton_steps, reason
     target = problem.target(start, settings.tol)
     if settings.solver == "dcdm-pairwise" and settings.screen != "corollary-2":
-        # Rounding, or what the rest's own tolerance leaves: the whole problem's gap counts.
+        # The gap of the whole problem can be larger, by rounding or the small problem's
+        # tolerance. Then solve on with all samples.
         if not problem.reaches(start, target):
             pairwise.solve_pairwise(problem, start, tol=settings.tol, max_iter=settings.max_iter)
     else:
@@ -424,10 +438,10 @@ def solve_rest(
 def beside_unscreened(
     Q: np.ndarray,  # (n, n)
     values: Sequence[float],  # of nu; they ascend
-    settings: PathSettings,  # of the path's own
-    accuracy: float,  # duality gap, relative, of the solution without screening
+    settings: PathSettings,  # of the path that is compared
+    accuracy: float,  # relative duality gap of the solution without screening
 ) -> Iterator[tuple[UnitProblem, PathStep, PathStep]]:
-    """Yield the problem at each nu, an accurate solution without screening, and the path's own."""
+    """Yield, at each nu, the problem, an accurate solution without screening, and the path's."""
     totals, diag = [float(value) * len(Q) for value in values], np.ascontiguousarray(Q.diagonal())
     plain = replace(settings, solver=PathSettings.solver, screen="none", tol=accuracy)
     for truth, step in zip(

@@ -1,23 +1,27 @@
-"""Safe screening: a ball that holds w, and which multipliers are at a bound whatever w is in it.
+"""Safe screening: find a ball that contains the solution's w, and fix multipliers by this ball.
+
+A multiplier is fixed at 0 or 1 if it is at that bound for every w in the ball.
 
 Problem
     As in ``box_qp`` with q = 0; w1 is the solution's w, d_i = <Z_i, w1>, Z_i = y_i phi(x_i).
 Given
-    The problem at the new sum, points of it, Q's diagonal.
+    The problem at the new sum of the multipliers (a larger nu), feasible points, Q's diagonal.
 Returned
     Which multipliers are 0 and which are 1 in the solution.
 Reference
     Theorem 1, corollaries 1 to 4 of the SRBO paper; Fercoq, Gramfort and Salmon 2015 (gap-safe).
 The balls
     srbo      centre (w0 + w_b)/2, radius^2 = |(w0 + w_b)/2|^2 - min <Q a0, s>, where a0 is any
-              point (the last solution), b any feasible one (a0 + delta), s runs over what is
-              feasible: from <w1, w_b - w1> >= 0 and <w0, w1> >= min <Q a0, s>. For an exact a0 the
-              minimum is at least |w0|^2, which is the paper's r; the difference is the gap of an
-              inexact one, so that it can't make the rule unsafe, and shrinks the ball of an exact.
-    gap-safe  the same with a0 = b: centre w_b, radius^2 = the duality gap of b.
+              point (the last solution), b is any feasible point (a0 + delta), and s runs over all
+              feasible points. Proof: <w1, w_b - w1> >= 0 and <w0, w1> >= min <Q a0, s>. The
+              paper's r has |w0|^2 in place of the minimum. For an exact a0, the minimum is at
+              least |w0|^2, and this ball is the smaller one. For an inexact a0, the minimum may
+              be below |w0|^2 by its duality gap; the ball is then larger, and stays safe.
+    gap-safe  the same with a0 = b: the centre is w_b, radius^2 is the duality gap of b.
 Deviations from corollary 2
-    - The margin's bounds are order statistics of the bounds of all d, not the bounds of the sample
-      whose index sorts Z c: the print is unsafe (``corollary_2`` keeps it, to show where).
+    - The margin's lower bound is an order statistic of the lower bounds of all d_i, and so is its
+      upper bound. The paper takes both bounds from one sample, chosen by its rank in Z c. That is
+      unsafe; ``corollary_2`` keeps the paper's version, so that tests can show a failure.
     - Each bound has a slack for rounding; the paper's program has none.
 """
 
@@ -29,7 +33,7 @@ import numpy as np
 
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, kth_largest, least, order_of_margin
 
-#: Rounding of d, and of squares, as a share of what they are summed from.
+#: Bound of the rounding error of d and of squares, relative to the size of their terms.
 SCREENING_SLACK = 32.0 * np.finfo(np.float64).eps
 
 
@@ -38,12 +42,12 @@ class Ball:
     """Bounds of every d_i: within ``reach`` of the centre."""
 
     centre: np.ndarray  # (n,): ``<Z_i, c>``
-    reach: np.ndarray  # (n,): radius times ``|Z_i|``, and what rounding asks for
+    reach: np.ndarray  # (n,): radius times ``|Z_i|``, plus a slack for rounding
     radius: float
 
 
 def _ball(problem: UnitProblem, centre: np.ndarray, square: float) -> Ball:
-    """Return a ball of a squared radius, with slack for the rounding in it and in the centre."""
+    """Return the ball of a squared radius, enlarged by rounding of the radius and the centre."""
     largest = float(problem.diag.max(initial=0.0))
     square = max(0.0, square) + SCREENING_SLACK * problem.sum**2 * largest
     norms = np.sqrt(np.maximum(problem.diag, 0.0))
@@ -78,18 +82,18 @@ def margin_bounds(ball: Ball, total: float) -> tuple[float, float]:
 
 
 def settled(ball: Ball, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:  # zero, one
-    """Return masks of the multipliers that are 0, and that are 1, by bounds of the margin."""
+    """Return two masks: which multipliers must be 0, and which must be 1, given margin bounds."""
     low, high = bounds
     return ball.centre - ball.reach > high, ball.centre + ball.reach < low
 
 
 def corollary_2(
     problem: UnitProblem, last: QPPoint, feasible: QPPoint
-) -> tuple[np.ndarray, np.ndarray]:  # zero, one (what the print takes for settled)
-    """Screen by corollaries 2 and 3 as they are printed: unsafe; see the module's text.
+) -> tuple[np.ndarray, np.ndarray]:  # zero, one: masks of what the paper screens
+    """Screen by corollaries 2 and 3 as printed, which is unsafe (see the module's docstring).
 
-    The margin's two bounds are those of the one sample at position floor(l - nu l) in the
-    descending order of ``Z c``, the radius is that of an exact solution, and there is no slack.
+    Both bounds of the margin come from one sample, at position floor(l - nu l) in the descending
+    order of ``Z c``. The radius assumes an exact last solution. There is no slack for rounding.
     """
     centre = -0.5 * (last.v + feasible.v)
     square = 0.5 * float((last.a + feasible.a) @ centre) + float(last.a @ last.v)
