@@ -118,7 +118,7 @@ def cli(verbose: bool, log_file: Path | None) -> None:
       svmbench fetch @alsvm                        the data sets of one paper
       svmbench run alsvm_table2 --profile quick    one table, cut to minutes
       svmbench time a9a --solver csvc --vs libsvm  two solvers raced on one data set
-      svmbench try my.csv --label class            your table, to a fitted pipeline
+      svmbench try my.csv --label class            a pipeline fitted to your own CSV file
 
     \b
     Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,
@@ -276,7 +276,7 @@ def fetch_command(
     "--only",
     metavar="KEY=VALUE,…",
     multiple=True,
-    help="Run only the cells of these solvers, data sets, blocks, folds or values of a dimension"
+    help="Run only the cells of these solvers, data sets, blocks, folds, sizes or parameter values"
     " (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2).",
 )
 @click.option(

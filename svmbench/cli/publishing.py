@@ -144,7 +144,8 @@ def claims(
     RESULTS are run folders, or folders that hold some (default: the folder results). Each verdict
     is reproduced, partly, not reproduced or open. With --details or --claim, also print the
     measured numbers, the rule, the uncertainty, the CPU, and the command that made the records.
-    Folders of other CPU models, and runs added from packs, are judged apart and counted together.
+    Results of each CPU model, and runs added from packs, are judged separately. A claim then shows
+    the first verdict that is not open, and lists all of them.
 
     \b
     Examples:

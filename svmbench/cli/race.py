@@ -518,13 +518,13 @@ def time_(
     trust: bool,
     as_json: bool,
 ) -> None:
-    r"""Race solvers on one data set, without a config: ratios of CPU time, in turn, one thread.
+    r"""Race solvers on one data set, without a config: compare their CPU times on one thread.
 
     DATASET is a registered name or a file. A solver is one of 'svmbench list solvers', a class by
     its dotted path (sklearn.svm.SVC), or, with --trust, a program (svm-train, ./build/svm-train, or
     a command with {train} and {model} in quotes); its parameters follow its name. With --tolerance
-    one parameter may have several values, from loose to tight (tol=1,0.1,0.01); the costs compared
-    are then those of the loosest setting that reaches the tolerance.
+    one parameter may have several values, from loose to tight (tol=1,0.1,0.01); the race then
+    compares each solver's loosest setting that reaches the tolerance.
 
     \b
     Examples:

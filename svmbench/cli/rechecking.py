@@ -54,7 +54,7 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
     metavar="MINUTES",
     default=5.0,
     show_default=True,
-    help="Draw cells whose recorded times add up to this, and stop after it.",
+    help="Draw cells until their recorded times add up to MINUTES; stop when MINUTES have passed.",
 )
 @click.option(
     "--seed",
@@ -90,11 +90,11 @@ def recheck(
     r"""Run a random sample of kept cells again with the present code, and compare the results.
 
     RESULTS are run folders, or folders that hold some (default: the folder results).
-    Accuracies, objectives and counters must be equal if the arithmetic is the same, and within the
-    tolerances of 'svmbench compare' if not, as on another CPU model. Times decide nothing, and a
-    cell stopped at its time limit counts as not run. The exit code is 4 if a cell disagrees, unless
-    a line of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver or
-    config. It is 3 if a config can't be run any more.
+    Accuracies, objectives and counters must be equal. If BLAS, its CPU-specific code or another
+    package differs from the recorded run, they may differ within the tolerances of 'svmbench
+    compare'. Times are not compared. A cell stopped at its time limit counts as not run. The exit
+    code is 4 if a cell disagrees, unless a line of the changelog such as "- Results change: `smo`,
+    `csvc`: why" names its solver or config. It is 3 if a config can't be run any more.
 
     \b
     Examples:

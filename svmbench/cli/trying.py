@@ -215,9 +215,11 @@ def recommended(trials: list[Trial], n_test: int) -> tuple[Trial, str]:
     default=0.25,
     show_default=True,
     metavar="SHARE",
-    help="Share of the rows that only test.",
+    help="Share of the rows that are held out to test the models.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of splits.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the splits."
+)
 @click.option(
     "-o",
     "--output",
@@ -239,8 +241,9 @@ def try_(
 ) -> None:
     r"""Fit linear and RBF solvers to a CSV file, compare them, and write the best pipeline.
 
-    The file has a header. Some rows test and are not trained on. Each solver searches its
-    parameters within its share of the time; on more than 3,000 rows it searches on 3,000 of them.
+    The file has a header. A part of the rows is held out to test the models. Each solver gets a
+    share of the time to search its parameters. If there are more than 3,000 training rows, the
+    search uses 3,000 of them.
     The pipeline takes frames with the file's columns and returns the labels as text.
 
     \b

@@ -33,7 +33,7 @@ from svmbench.core.models.kernel_classifier import ClassifierWithC
     name="csvc",
     problem="hinge",
     promise="violation",
-    summary="C-SVC for production: second-order pairs, blocks of kernel rows, warm starts along C",
+    summary="C-SVC for everyday use: SMO with second-order pairs, a row cache, warm starts along C",
     reference="Fan, Chen and Lin 2005; Joachims 1999",
     paper="",
     kernels=KERNELS,

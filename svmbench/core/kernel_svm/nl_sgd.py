@@ -1,12 +1,8 @@
-"""NL-SGD and kernel Pegasos: kernel sub-gradient steps on one sample at a time.
-
-NL-SGD goes through the samples in one shuffled order, again in every epoch. Pegasos draws a random
-sample for every step.
+"""Kernel sub-gradient steps on one sample: in shuffled cycles (NL-SGD) or drawn (Pegasos).
 
 Problem
     min_w  lambda/2 ||w||^2 + 1/N sum_i max(0, 1 - y_i f(x_i)),   lambda = 1/C,   f(x) = w'phi(x):
-    no offset. Multiplied by C, it is the problem of the C-SVC with the weight C/N for each loss. So
-    this C is N times the C of the C-SVC.
+    no offset. Times C, it is the C-SVC with C/N as its C: this C is N times the C-SVC's.
 Given
     a kernel matrix, y in {-1, +1}, C, T = epochs * N steps.
 Returned
@@ -19,12 +15,10 @@ Reference
 Deviations
     - The paper prints the step 1/(lambda m); here it is 1/(lambda t), as in the book it cites.
     - "The last 50 % of the updates" is read as the last half of the steps t, violating or not.
-    - The loop keeps the sum_j beta_j K_ji of every i. A step without a violation costs nothing. A
-      step with a violation adds a row of K to the sums; in the last cycle, it adds only the part
-      of the row that later steps read.
-    - The mean is not computed step by step. An update at step u is part of every later beta_t, so
-      it adds the sum of 1/(lambda t) over the averaged steps t >= u, divided by their number. A
-      table holds this weight for every u (`worth_of_updates`).
+    - The loop keeps sum_j beta_j K_ji for every i. Only a step with a violation adds a row of K to
+      these sums; in the last cycle, it adds only the part of the row that later steps read.
+    - An update at step u is part of every later beta_t. So its weight in the mean is the sum of
+      1/(lambda t) over the averaged steps t >= u, from a table (`worth_of_updates`).
     - Where kernel values must be computed, steps are taken in blocks: the block's own small kernel
       matrix gives its violators, and only their rows are computed, together.
     - With |K| <= 1 all |f| <= C: for C <= 1 every step updates, and C changes the scale alone.
@@ -54,8 +48,7 @@ from svmbench.core.numeric.random import generator
 #: Number of steps in a block, if kernel values must be computed.
 BLOCK_STEPS = 128
 
-#: Up to this number of samples, computing the whole kernel matrix is faster than finding the rows
-#: that are needed.
+#: Up to this number of samples, the whole kernel matrix is faster than a choice of its rows.
 WHOLE_MATRIX_MAX_SAMPLES = 1024
 
 
@@ -150,8 +143,7 @@ def walk_by_blocks(
     for t in range(0, T, BLOCK_STEPS):
         members = order[t : t + BLOCK_STEPS]
         steps = np.arange(t + 1, t + len(members) + 1)
-        # Only updates change the sums. If no sample of the block violates its margin now, the
-        # block has no update.
+        # Only updates change the sums: without a violator now, the block has no update.
         if not np.any(y[members] * F[:, members] * C[:, None] < steps):
             continue
         # A sample may have been drawn twice.
@@ -161,8 +153,7 @@ def walk_by_blocks(
         walk(raw(K), inside, raw(signs), C, t, plan.weights, False, f, gained, updates)
         alpha[:, rows] += gained
         counts[:, rows] += updates
-        # Update the sums of the samples after the block: all of them, those from `first` on in
-        # the last cycle, none in the last block.
+        # Update all sums; in the last cycle those from `first` on, after the last block none.
         hit = np.flatnonzero(updates.any(axis=0))
         first = int(members[-1]) + 1 if t >= plan.last else 0
         first = first if t + len(members) < T else len(y)
@@ -192,8 +183,7 @@ class _SubGradient(ClassifierWithC):
     epochs : int
         Number of steps, divided by the number of samples.
     average : float
-        Share of the steps, counted from the end, over which alpha is averaged; with 0, the model
-        is the alpha of the last step.
+        Share of the steps, from the end, over which alpha is averaged; 0 takes the last alpha.
 
     Attributes
     ----------
@@ -245,10 +235,7 @@ class _SubGradient(ClassifierWithC):
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
     ) -> Iterable[KernelSolution]:
-        """Train all values of C together, so that each kernel value is read once.
-
-        The first solution counts the kernel evaluations.
-        """
+        """Train all values of C together; the first solution counts the kernel evaluations."""
         if over != "C":
             return super().solve_along(source, y, over, values)
         return self._at_each(source, y, values)
@@ -339,8 +326,7 @@ class NLSGD(_SubGradient):
     """
 
     def _ordered(self, n: int) -> tuple[np.ndarray | None, np.ndarray, int]:
-        # The samples are permuted into the order of the steps. So the sums that later steps read
-        # are contiguous.
+        # Permute the samples to the order of the steps: sums still to be read are contiguous.
         cycle = generator(self.random_state).permutation(n)
         return cycle, np.tile(np.arange(n), int(self.epochs)), n
 

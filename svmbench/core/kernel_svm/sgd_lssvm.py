@@ -10,9 +10,8 @@ Given
 Returned
     alpha, once the largest component of the gradient g = Q alpha - e is below tol.
 Reference
-    SGD-LSSVM paper, Algorithm 2. An iteration selects the set B of the t samples with the largest
-    |g_i|, and moves alpha_B by -theta g_B to the minimum of f on this line:
-    theta = g_B'g_B / g_B'Q_BB g_B. f falls by theta g_B'g_B / 2 (Corollary 1).
+    SGD-LSSVM paper, Algorithm 2: B holds the t largest |g_i|. The step -theta g_B on alpha_B,
+    theta = g_B'g_B / g_B'Q_BB g_B, minimises f, which falls by theta g_B'g_B / 2 (Corollary 1).
 Deviations
     - The loop keeps beta_i = y_i alpha_i and u_i = y_i g_i, so that it needs no labels.
     - The pass that changes the gradient also selects the t largest |g_i|, in a heap: there is no
@@ -41,8 +40,7 @@ from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import ClassifierWithC
 
-#: Number of samples in a piece of the gradient. The loop updates a piece, and then searches it for
-#: its largest entry while it is in the CPU's cache.
+#: Samples whose gradient is updated, and then searched for its largest entry while in the cache.
 GRADIENT_PIECE = 256
 
 #: Largest number of bytes of a block of kernel columns.
@@ -207,8 +205,7 @@ def descend_by_blocks(
             gg += u[i] * u[i]
             weight, row = u[i], K[i]
             for k in range(len(a)):
-                # Add 1 before multiplying: the weight times a tiny kernel value could be a denormal
-                # number, which is slow.
+                # Add 1 first: a weight times a tiny kernel value could be denormal, which is slow.
                 a[k] += weight * (np.float64(row[k]) + 1.0)
         for i in B:
             gKg += u[i] * a[i]
@@ -428,8 +425,7 @@ class SGDLSSVM(ClassifierWithC):
     Parameters
     ----------
     t : int
-        Number of coordinates that an iteration changes, and of kernel columns that it computes; at
-        most the number of samples.
+        Coordinates that an iteration changes, at one kernel column each; at most n_samples.
     tol : float
         The paper's epsilon: the largest component of the gradient at the end.
     trace : bool

@@ -1,9 +1,7 @@
 """The sequential path over nu: each solution screens the next problem and is its warm start.
 
-In this package's scale, a value of nu is a sum of the multipliers, ``total``.
-
 Problem
-    As in ``box_qp`` with q = 0, for total_1 < total_2 < …
+    As in ``box_qp`` with q = 0, for total_1 < total_2 < …: a sum for each nu.
 Given
     Q, the sums, an inner solver, a screening rule.
 Returned
@@ -12,17 +10,15 @@ Returned
 Reference
     Algorithm 1 and problems (18), (26) and (27) of the SRBO paper.
 Deviations
-    - ``srbo``: delta as printed, by problem (18) at the second sum and problem (27) after it. In
-      (27), the free coordinates are those that left the box. If they can't reach the new sum, more
-      coordinates are freed, up to half of all. The paper's program draws these at random; here
-      they are the next ones in the order of the gradient.
+    - ``srbo``: delta as printed, by problem (18) first and (27) after it. If the coordinates that
+      left the box can't reach the new sum, more are freed, up to half of all: the next ones in the
+      order of the gradient. (The paper's program draws them at random.)
     - ``srbo-descent``: a + delta is the last solution, lifted to the new sum and improved by a few
-      pair steps. Both balls screen. A forecast then compares two times: that of the smaller
-      problem, with its matrix and the test, and that of the whole problem. If the smaller problem
-      would not be faster, the whole problem is solved from the lifted solution, without the pair
-      steps. So if screening never saves time, the path takes the same steps as without screening,
-      and only the tests cost time. After a test that saved nothing, some sums are not tested. A
-      sum is also not tested if the last solution took less than ten times as long as a test.
+      pair steps. Both balls screen. If the smaller problem, with its matrix and the test, is not
+      forecast to be faster, the whole problem is solved from the lifted solution, without the pair
+      steps. So a path on which screening never saves time takes the same steps as without it. After
+      a test that saved nothing, some sums are not tested. A sum is also not tested if the last
+      solution took less than ten times as long as a test.
 """
 
 from __future__ import annotations
@@ -47,8 +43,7 @@ SCREENING_RULES = ("none", "srbo", "srbo-descent", "gap-safe", "corollary-2")
 #: Number of pair steps of `srbo-descent` before it screens, divided by the number of samples.
 DESCENT = 0.02
 
-#: Seconds per value to gather a submatrix, and to subtract a kernel row from a gradient. Measured
-#: once, for the forecast.
+#: Seconds per value to gather a submatrix, and to subtract a row from a gradient. Measured once.
 GATHER, ROW = 1.2e-9, 0.6e-9
 
 #: Seconds of a screening test: a constant, and an addition per sample. Measured once.
@@ -61,16 +56,13 @@ WORTH, GAIN = 10.0, 0.85
 #: The forecast assumes that a solution from a warm start changes this many multipliers.
 LIKELY_CHANGES = 200
 
-#: Largest number of free multipliers that move along the path's tangent. With more, factorising
-#: their matrix would take longer than it saves.
+#: Largest number of free multipliers whose matrix is factorised for a step along the tangent.
 TANGENT = 400
 
-#: Relative duality gap to which the problem of delta is solved. Screening is safe for any value; a
-#: smaller value screens more.
+#: Relative duality gap of the problem of delta: any value is safe, a smaller one screens more.
 DELTA_TOL = 1e-3
 
-#: Number of sums without a test after a test that saved no time. It begins with FIRST_REST and
-#: doubles after each further such test, up to LONGEST_REST.
+#: Sums without a test after a test that saved no time: doubled each time, up to the second value.
 FIRST_REST, LONGEST_REST = 2, 16
 
 
@@ -257,11 +249,7 @@ def make_up(
     v: np.ndarray,  # (n,): ``-d``
     total: float,
 ) -> None:
-    """Change multipliers in place until their sum is `total`.
-
-    To increase the sum, raise the multipliers with the smallest d first; to decrease it, lower
-    those with the largest d first.
-    """
+    """Raise multipliers of smallest d, or lower those of largest d, until the sum is `total`."""
     missing = total - float(a.sum())
     order = np.argsort(-v if missing > 0.0 else v, kind="stable")
     room = (1.0 - a if missing > 0.0 else a)[order]
@@ -287,8 +275,7 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
     else:
         zero, one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
     tested = time.perf_counter()
-    # Corollary 2 as printed can fix so many multipliers that the sum can't be reached: then
-    # the whole problem is solved.
+    # Corollary 2 can fix too many multipliers to reach the sum: then solve the whole problem.
     if np.count_nonzero(one) <= problem.sum <= len(one) - np.count_nonzero(zero):
         state.point = solve_rest(problem, feasible, zero, one, settings)
     else:
@@ -426,8 +413,7 @@ def solve_rest(
     start.steps, start.newton_steps, start.reason = steps, newton_steps, reason
     target = problem.target(start, settings.tol)
     if settings.solver == "dcdm-pairwise" and settings.screen != "corollary-2":
-        # The gap of the whole problem can be larger, by rounding or the small problem's
-        # tolerance. Then solve on with all samples.
+        # Rounding, or the small problem's tolerance, may leave a larger gap: solve on with all.
         if not problem.reaches(start, target):
             pairwise.solve_pairwise(problem, start, tol=settings.tol, max_iter=settings.max_iter)
     else:

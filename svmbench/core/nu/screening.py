@@ -1,6 +1,4 @@
-"""Safe screening: find a ball that contains the solution's w, and fix multipliers by this ball.
-
-A multiplier is fixed at 0 or 1 if it is at that bound for every w in the ball.
+"""Safe screening: fix multipliers that are at one bound for every w in a ball around the optimum.
 
 Problem
     As in ``box_qp`` with q = 0; w1 is the solution's w, d_i = <Z_i, w1>, Z_i = y_i phi(x_i).
@@ -14,14 +12,12 @@ The balls
     srbo      centre (w0 + w_b)/2, radius^2 = |(w0 + w_b)/2|^2 - min <Q a0, s>, where a0 is any
               point (the last solution), b is any feasible point (a0 + delta), and s runs over all
               feasible points. Proof: <w1, w_b - w1> >= 0 and <w0, w1> >= min <Q a0, s>. The
-              paper's r has |w0|^2 in place of the minimum. For an exact a0, the minimum is at
-              least |w0|^2, and this ball is the smaller one. For an inexact a0, the minimum may
-              be below |w0|^2 by its duality gap; the ball is then larger, and stays safe.
+              paper's r has |w0|^2 in place of the minimum, and gives the larger ball if a0 is
+              exact. If a0 is inexact, its duality gap enlarges this ball, which stays safe.
     gap-safe  the same with a0 = b: the centre is w_b, radius^2 is the duality gap of b.
 Deviations from corollary 2
-    - The margin's lower bound is an order statistic of the lower bounds of all d_i, and so is its
-      upper bound. The paper takes both bounds from one sample, chosen by its rank in Z c. That is
-      unsafe; ``corollary_2`` keeps the paper's version, so that tests can show a failure.
+    - The margin's two bounds are order statistics of the bounds of all d_i. The paper takes both
+      from one sample, by its rank in Z c, which is unsafe (``corollary_2``, for the tests).
     - Each bound has a slack for rounding; the paper's program has none.
 """
 

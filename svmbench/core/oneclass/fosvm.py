@@ -215,7 +215,7 @@ class CuttingDetector(KernelParameters, KernelDetector):
     promise="margin",
     promised_by="theta",
     paper="fosvm",
-    summary="FOSVM1: hard-margin one-class SVM by cutting planes, the lowest score of all",
+    summary="FOSVM1: hard-margin one-class SVM by cutting planes at the lowest score",
     reference="FOSVM paper, Algorithms 1 and 2, Theorems 1 and 2",
     kernels=("linear", "rbf", "poly"),
     task="one-class",
@@ -281,8 +281,8 @@ class FOSVM1(CuttingDetector):
     name="fosvm2",
     problem=HARD_MARGIN,
     paper="fosvm",
-    summary="FOSVM2: hard-margin one-class SVM by cutting planes, the lowest score of m drawn: its "
-    "precision is probable, not certain",
+    summary="FOSVM2: hard-margin one-class SVM by cutting planes at the lowest of m drawn scores; "
+    "its precision is probable, not certain",
     reference="FOSVM paper, Algorithm 3",
     kernels=("linear", "rbf", "poly"),
     task="one-class",
