@@ -113,6 +113,6 @@ def _races(table: Table) -> Iterator[tuple[str, list[str]]]:
             (second, first, [1.0 / value for value in values]),
         ):
             ends = [number("ratio", end) for end in (min(times), max(times))]
-            among = f" ({ends[0]} to {ends[1]} in {len(times)})" if len(times) > 1 else ""
+            among = f" ({ends[0]} to {ends[1]} in {len(times)} races)" if len(times) > 1 else ""
             middle = number("ratio", median(times))
             yield solver, [f"{middle} times as fast as {other}{among}"]
