@@ -117,8 +117,9 @@ def cli(verbose: bool, log_file: Path | None) -> None:
       svmbench list configs                        the tables and figures that can be re-run
       svmbench fetch @alsvm                        the data sets of one paper
       svmbench run alsvm_table2 --profile quick    one table, cut to minutes
-      svmbench time a9a --solver csvc --vs libsvm  two solvers raced on one data set
-      svmbench try my.csv --label class            a pipeline fitted to your own CSV file
+      svmbench time a9a --solver csvc --vs libsvm  two solvers at given settings, one data set
+      svmbench race -d a9a -s csvc -s libsvm       the same on several data sets, or two commits
+      svmbench try my.csv --label class            settings searched on your table, a pipeline
 
     \b
     Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,

@@ -102,3 +102,13 @@ def test_two_versions_of_ones_own_class_are_compared(
     ended = svmbench(*race, "dcd-l1")
     assert ended.code == 1
     assert "svmbench is not among the files" in ended.err
+
+
+def test_help_says_which_of_time_race_and_try_is_for_what() -> None:
+    said = svmbench("--help").out
+    for words in (
+        "two solvers at given settings",
+        "two commits",
+        "settings searched on your table",
+    ):
+        assert words in said
