@@ -22,7 +22,6 @@ import numpy as np
 from svmbench.base.errors import ConfigError, DataError, ResultsError
 from svmbench.cli import terminal
 from svmbench.cli.options import IMPUTE, POSITIVE_NUMBER, TEXT, label_option
-from svmbench.data import frames
 
 #: Solvers in the order in which they are tried, with their fixed parameters and their grid.
 CANDIDATES: tuple[tuple[str, dict[str, Any], dict[str, list[Any]]], ...] = (
@@ -251,6 +250,8 @@ def try_(
       svmbench try my.csv --label churn --minutes 5
     """
     import joblib
+
+    from svmbench.data import frames
 
     target = output or file.with_suffix(".joblib")
     if target.resolve() == file.resolve():
