@@ -1,7 +1,8 @@
 """What share of a solver's call some of its functions take: reasons are measured, too.
 
     python results/smo/profile_share.py chunking a9a:4781 \
-        svmbench.core.kernel_svm.projected_gradient.maximise C=1 gamma=0.05 --output results/smo
+        svmbench.core.kernel_svm.projected_gradient.maximise \
+        kernel=rbf C=1 gamma=0.05 --output results/smo
     python results/smo/profile_share.py csvc optdigits \
         svmbench.core.csvc.pairs.steps_of_all C=1 gamma=scale cache_mb=1024 \
         --call fit --scale --repeats 15 --output results/smo
