@@ -241,6 +241,7 @@ def mirrored(path: Path) -> bool:
 
 def test_tests_mirror_the_package() -> None:
     files = sorted(TESTS.rglob("test_*.py"))
+    assert len({path.name for path in files}) == len(files), "pytest knows a file by its name"
     folders = {path.parent.relative_to(TESTS).as_posix() for path in files} - {"."}
     packages = {path for path in folders if (PACKAGE / path / "__init__.py").is_file()}
     assert folders - packages == set(OTHER_FOLDERS)

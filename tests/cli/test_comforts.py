@@ -421,7 +421,7 @@ def test_what_a_race_cannot_do_is_a_sentence(words: list[str], code: int, senten
 
 def test_a_ratio_is_the_others_time_over_the_firsts() -> None:
     racers = [race.parse_racer(words) for words in ("test-works", "pegasos max_iter=200000")]
-    told = race.time_command("breast-cancer", racers, rounds=3)
+    told = race.time_command({"name": "breast-cancer"}, racers, rounds=3)
     assert told["ratios"][0]["times"] > 3
-    back = race.time_command("breast-cancer", racers[::-1], rounds=3)
+    back = race.time_command({"name": "breast-cancer"}, racers[::-1], rounds=3)
     assert back["ratios"][0]["times"] < 1 / 3
