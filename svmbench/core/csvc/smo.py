@@ -13,32 +13,32 @@ Given
     K (n, n), float32 or float64; a start inside the bounds with its gradient v.
 Returned
     beta and v in place, once the gap is at most tol; or once the duality gap is at most a limit.
-Each loop repeats, until ``why_stop`` returns a stop reason
+Phases that ``pair_steps`` and ``grouped_steps`` repeat, until ``why_stop`` returns a reason
     select_working_set  i = argmax of v over I_up; j = argmax of b_ij^2 / a_ij over the j in I_low
                         with b_ij = v_i - v_j > 0, a_ij = K_ii + K_jj - 2 K_ij (WSS 2)
     solve_pair          t = b_ij / a_ij, cut at the bounds
     update_gradient     v -= t (K_i - K_j), in the same pass over v as the next choice of i
                         (``update_gradient_select_i``, then ``select_j``)
-    shrink              every 100 steps, in ``shrinking_steps`` alone
+    shrink              in ``shrinking_steps`` alone, between calls of ``pair_steps``
 References
     Fan, Chen and Lin 2005: WSS 2. Chang and Lin 2001: with several sums, both variables of a pair
-    come from one group. Steinwart, Hush and Scovel 2011: without a sum, two variables, each with
-    its own step; the duality gap as a stopping criterion (liquidSVM stops at 1e-3 C n). Joachims
-    1999 and Chang and Lin 2011, section 5.1: shrinking.
+    come from one group. Steinwart, Hush and Scovel 2011: without a sum (``loose_steps``), two
+    variables, each with its own step; the duality gap as a stopping criterion (liquidSVM stops at
+    1e-3 C n). Joachims 1999 and Chang and Lin 2011, section 5.1: shrinking.
 Deviations
     - With beta instead of alpha, no label y appears in a step or a choice.
     - The scores of j are compared in float32; gradient, gap and step are float64.
     - I_up and I_low are kept as penalties to add to v: `up` is 0 where beta can be raised, else
       -inf; `down` is the same for lowering. A condition inside a loop would keep the compiler from
       vectorising it.
-    - Ties between scores go to the first sample, so results don't depend on the vectors' width.
-    - Shrinking copies the kernel values of the remaining samples to a smaller matrix. It waits
-      until the steps have spent as much time on the other samples as the copy costs.
+    - Ties between scores go to the first sample, so the width of SIMD registers changes no result.
+    - Shrinking copies the kernel values of the samples that stay to a smaller matrix. It waits
+      until the steps have spent as much time on the samples to be shrunk as the copy costs.
 From other modules
     ``larger`` is the larger of two numbers that are not NaN, ``wide_vectors`` a hint to use the
-    widest vectors, ``up_low_extremes`` returns m(alpha) and M(alpha), ``subtract_rows`` does
-    v -= sum_q f_q K_q, ``copy_part`` copies some rows and columns of a matrix, ``raw`` returns a
-    read-only view, so that Numba compiles one version of a function.
+    widest registers, ``compiled_sums`` lets the compiler reorder sums, ``up_low_extremes`` returns
+    m and M, ``subtract_rows`` does v -= sum_q f_q K_q, ``copy_part`` copies rows and columns of a
+    matrix, ``raw`` returns a read-only view, so that Numba compiles one version of a function.
 Measured
     ``loose_steps``: the second variable saves 15 % of the CPU time of a fit in the median (25 data
     sets of 300 to 5,000 samples, C = 1; 44 % to -9 %).
@@ -65,23 +65,23 @@ SELECTION_PIECE = 256
 #: LIBSVM's TAU: it replaces the curvature of a pair if that is smaller.
 MIN_CURVATURE = 1e-12
 
-#: Stop reasons of a loop or a search. Only loops that read cached rows return ``ROWS_MISSING``.
+#: Stop reasons of a loop or a search. ``ROWS_MISSING``: a loop in ``pairs`` waits for kernel rows.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
-#: The stop reasons in words; the numbers above are positions in this tuple.
+#: The stop reasons in words, by their numbers; ``ROWS_MISSING`` has none, for it ends no search.
 STOP_REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
 
 #: Returned instead of a stop reason: take another step.
 NOT_YET = -1
 
-#: A limit of the duality gap that no search tests.
+#: No limit of the duality gap: a search does not test the gap.
 NO_LIMIT = -1.0
 
 #: Problems with fewer samples are not shrunk: a copy costs more than the steps that it saves.
 SHRINK_MIN_SAMPLES = 1000
 
-#: Steps between two tests of the duality gap, and between two attempts to shrink: with at least
-#: `SHRINK_MIN_SAMPLES` samples, and with fewer, where fits are shorter.
+#: Steps between two tests of the duality gap. First: with at least `SHRINK_MIN_SAMPLES` samples; a
+#: test may also shrink them. Second: with fewer, which are never shrunk; their fits are shorter.
 LOOK_STEPS, LOOK_STEPS_FEW_SAMPLES = 100, 50
 
 #: Shrink only if at most this share of the active samples remains; otherwise a copy doesn't pay.
@@ -408,7 +408,7 @@ def select_second(
     i: int,
     score: np.ndarray,
 ) -> int:
-    """Return j that gains most once i has taken its own best step, or -1 if no j gains.
+    """Return j that gains most after the own best step of i; -1 if no j gains beyond rounding.
 
     After that step, j has the gradient r_j = v_j - v_i K_ij / K_ii; with i at its best for every
     value of beta_j, the curvature for j is K_jj - K_ij^2 / K_ii.
@@ -580,7 +580,7 @@ def shrinking_steps(
     # All samples, as views: steps on them act on beta and v.
     whole = ActivePart(np.arange(n), low, high, beta, v)
     # values, own: the part's matrix and diagonal. before: beta when v of all was last up to date.
-    # idle: gradient updates spent, since the last copy, on samples that could have been shrunk.
+    # idle: updates of v at samples to shrink, since the last copy; one counts as a value copied.
     part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
     while True:
         reason = NOT_YET
@@ -600,7 +600,7 @@ def shrinking_steps(
         if reason != MAX_ITER or steps >= max_iter:
             if is_whole:
                 return steps, reason
-            # The active samples have converged: reconstruct the gradient, go on with all samples.
+            # The active samples ended, for any reason: reconstruct v, and test all samples.
             write_back(part, beta, v)
             reconstruct_gradient(K, part.members, before, beta, v)
             part, values, own, is_whole, idle = whole, K, diag, True, 0.0
@@ -643,8 +643,8 @@ def not_shrunk(part: ActivePart) -> np.ndarray:
 def gap_so_far(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
     """Return the duality gap at the offset b: the sum of max(low u, high u) - beta u, u = v - b.
 
-    b is the mean of v at free samples; without one, the middle of [M, m]. The result is that of
-    ``problem.duality_gap`` but for rounding. The loops are written to vectorise.
+    b is the mean of v at free samples; without one, the middle of [M, m]. This is
+    ``problem.duality_gap``, which derives it, but for rounding; these loops vectorise.
     """
     wide_vectors()
     total, free = 0.0, 0.0

@@ -5,45 +5,45 @@ Problem
     variables. The C-SVC has beta_i = y_i alpha_i, p = y and one group; a C-SVC without an offset
     keeps no sum; the ν-SVC has a group for each class. v = p - K beta is the gradient, m(alpha) its
     maximum over I_up (beta_i < high_i), M(alpha) its minimum over I_low (beta_i > low_i), and
-    m - M the violation, also called the gap (Fan, Chen and Lin 2005, eq. 6).
+    m - M the violation, also called the gap (Fan, Chen and Lin 2005, eq. 6). Each group has
+    its own m and M, and the largest m - M counts; without a sum, m >= 0 and M <= 0.
 Given
     A source of kernel values, the problem, a feasible start.
 Returned
     beta and v once m - M <= tol, or once the duality gap is at most a limit.
 The choice (``solve_qp``)
-    A precomputed matrix, or fewer than 500 samples: steps of ``smo`` on the full matrix.
-    Up to 2,000 samples: the same steps on the full matrix in float32, with refinement.
-    More: working sets of some 512 samples (``working_sets``) on rows in float32, with refinement;
-    samples that are unlikely to change are shrunk, and their v is reconstructed at the end.
+    A precomputed matrix (shrunk from 1,000 on), or fewer than 500 samples: ``smo`` on the matrix.
+    Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
+    More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
+    in float32, with refinement; it shrinks samples, and reconstructs their v at the end.
 Refinement (``Refinement``)
     Kernel values in float32 have errors of 1e-7, and a gradient summed from them errors of 1e-5.
     So after steps that ended with m - M <= tol, v is computed again in float64 for every sample
     whose v is so close to m or M that its error could matter (``check_in_float64``). If the true
-    violation exceeds tol, another round of float32 steps starts from the corrected v. The new error
-    is proportional to the change of beta in the round. If a round does not halve the violation, the
-    steps continue in float64.
+    violation exceeds tol, another round of float32 steps starts from the corrected v; its error is
+    proportional to its change of beta. If a round does not halve the violation, steps are float64.
 Measured
-    Below 500 samples a float64 matrix saves 20 % of the CPU time of a fit in the median (three data
-    sets of 300 to 440 samples, C = 1 and 10,000: -2 % to 47 %). From 500 to 2,000 samples, rows
-    computed one by one when a step needs them save nothing in the median over the full matrix (15
-    data sets, ratios of CPU time 0.76 to 3.7).
+    Below 500 samples a float64 matrix saves 20 % of the CPU time of a fit with a float32 matrix and
+    a check, in the median (three data sets of 300 to 440 samples, C = 1 and 10,000: -2 % to 47 %).
+    From 500 to 2,000 samples, single rows, computed when a step needs them, save nothing in the
+    median (15 data sets; CPU time with the full matrix over that with single rows: 0.76 to 3.7).
 
 A tolerance relative to the margin, for the ν-SVC, the one-class SVM and SVDD
-    A C-SVC's margin is 1, so its tolerance is a share of the margin. The margin of the other SVMs
-    is rho (SVDD: the squared radius), which can have any size. If rho is below LIBSVM's absolute
-    tolerance, that tolerance accepts nearly any point. Here the largest violation is therefore at
-    most ``tol * min(1, rho)``, with rho in the scale of v, or the rounding of the gradient if that
-    is larger. If rho is at least 1, this is LIBSVM's rule.
+    A C-SVC's margin is 1, so its tolerance is a share of the margin. The margin of other SVMs, rho
+    (SVDD: the squared radius), can have any size; an absolute tolerance above it accepts nearly any
+    point. Here the largest violation is at most ``tol * min(1, rho)``, with rho in the scale of v,
+    or the rounding of the gradient if that is larger. If rho >= 1, this is LIBSVM's rule.
 A margin of 0
     The ν-SVC has the optimum w = 0, rho = 0 if the reduced convex hulls of the classes meet (Crisp
     and Burges 1999), and the one-class SVM if the origin lies in the reduced convex hull. No
-    violation is small relative to rho = 0. The margin is proven to be positive once the primal
-    value is below 0, the value of w = 0; then the duality gap is below the absolute value of the
-    dual. Until then, the search takes a limited number of further steps.
+    violation is small relative to rho = 0. The primal value is the duality gap minus |dual|, since
+    the dual value -1/2 beta'K beta is not above 0. w = 0 has the value 0: so rho > 0 is proven once
+    the gap is below |dual|. Until then, the search takes a limited number of further steps.
 From other modules
     ``up_low_sets`` returns v over I_up (else -inf) and over I_low (else inf), m and M;
     ``gap_of_problem`` the duality gap; ``exact_values(...).block(I, J)`` K[I, J] in float64;
-    ``float32_rows`` the fastest maker of float32 kernel rows for the kind of inputs.
+    ``float32_rows`` the fastest maker of float32 kernel rows that the samples and kernel allow;
+    ``subtract_kernel`` does v -= K t over such rows; ``columns(None)`` names all samples.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ FULL_MATRIX_MAX_SAMPLES = 2000
 #: Samples below which the matrix is in float64; a float32 matrix and a check would cost more.
 FLOAT32_MIN_SAMPLES = 500
 
-#: The largest kernel value, and the largest input, for which float32 is used: squared distances of
-#: larger inputs need not be kernel values.
+#: The largest kernel value, and the largest input, for which float32 is used. The second bounds the
+#: squared distances: they are in float32 too, but are no kernel values.
 FLOAT32_MAX_KERNEL, FLOAT32_MAX_INPUT = 1e30, 1e15
 
 #: A check begins with the samples whose v is at most this many tolerances from m or M.
@@ -109,8 +109,8 @@ CHECK_VALUES, CHECK_ROWS = 1 << 21, 256
 #: Rounding of a gradient, in float64 epsilons of (largest kernel value times sum of |beta|).
 GRADIENT_ROUNDINGS = 8.0
 
-#: The next violation to reach: with a proven margin, this share of the violation that the margin
-#: asks for; without one, this share of the present violation.
+#: The next violation to reach: with a proven margin, the first times the violation that the margin
+#: asks for; without one, the second times the present violation.
 SHORT_OF_WANTED, CLOSER_TO_MARGIN = 0.9, 0.1
 
 #: Largest number of further steps without a proven margin: the larger of this many per sample and
@@ -123,7 +123,7 @@ class ShareOfMargin:
     """A tolerance relative to the margin."""
 
     tol: float
-    margin: Callable[[np.ndarray, np.ndarray], float]  # in the problem's scale, of beta and v
+    margin: Callable[[np.ndarray, np.ndarray], float]  # (beta, v) -> rho, in the scale of v
     can_vanish: bool = True  # a margin of 0 means that w = 0 is the only solution
 
 
@@ -271,7 +271,7 @@ class Refinement:
     ) -> QPResult:
         """Solve from `start`, or from zero; with a `share`, the tolerance is relative."""
         source, problem = self.source, self.problem
-        # members: the samples that steps may change; a working-set search shrinks further ones.
+        # members: samples of the working sets: all, or those just checked. A full matrix has all.
         everyone = members = np.arange(len(problem.low))
         before = source.kernel_evaluations
         found = QPResult(np.zeros(len(everyone)), np.array(problem.linear))
@@ -291,7 +291,7 @@ class Refinement:
             if found.reason == GAP:
                 if gap_of_problem(problem, found.beta, found.v) <= criteria.limit:
                     break
-                # The limit was met by gradients of shrunk samples that were out of date.
+                # The v of shrunk samples, on which the limit was met, was out of date until now.
                 members = everyone
                 continue
             if found.reason == MAX_ITER:
@@ -365,7 +365,7 @@ OVER, GO_ON, EXHAUSTED = 0, 1, 2
 
 
 def judge_check(gap: float, last: float, tol: float, reason: int) -> int:
-    """Return the verdict on a search, or a pair of classes, that was checked in float64.
+    """Return the verdict on a search (of one pair in ``pairs``) that was checked in float64.
 
     `gap` is the true violation, `last` the true violation at the previous check (infinite at the
     first), `reason` why the steps stopped. ``OVER`` ends the search, ``GO_ON`` continues in float32
@@ -407,8 +407,8 @@ def correct_near(
             error = max(error, float(np.max(np.abs(found - v[at]))))
             v[at] = found
             done[at] = True
-        # Assume that v errs by at most e = CHECK_SAFETY * error at unchecked samples. Two samples
-        # violate only if they are within 2 e of m or M: check those, too.
+        # Assume that v errs by at most e = CHECK_SAFETY * error at unchecked samples. `near` marked
+        # all that could violate if v errs by `width`: e <= width is enough, 2 e lets e grow.
         if width >= CHECK_SAFETY * error:
             return done
         width = 2.0 * CHECK_SAFETY * error
@@ -429,7 +429,7 @@ def exact_gradient(
     support, own = np.flatnonzero(is_support), samples[is_support[samples]]
     is_support[own] = False
     others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
-    # idle x support, and own x others: `own` are the samples that are support vectors themselves.
+    # idle x support, own x others. own: support vectors in `samples`; others: those outside it.
     for rows, columns in ((idle, support), (own, others)):
         height = max(1, CHECK_VALUES // max(1, len(columns)))
         for top in range(0, len(rows), height):
