@@ -20,7 +20,7 @@ from svmbench.core.kernels.kernels import MIB
 #: Largest number of slots. With more, finding the oldest slot would cost more than computing a row.
 MAX_SLOTS = 1 << 16
 
-#: Columns whose sums stay in the first-level cache while rows pass by.
+#: Columns that `subtract_rows` takes at a time: their part of `v` stays in the first-level cache.
 SPAN = 1024
 
 
@@ -87,7 +87,7 @@ def forget_none(last_use: np.ndarray, clock: int, wanted: int) -> np.ndarray:
 
 
 class RowCache:
-    """Slots for the kernel rows of named samples.
+    """Slots for kernel rows; samples are known by their numbers.
 
     SvmbenchError if the budget is too small for `least` rows; the message states one that suffices.
     """
@@ -100,11 +100,11 @@ class RowCache:
 
     def __init__(
         self,
-        n_names: int,  # samples have the numbers 0 to n_names - 1
-        width: int,  # length of a row before any cut; also the largest number of different rows
+        n_names: int,  # number of all samples, active or not: their numbers are 0 to n_names - 1
+        width: int,  # active samples at first: the length of a row, and the largest number of rows
         budget_mb: float,  # MiB for all rows
         *,
-        least: int = 0,  # smallest number of rows that must fit at once; at most `width` count
+        least: int = 0,  # number of rows that must fit at once; above `width`, it means `width`
         dtype: Any = np.float64,
         # rule(last_use, clock, wanted) returns the slots, at most `wanted`, that give way
         rule: Callable[[np.ndarray, int, int], np.ndarray] = forget_oldest,
@@ -143,9 +143,9 @@ class RowCache:
         return slots
 
     def claim(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a slot for each of some distinct samples, at most as many as there are slots.
+        """Return a slot for each of the samples, and a mask of the slots whose row is missing.
 
-        Also return a mask of the slots whose row is missing; the caller must write these rows.
+        The samples must be distinct, and no more than the slots. The caller writes missing rows.
         """
         slots = self.find(wanted)
         missing = slots < 0

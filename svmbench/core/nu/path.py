@@ -1,24 +1,25 @@
 """The sequential path over nu: each solution screens the next problem and is its warm start.
 
 Problem
-    As in ``box_qp`` with q = 0, for total_1 < total_2 < …: a sum for each nu.
+    min_a  1/2 a'Q a,   0 <= a_i <= 1,   e'a = total   (``box_qp`` with q = 0), for each nu. The
+    sums of the multipliers, total, ascend with nu. d = Q a is the gradient; points keep v = -d.
 Given
     Q, the sums, an inner solver, a screening rule.
 Returned
     At each sum: the solution, masks of the screened multipliers, and the times of three parts
     (delta, the screening test, the solution of the remaining problem).
 Reference
-    Algorithm 1 and problems (18), (26) and (27) of the SRBO paper.
+    Algorithm 1 and problems (18), (26) and (27) of the SRBO paper. With a the last solution, delta
+    is a step to a point a + delta that is feasible at the new sum.
 Deviations
     - ``srbo``: delta as printed, by problem (18) first and (27) after it. If the coordinates that
-      left the box can't reach the new sum, more are freed, up to half of all: the next ones in the
-      order of the gradient. (The paper's program draws them at random.)
+      left the box can't reach the new sum, half of all are free: these, and the ones of smallest
+      d. If that half can't reach it, all are free. (The paper's program draws at random.)
     - ``srbo-descent``: a + delta is the last solution, lifted to the new sum and improved by a few
-      pair steps. Both balls screen. If the smaller problem, with its matrix and the test, is not
-      forecast to be faster, the whole problem is solved from the lifted solution, without the pair
-      steps. So a path on which screening never saves time takes the same steps as without it. After
-      a test that saved nothing, some sums are not tested. A sum is also not tested if the last
-      solution took less than ten times as long as a test.
+      pair steps. The SRBO ball and the gap-safe ball (``screening``) both screen. If the smaller
+      problem, with its matrix and the test, is not forecast to be faster, the whole problem is
+      solved from the lifted solution, without the pair steps. So a path on which screening never
+      saves time takes the same steps as without it. `WORTH` and `FIRST_REST` skip some tests.
 """
 
 from __future__ import annotations
@@ -246,7 +247,7 @@ def lifted(
 
 def make_up(
     a: np.ndarray,  # (n,): multipliers
-    v: np.ndarray,  # (n,): ``-d``
+    v: np.ndarray,  # (n,): ``-d``, minus the gradient
     total: float,
 ) -> None:
     """Raise multipliers of smallest d, or lower those of largest d, until the sum is `total`."""
@@ -292,7 +293,7 @@ def bilevel(
     settings: PathSettings,
 ) -> QPPoint:
     """Return ``a0 + delta``: by problem (18) without an old delta, by problem (27) with one."""
-    # With b = a0 + delta, r(delta) = 1/2 (1/2 b'Q b + (Q a0)'b) + const.
+    # Both minimise the ball's radius^2, 1/2 (1/2 b'Q b + (Q a0)'b) + const, with b = a0 + delta.
     n = len(last.a)
     start = lifted(problem, last)
     chosen = np.arange(n)

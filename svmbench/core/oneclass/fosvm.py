@@ -55,9 +55,8 @@ class HardOneClass(Problem):
     min  1/2 ||w||^2 - rho,   <w, phi(x_i)> >= rho;   f(x) = <w, phi(x)> - rho;
     max  -1/2 alpha' K alpha,   alpha >= 0,  sum alpha = 1.
 
-    It has no parameter. The primal value of a w is that at the largest rho it allows,
-    min_i <w, phi(x_i)>: where the rho of f is larger, f is an approximation, and the gap says of
-    how much.
+    It has no parameter. The primal value of a w takes the largest rho that w allows: the minimum
+    of <w, phi(x_i)>. If the rho of f is larger, f is approximate, and the gap bounds its error.
     """
 
     def primal(self, values: Values, parameter: float = 0.0) -> float:
@@ -90,8 +89,8 @@ def iteration_bound(
     """Return the size of the active set at which Theorem 2 of the FOSVM paper ends the search.
 
     It is the smallest n of at least 2 with ``n/2 + 1 >= sqrt(2) (sqrt(2t + 1) + 1) / (2t)`` for
-    ``t = theta d^2 / (1 - d^2)``, as far as the copy that was read can be made out: a kernel with
-    K(x, x) = 1, and d the margin of all data, at most 1.
+    ``t = theta d^2 / (1 - d^2)``. Here K(x, x) = 1, and d is the margin of all data, at most 1. All
+    of this is read from a copy of the paper whose formulas are damaged.
     """
     if margin >= 1.0:
         return 2
@@ -233,7 +232,7 @@ class FOSVM1(CuttingDetector):
     theta : float
         Every training sample has a score of at least (1 - theta) rho; above 0 and below 1.
     cache_mb : float
-        Memory for kernel columns, MiB; each iteration computes columns that don't fit again.
+        Memory for kernel columns, MiB. Each iteration recomputes the columns that don't fit.
 
     Attributes
     ----------
