@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -543,6 +544,15 @@ def test_names_that_mean_something_elsewhere_are_inert(tmp_path):
     assert latex.count("\\\\\n") == 2  # the head and one row
     everything = json.loads(export.as_json([found]))
     assert everything[0]["parts"][0]["what"] == "<script>alert(1)</script>|*x*\x1b[31m"
+
+
+def test_a_long_reason_in_markdown_ends_after_a_whole_word(tmp_path):
+    whole = verdict("smo-1", scene("smo-1", tmp_path))
+    words = [f"w{number:03}-xyz" for number in range(200)]
+    found = replace(whole, reason=" ".join(words))
+    said = export.as_markdown([found]).partition("w000")[2].partition(" …")[0]
+    last = said.split()[-1].replace("\\", "")
+    assert last in words, said
 
 
 def test_formats_hold_every_verdict(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
@@ -133,7 +134,10 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         state += f" ({verdict.on_machines})" if verdict.machines else ""
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
         statement += f" Rule: {escape.markdown(claim.rule)}."
-        reason = escape.markdown(escape.line(verdict.reason, _MAX_REASON_CHARS))
+        short = textwrap.shorten(
+            verdict.reason, _MAX_REASON_CHARS, placeholder=" …", break_on_hyphens=False
+        )
+        reason = escape.markdown(escape.line(short))
         if verdict.to_decide:
             reason += f". To decide it, run {escape.markdown(verdict.to_decide)}."
         lines.append(f"| {statement} | {state} | {reason} |")
