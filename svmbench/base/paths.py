@@ -140,3 +140,11 @@ def opened_regular(descriptor: int, place: Path, most: int) -> BinaryIO:
         os.close(descriptor)
         raise
     return os.fdopen(descriptor, "rb")
+
+
+def is_file(name: str) -> bool:
+    """Return True if a text, of any length and of any characters, is the path of a file."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a null character
+        return False

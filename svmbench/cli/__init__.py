@@ -173,10 +173,13 @@ def describe_command(
       svmbench describe sklearn.svm.NuSVC
       svmbench describe my.csv --label churn
     """
+    from svmbench.base.paths import is_file
     from svmbench.cli import listing
-    from svmbench.cli.race import dataset_entry, is_file
+    from svmbench.cli.completion import dataset_names, solver_names
+    from svmbench.cli.race import dataset_entry
 
-    if label or text or impute or is_file(name):
+    is_own = is_file(name) and name not in (*solver_names(), *dataset_names())
+    if label or text or impute or is_own:
         from svmbench import data
 
         dataset_entry(name, label, text, impute)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -12,6 +14,7 @@ import click
 
 from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.base.escape import line
+from svmbench.base.paths import is_file
 from svmbench.baselines import templates
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
@@ -192,14 +195,6 @@ def dataset_entry(
     return {**made, "impute": True} if impute else made
 
 
-def is_file(name: str) -> bool:
-    """Return True if a word of the command line is the path of a file."""
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long for a path, or with a null character
-        return False
-
-
 def time_command(
     dataset: dict[str, Any],
     racers: list[Racer],
@@ -238,7 +233,7 @@ def time_command(
 
     Returns
     -------
-    Result
+    RaceResult
 
     Raises
     ------
@@ -434,8 +429,45 @@ class _RacersCommand(click.Command):
         return super().parse_args(ctx, joined)
 
 
-def _race_options(command: Any) -> Any:
-    """Add the options that ``time`` and ``race`` share."""
+@dataclass(frozen=True)
+class _SharedOptions:
+    """The values of the options that ``time`` and ``race`` share."""
+
+    rounds: int
+    rows: int | None
+    tolerance: float | None
+    scaling: str
+    timeout: float
+    label: str | None
+    text: str | None
+    impute: bool
+    mirror: str | None
+    trust: bool
+    as_json: bool
+
+    def time(self, dataset: dict[str, Any], racers: list[Racer]) -> RaceResult:
+        """Race solvers on a data set."""
+        return time_command(
+            dataset,
+            racers,
+            rounds=self.rounds,
+            rows=self.rows or 0,
+            tolerance=self.tolerance,
+            scaling=self.scaling,
+            timeout_s=self.timeout,
+            mirror=self.mirror,
+            trust=self.trust,
+        )
+
+
+def _race_options(command: Callable[..., None]) -> Any:
+    """Add the options that ``time`` and ``race`` share; the command gets them as `shared`."""
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        shared = _SharedOptions(**{one.name: given.pop(one.name) for one in fields(_SharedOptions)})
+        command(**given, shared=shared)
+
     options = (
         click.option(
             "--rounds",
@@ -479,8 +511,8 @@ def _race_options(command: Any) -> Any:
         click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
     )
     for option in reversed(options):
-        command = option(command)
-    return command
+        called = option(called)
+    return called
 
 
 @click.command("time", cls=_RacersCommand)
@@ -506,17 +538,7 @@ def time_(
     dataset: str,
     solver: str,
     others: tuple[str, ...],
-    rounds: int,
-    rows: int | None,
-    tolerance: float | None,
-    scaling: str,
-    timeout: float,
-    label: str | None,
-    text: str | None,
-    impute: bool,
-    mirror: str | None,
-    trust: bool,
-    as_json: bool,
+    shared: _SharedOptions,
 ) -> None:
     r"""Race solvers on one data set, without a config: compare their CPU times on one thread.
 
@@ -535,19 +557,9 @@ def time_(
       svmbench time a9a --trust --solver ./build/svm-train C=1 gamma=0.1 tol=0.001 \
           --vs libsvm kernel=rbf C=1 gamma=0.1
     """
-    racers = [parse_racer(words, trust=trust) for words in (solver, *others)]
-    result = time_command(
-        dataset_entry(dataset, label, text, impute),
-        racers,
-        rounds=rounds,
-        rows=rows or 0,
-        tolerance=tolerance,
-        scaling=scaling,
-        timeout_s=timeout,
-        mirror=mirror,
-        trust=trust,
-    )
-    if as_json:
+    racers = [parse_racer(words, trust=shared.trust) for words in (solver, *others)]
+    result = shared.time(dataset_entry(dataset, shared.label, shared.text, shared.impute), racers)
+    if shared.as_json:
         terminal.write_output(json.dumps(result, indent=1))
     else:
         print_result(result)
@@ -588,17 +600,7 @@ def race(
     solvers: tuple[str, ...],
     base: str | None,
     as_yaml: bool,
-    rounds: int,
-    rows: int | None,
-    tolerance: float | None,
-    scaling: str,
-    timeout: float,
-    label: str | None,
-    text: str | None,
-    impute: bool,
-    mirror: str | None,
-    trust: bool,
-    as_json: bool,
+    shared: _SharedOptions,
 ) -> None:
     r"""Race solvers on several data sets, or two versions of one's own solvers.
 
@@ -619,77 +621,63 @@ def race(
     from svmbench.experiment.config.loader import check_source
     from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
 
-    racers = [parse_racer(words, trust=trust) for words in solvers]
+    racers = [parse_racer(words, trust=shared.trust) for words in solvers]
     if len(racers) < 2 and base is None:
         raise ConfigError("a race needs two solvers (-s), or --base with a commit")
+    if base is not None and shared.tolerance is not None:
+        raise ConfigError("--base compares versions at given settings: leave out --tolerance")
+    encoding = shared.label, shared.text, shared.impute
     files = [name for name in datasets if is_file(name)]
-    if (label or text or impute) and not files:
+    if any(encoding) and not files:
         raise ConfigError("--label, --text and --impute are of tables, and no -d is a file")
     entries = [
-        dataset_entry(name, label, text, impute) if name in files else dataset_entry(name)
+        dataset_entry(name, *encoding) if name in files else dataset_entry(name)
         for name in datasets
     ]
+    rows = shared.rows or 0
     if base is not None:
         entries = [
             {**one, "file": str(Path(one["file"]).resolve())} if "file" in one else one
             for one in entries
         ]
-        config = version_config(entries, racers, rows or 0, scaling)
+        config = version_config(entries, racers, rows, shared.scaling)
     else:
-        config = race_config(entries, racers, rounds, rows or 0, tolerance, scaling)
-    check_source(source_of_value(config, "svmbench race"), trust=trust)
+        config = race_config(entries, racers, shared.rounds, rows, shared.tolerance, shared.scaling)
+    check_source(source_of_value(config, "svmbench race"), trust=shared.trust)
     if as_yaml:
         terminal.write_output(yaml_of_value(config).rstrip())
         return
     if base is not None:
-        options = ["--timeout", str(timeout), *(["--mirror", mirror] if mirror else [])]
-        options += ["--trust"] if trust else []
-        _race_versions(config, racers, base, rounds=rounds, options=options, as_json=as_json)
+        _race_versions(config, racers, base, shared)
         return
     results = []
     for number, entry in enumerate(entries):
-        results.append(
-            time_command(
-                entry,
-                racers,
-                rounds=rounds,
-                rows=rows or 0,
-                tolerance=tolerance,
-                scaling=scaling,
-                timeout_s=timeout,
-                mirror=mirror,
-                trust=trust,
-            )
-        )
-        if not as_json:
+        results.append(shared.time(entry, racers))
+        if not shared.as_json:
             if number:
                 terminal.print_line()
             print_result(results[-1])
-    if as_json:
+    if shared.as_json:
         terminal.write_output(json.dumps(results, indent=1))
     terminal.check_written()
 
 
 def _race_versions(
-    config: dict[str, Any],
-    racers: list[Racer],
-    base: str,
-    *,
-    rounds: int,
-    options: list[str],
-    as_json: bool,
+    config: dict[str, Any], racers: list[Racer], base: str, shared: _SharedOptions
 ) -> None:
     """Compare two versions, print the result, and exit with 3 if a cell failed."""
     from svmbench.cli import versions
 
     def note(line: str) -> None:
-        if not as_json:
+        if not shared.as_json:
             terminal.print_line(line)
 
+    options = ["--timeout", str(shared.timeout), *(["--trust"] if shared.trust else [])]
+    options += ["--mirror", shared.mirror] if shared.mirror else []
     result = versions.compare_versions(
-        config, racers, base, rounds=rounds, options=options, tell=note
+        config, racers, base, rounds=shared.rounds, options=options, tell=note
     )
-    if as_json:
+    if shared.as_json:
         terminal.write_output(json.dumps(result, indent=1))
     else:
         versions.print_versions(result)

@@ -7,7 +7,6 @@ processes of the same Python, whose ``PYTHONPATH`` begins with the version's fol
 from __future__ import annotations
 
 import io
-import json
 import os
 import statistics
 import subprocess
@@ -21,6 +20,7 @@ from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.race import Racer
 from svmbench.experiment.config.yaml_source import yaml_of_value
+from svmbench.report.records import result_lines
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 #: Results that a comparison of versions shows: the name in records, its head, the format.
@@ -199,9 +199,11 @@ def _module_of(racer: Racer) -> str:
 
 def _records(output: Path) -> dict[tuple[str, str], Any]:
     """Return a run's records by data set and solver."""
-    lines = (output / "runs.jsonl").read_text(encoding="utf-8").splitlines()
-    cells = [record for record in map(json.loads, lines) if record.get("kind", "cell") == "cell"]
-    return {(cell["dataset"], cell["solver"]): cell for cell in cells}
+    found: dict[tuple[str, str], Any] = {}
+    for record in result_lines(output):
+        if record["kind"] == "cell":
+            found[str(record["dataset"]), record["solver"]] = record
+    return found
 
 
 def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str], Any]]]) -> Any:

@@ -27,12 +27,13 @@ MOST_WORDS = 50
 DEFAULT_TEXT = "one-hot"
 #: A sentence about columns lists at most so many.
 LISTED_COLUMNS = 6
-_SEPARATORS = {".tsv": "\t"}
+#: Separators of tables by the endings of their names.
+TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": ","}
 
 
 def separator_of(place: Path) -> str:
     """Return the separator of a table from the ending of its name: a tab for .tsv, else a comma."""
-    return _SEPARATORS.get(ending_of(place), ",")
+    return TABLE_SEPARATORS.get(ending_of(place), ",")
 
 
 def has_blanks_after_separators(place: Path) -> bool:

@@ -88,7 +88,8 @@ def load(
     text : {"one-hot", "ordinal"}, optional
         Encoding of the columns of words of a table with a header; default ``"one-hot"``.
     impute : bool, default=False
-        True to fill in missing values of such a table instead of refusing them.
+        True to fill in missing values of such a table instead of refusing them: numbers by the
+        median of all rows, words by the most frequent one.
 
     Raises
     ------
@@ -122,12 +123,7 @@ def load(
 
 def _is_own_file(name: str) -> bool:
     """Return True if a name is no registered one and there is a file of that name."""
-    if name.split("+")[0].split("[")[0] in registry():
-        return False
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long, or with a null character
-        return False
+    return name.split("+")[0].split("[")[0] not in registry() and paths.is_file(name)
 
 
 def ensure(

@@ -18,8 +18,6 @@ from svmbench.data.derive import LabelledRows, derive
 from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
 
-_TABLE_ENDINGS = {".csv": ",", ".tsv": "\t", ".data": ","}
-
 
 def load_file(
     path: str | Path,
@@ -111,6 +109,8 @@ def load_own(
 ) -> Dataset:
     """Load a file with the options of ``svmbench try``: a named label makes it a table of columns.
 
+    All rows decide the encoding and the values that are filled in, whatever they later serve for.
+
     Without the name of a label, the file is read as :func:`load_file` reads it by default.
 
     Raises
@@ -118,7 +118,7 @@ def load_own(
     DataError
         As :func:`load_file`, and for `text` or `impute` without the name of the label's column.
     """
-    named = isinstance(label_column, str) and label_column not in ("first", "last")
+    named = _is_named(label_column)
     if not named and (text is not None or impute):
         raise DataError(
             f"{path}: columns of words and missing values are read from a table with a header;"
@@ -137,6 +137,11 @@ def load_own(
         return _encoded(place, content, label_column, text, impute)
 
     return _cached(path, content, said, Derivation(), read)
+
+
+def _is_named(label_column: int | str | None) -> bool:
+    """Return True if a label's column is given by its name in the header."""
+    return isinstance(label_column, str) and label_column not in ("first", "last")
 
 
 def reading_of(
@@ -158,13 +163,12 @@ def reading_of(
     """
     if incomplete not in ("refuse", "drop", "mean"):
         raise DataError(f"incomplete must be 'refuse', 'drop' or 'mean', not {incomplete!r}")
-    ending = ending_of(place)
-    as_table = label_column is not None or separator is not None or ending in _TABLE_ENDINGS
-    named = isinstance(label_column, str) and label_column not in ("first", "last")
+    is_table = ending_of(place) in frames.TABLE_SEPARATORS
+    as_table = label_column is not None or separator is not None or is_table
     return Reading(
         format="table" if as_table else "libsvm",
-        separator=separator or _TABLE_ENDINGS.get(ending, ","),
-        header=named if header is None else header,
+        separator=separator or frames.separator_of(place),
+        header=_is_named(label_column) if header is None else header,
         label="last" if label_column is None else label_column,
         missing=missing,
         incomplete=incomplete,  # type: ignore[arg-type]

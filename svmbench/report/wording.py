@@ -53,9 +53,14 @@ _LABELS = {
 _UNITS = {"_s": "s", "_pct": "%", "_mb": "MiB"}
 
 
+def is_time_ratio(metric: str) -> bool:
+    """Return True for metrics that divide one time by another: 1 means equally fast."""
+    return metric in {"ratio", "speedup"}
+
+
 def is_timing(metric: str) -> bool:
     """Return True for metrics from a clock, which other work on the machine disturbs."""
-    return metric.endswith("_s") or metric in {"ratio", "speedup"}
+    return metric.endswith("_s") or is_time_ratio(metric)
 
 
 def label_of(name: str) -> str:

@@ -58,6 +58,7 @@ def test_a_race_of_several_sets_runs_and_prints_its_config(tmp_path: Path) -> No
     [
         (["-s", "csvc"], "a race needs two solvers"),
         (["-s", "csvc", "-s", "libsvm", "--label", "x"], "no -d is a file"),
+        (["-s", "csvc", "--base", "HEAD", "--tolerance", 0.01], "leave out --tolerance"),
         (["-s", "csvc", "C=1,2", "--base", "HEAD"], "--base takes one value of each parameter"),
         (["-s", "csvc", "-s", "csvc"], "against itself needs other parameters"),
         (["-s", "csvc", "--base", "HEAD"], "not a git repository"),

@@ -115,3 +115,22 @@ def test_a_config_says_how_a_table_is_encoded(file: Path, tmp_path: Path) -> Non
     ended = svmbench("validate", write_config(tmp_path, ["dcd-l1"], datasets=[table]))
     assert ended.code == 2
     assert "give its 'file' and its 'label_column'" in ended.err
+
+
+def test_a_file_hides_no_solver_and_no_data_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("csvc", "a9a", "mine"):
+        Path(name).write_text("+1 1:1\n-1 1:2\n")
+    assert json.loads(svmbench("describe", "csvc", "--json").out)["solver"] == "csvc"
+    assert json.loads(svmbench("describe", "a9a", "--json").out)["dataset"] == "a9a"
+    assert json.loads(svmbench("describe", "mine", "--json").out)["file"] == "mine"
+
+
+def test_all_rows_decide_what_a_config_fills_in(tmp_path: Path) -> None:
+    """A median of all rows, as the pages say; `try` takes that of the training rows."""
+    place = tmp_path / "gaps.csv"
+    place.write_text("x,y\n1,a\n,a\n3,b\n100,b\n")
+    X = load(place, label_column="y", impute=True).X
+    assert np.asarray(X).ravel().tolist() == [1.0, 3.0, 3.0, 100.0]

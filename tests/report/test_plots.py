@@ -416,3 +416,12 @@ def test_a_speed_up_is_drawn_beside_a_line_at_one(tmp_path, monkeypatch):
         build(runs.write_run(folder, cells, records, plots=[plot]))
         at_one = [ys for ys in seen.pop() if list(ys) == [1.0, 1.0]]
         assert len(at_one) == n_lines
+
+
+def test_more_series_than_colours_are_told_apart(tmp_path, monkeypatch):
+    seen = watched(
+        monkeypatch, bars,
+        lambda drawn: {(bar.get_facecolor(), bar.get_edgecolor()) for bar in drawn.patches},
+    )  # fmt: skip
+    build(bars_run(tmp_path, "train_time_s", {f"solver-{n}": 1.0 + n for n in range(9)}))
+    assert len(seen.pop()) == 9

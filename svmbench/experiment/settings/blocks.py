@@ -229,7 +229,8 @@ class DatasetSpec(Model):
         ``one-hot`` or ``ordinal``: read the CSV file as ``svmbench try`` does, with a header, and
         encode columns of words so.
     impute : bool
-        True to read the CSV file so, and to fill in missing values.
+        True to read the CSV file so, and to fill in missing values from all rows, those of test
+        parts too.
     read : str
         How the rows reach a solver: as ``arrays``; in ``blocks``, of which one at a time is in
         memory, by solvers that read these; ``auto`` for blocks where the arrays would not fit into

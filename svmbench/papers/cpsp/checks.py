@@ -518,11 +518,11 @@ def largest_on_text(claim: Claim, kept: Evidence) -> list[Part]:
                     total([difference(*pair, metric) for pair in pairs]), 1 / len(pairs)
                 )
                 found[dataset] = ahead, cells_of(*(one for pair in pairs for one in pair))
-        text = next((name for name in TEXT if name in found), None)
-        for dataset, (ahead, cells) in found.items() if text else ():
-            if text is None or dataset == text:
-                continue
-            own_lead, own_cells = found[text]
+        text = next((name for name in TEXT if name in found), "")
+        if not text:
+            continue
+        own_lead, own_cells = found.pop(text)
+        for dataset, (ahead, cells) in found.items():
             more = total([own_lead, _scaled(ahead, -1.0)])
             said = f"{own_lead.spelt()} points on {text}, {ahead.spelt()} on {dataset}"
             what, stand_in = part_label(source, dataset), text in claim.stand_ins

@@ -40,19 +40,22 @@ def draw_bars(
         axes.set_ylim(min(values) / 2, highest * 1.5)
         log_ticks(axes, "y")
     for index, series in enumerate(shown):
+        style = styles[series.name]
+        colour = COLOURS[style % len(COLOURS)]
         offset = (index - (len(shown) - 1) / 2) * bar
         where = [places.index(point.x) + offset for point in series.points]
         if is_dotted:
-            _draw_dots(axes, series, where, styles[series.name])
+            _draw_dots(axes, series, where, style)
             continue
         axes.bar(
             where,
             [point.y for point in series.points],
             width=bar * 0.94,
             yerr=errors(series),
-            color=COLOURS[styles[series.name] % len(COLOURS)],
-            edgecolor="white",
-            linewidth=0.6,
+            # Hollow bars distinguish series after the eighth.
+            color=colour if style < len(COLOURS) else "white",
+            edgecolor="white" if style < len(COLOURS) else colour,
+            linewidth=0.6 if style < len(COLOURS) else 1.2,
             error_kw={"elinewidth": 1.1, "capsize": 2, "ecolor": "#555555"},
             label=series.name,
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svmbench.report.axes import draw_crossings, draw_points, log_ticks
 from svmbench.report.curves import Curves, Panel
 from svmbench.report.kinds import Kind
-from svmbench.report.wording import is_timing
+from svmbench.report.wording import is_time_ratio, is_timing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def draw_curve(
                 axes, series, styles[series.name], line=True, hollow=hollow, text=series.name
             )
     draw_crossings(axes, panel)
-    if curves.y in {"ratio", "speedup"}:
+    if is_time_ratio(curves.y):
         axes.axhline(1.0, color="black", linewidth=1.1, linestyle=(0, (4, 2)))
     if is_timing(curves.y) and any(series.points for series in panel.series):
         axes.set_ylim(bottom=0)
