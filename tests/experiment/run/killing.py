@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from runs import lines_of, results_of, start, svmbench, wait_until, write_config
-from test_durability import alive, children_of, table_without_times
+from test_durability import alive, children_of, servers_among, table_without_times
 
 GRID = [0.25, 0.5, 1.0, 2.0]
 #: Breast-cancer has 569 rows: an inner training set has about 253 of them, an outer one 379.
@@ -133,7 +133,7 @@ def kill_at(
         return process.poll() is None
 
     if when == "preload":
-        while watched() and not has_server(family):
+        while watched() and not servers_among(family):
             time.sleep(0.01)
         delay = chooser.uniform(0, 1.0)
     elif when == "work":
@@ -152,17 +152,6 @@ def kill_at(
     said = "".join(process.communicate(timeout=60))
     wait_until(lambda: not alive(family), seconds=GONE_S)
     return process.returncode == -signal.SIGKILL, said
-
-
-def has_server(family: set[int]) -> bool:
-    """Return whether the process that workers are forked from has been started."""
-    for pid in family:
-        try:
-            if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                return True
-        except OSError:
-            continue
-    return False
 
 
 def whole_lines(folder: Path) -> bytes:

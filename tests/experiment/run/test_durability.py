@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,16 @@ def children_of(pid: int) -> set[int]:
             continue  # it ended in the meantime
         todo += new - found
         found |= new
+    return found
+
+
+def servers_among(pids: set[int]) -> set[int]:
+    """Return the processes that workers are forked from."""
+    found = set()
+    for pid in pids:
+        with suppress(OSError):  # it has ended in the meantime
+            if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.add(pid)
     return found
 
 
@@ -130,12 +141,7 @@ def test_a_run_goes_on_where_it_was(
 def test_ctrl_c_while_workers_warm_up_is_quiet(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["test-works"])
     process = start("run", config, "--output", tmp_path / "out")
-
-    def server_is_up() -> bool:
-        lines = [Path(f"/proc/{pid}/cmdline") for pid in children_of(process.pid)]
-        return any(b"forkserver" in line.read_bytes() for line in lines if line.exists())
-
-    wait_until(server_is_up)
+    wait_until(lambda: bool(servers_among(children_of(process.pid))))
     time.sleep(0.3)  # now it imports the numerical libraries, for a second or more
     os.killpg(process.pid, signal.SIGINT)
     said, complained = process.communicate(timeout=30)

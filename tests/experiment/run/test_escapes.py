@@ -6,12 +6,11 @@ import os
 import shutil
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from runs import cells_of, lines_of, start, svmbench, wait_until, write_config
-from test_durability import alive, children_of
+from test_durability import alive, children_of, servers_among
 
 from svmbench.base.errors import ResultsError
 from svmbench.experiment.measuring import environment
@@ -63,15 +62,7 @@ def test_a_run_killed_while_it_loads_leaves_nothing(
     config = write_config(tmp_path, ["alsvm", "csvc", "dcd-l1"])
     process = start("run", config, "--output", tmp_path / "out")
 
-    def server() -> set[int]:
-        found = set()
-        for pid in children_of(process.pid):
-            with suppress(OSError):  # it has just ended
-                if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    found.add(pid)
-        return found
-
-    wait_until(lambda: bool(server()))
+    wait_until(lambda: bool(servers_among(children_of(process.pid))))
     time.sleep(after)
     family = children_of(process.pid)
     assert family
