@@ -64,6 +64,11 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
     help="Seed of the random draw.",
 )
 @click.option(
+    "--samples",
+    is_flag=True,
+    help="Draw whole samples: what each run needs to be called rechecked, the quickest run first.",
+)
+@click.option(
     "--changelog",
     type=FOLDER,
     metavar="FILE",
@@ -82,6 +87,7 @@ def recheck(
     results: tuple[Path, ...],
     budget: float,
     seed: int,
+    samples: bool,
     changelog: Path | None,
     keeps: bool,
     dry_run: bool,
@@ -99,10 +105,10 @@ def recheck(
     \b
     Examples:
       svmbench recheck --budget 5 --seed 1
-      svmbench recheck results/smo --budget 30
+      svmbench recheck results/smo --budget 30 --samples
     """
     from svmbench.baselines.catalogue import load_plugins
-    from svmbench.experiment.run.draws import draw
+    from svmbench.experiment.run.draws import draw, draw_samples
     from svmbench.schema.rechecks import append_recheck
 
     load_plugins()
@@ -111,7 +117,7 @@ def recheck(
     runs = {run.name: run for run in _kept_runs(results or (kept_results(),))}
     candidates = [one for run in runs.values() for one in run.candidates]
     drawn: dict[str, list[Candidate]] = {}
-    for one in draw(candidates, budget * 60, seed):
+    for one in (draw_samples if samples else draw)(candidates, budget * 60, seed):
         drawn.setdefault(one.run, []).append(one)
     n_drawn = sum(map(len, drawn.values()))
     terminal.print_line(

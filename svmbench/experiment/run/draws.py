@@ -5,15 +5,21 @@ cells with a probability proportional to 1 / seconds², so that a short budget s
 solvers. The second visits strata, each a run and a solver (or the solvers of a race), in random
 order, round after round, and chooses one of a stratum's cells with a probability proportional to
 1 / seconds: of the time that is left, cells of 0.1 s, of 1 s and of 10 s take like shares.
+
+A draw of samples completes one run after another: of each solver on each data set it chooses one
+cell, with a probability proportional to 1 / seconds, then further ones up to the share of the
+run's cells that a sample must hold.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S
+from svmbench.schema.rechecks import SAMPLE_SHARE
 
 #: Seconds of a cell that its record doesn't contain: forking a process, mapping data.
 RECHECK_OVERHEAD_S = 0.2
@@ -71,6 +77,58 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
     draws.visit_solvers()
     draws.visit_strata()
     return draws.chosen
+
+
+def draw_samples(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Candidate]:
+    """Draw the cells that runs lack for the word *rechecked*; a run without lack gets none.
+
+    Parameters
+    ----------
+    candidates, budget_s, seed
+        As :func:`draw` has them. Runs are taken by the time of their samples, the shortest first,
+        each with its whole sample or not at all.
+
+    Returns
+    -------
+    list of Candidate
+        Each at most once, run after run.
+    """
+    chance = random.Random(seed)
+    samples = [
+        sample
+        for _, cells in _grouped((one.run, one) for one in candidates)
+        if (sample := _sample(cells, chance))
+    ]
+    chosen: list[Candidate] = []
+    for cost, sample in sorted(((_sample_cost(one), one) for one in samples), key=lambda x: x[0]):
+        budget_s -= cost
+        if budget_s < 0:
+            break
+        chosen += sample
+    return chosen
+
+
+def _sample(cells: Sequence[Candidate], chance: random.Random) -> list[Candidate]:
+    """Choose the cells of one run that its known cells lack for a sample."""
+    known = [one for one in cells if one.is_known]
+    seen = {(one.solver, one.dataset) for one in known}
+    left = {one.key: one for one in cells if not one.is_known}
+    sample = []
+
+    def choose(among: Sequence[Candidate]) -> None:
+        weights = [1.0 / (one.seconds + RECHECK_OVERHEAD_S) for one in among]
+        sample.append(left.pop(chance.choices(among, weights)[0].key))
+
+    for pair, among in _grouped(((one.solver, one.dataset), one) for one in left.values()):
+        if pair not in seen:
+            choose(among)
+    for _ in range(math.ceil(SAMPLE_SHARE * len(cells)) - len(known) - len(sample)):
+        choose(list(left.values()))
+    return sample
+
+
+def _sample_cost(sample: Iterable[Candidate]) -> float:
+    return CONFIG_OVERHEAD_S + sum(one.seconds + RECHECK_OVERHEAD_S for one in sample)
 
 
 class Draw:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from svmbench.experiment.run.draws import (
     Candidate,
     Draw,
     draw,
+    draw_samples,
 )
 from svmbench.report.records import result_lines
+from svmbench.schema.rechecks import KeptResult, ages
 
 ROOT = Path(__file__).parents[3]
 #: Simulated draws; the standard error of a probability of 0.95 is 0.002.
@@ -82,6 +85,33 @@ def test_cells_that_agreed_before_come_last() -> None:
     new = [Candidate("run", f"n{n}", "smo", "a", 1.0, ("smo",)) for n in range(3)]
     drawn = draw(known + new, 12, 0)
     assert {one.key for one in drawn[:3]} == {"n0", "n1", "n2"}
+
+
+def test_samples_have_every_solver_on_every_data_set_and_a_twentieth_of_the_cells() -> None:
+    cells = [
+        Candidate(run, f"{run}{solver}{name}{n}", solver, name, seconds, (solver,))
+        for run, seconds in (("slow", 2.0), ("quick", 0.1))
+        for solver in ("smo", "csvc") for name in ("a", "b") for n in range(100)
+    ]  # fmt: skip
+    drawn = draw_samples(cells, 600, 0)
+    assert [one.run for one in drawn] == ["quick"] * 20 + ["slow"] * 20
+    for run in ("quick", "slow"):
+        kept = [KeptResult(one.key, one.solver, one.dataset, False) for one in cells
+                if one.run == run]  # fmt: skip
+        sample: list[Any] = [{"key": one.key, "differences": []} for one in drawn if one.run == run]
+        assert ages(kept, sample).is_sampled
+        assert not any(ages(kept, sample[:n] + sample[n + 1 :]).is_sampled for n in range(20))
+
+
+def test_samples_draw_only_what_a_run_lacks() -> None:
+    cells = [replace(one, is_known=one.dataset != "set-3") for one in candidates(*[1.0] * 20)]
+    assert [one.dataset for one in draw_samples(cells, 600, 0)] == ["set-3"]
+    assert draw_samples([replace(one, is_known=True) for one in cells], 600, 0) == []
+
+
+def test_a_sample_that_does_not_fit_the_budget_is_left_out_whole() -> None:
+    cells = candidates(*[1.0] * 9) + candidates(*[0.1] * 9, run="other")
+    assert {one.run for one in draw_samples(cells, 10, 0)} == {"other"}
 
 
 def kept() -> Iterator[tuple[Candidate, dict[str, Any]]]:
