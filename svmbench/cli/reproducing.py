@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,10 +16,11 @@ from svmbench.base import escape
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
-from svmbench.cli.options import FOLDER, JOBS, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST
+from svmbench.cli.options import FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST
 from svmbench.cli.publishing import ages_of, kept_results
 
 if TYPE_CHECKING:
+    from svmbench.experiment.config.models import Config
     from svmbench.experiment.run.batch import Batch, ConfigOutcome, Job
     from svmbench.experiment.run.session import Request
     from svmbench.experiment.settings.cells import Cell
@@ -37,9 +39,28 @@ _OUTPUT = click.option(
     show_default=True,
     help="Parent of the run folders <name>-<profile>.",
 )
+#: The value of --jobs that chooses by the config.
+AUTO = "auto"
 _QUIET = click.option(
     "-q", "--quiet", is_flag=True, help="Print errors and the final summary only."
 )
+
+
+class Jobs(click.IntRange):
+    """A number of at least 1, or ``auto``."""
+
+    name = "number or auto"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Return the number or the word, or fail with a sentence."""
+        return AUTO if value == AUTO else super().convert(value, param, ctx)
+
+
 #: Largest number of reasons for failed cells shown for one config.
 _MOST_REASONS = 3
 
@@ -52,7 +73,14 @@ _MOST_REASONS = 3
     show_default=True,
     help="Size of each run: 'quick' takes minutes, 'paper' is the full protocol.",
 )
-@JOBS
+@click.option(
+    "--jobs",
+    type=Jobs(),
+    default=1,
+    show_default=True,
+    help="Number of cells run at a time, or 'auto': one for configs with races, elsewhere as many "
+    "as there are CPU cores for. Above 1, times are marked as contended.",
+)
 @_BUDGET
 @RETRY
 @_OUTPUT
@@ -69,7 +97,7 @@ _MOST_REASONS = 3
 def reproduce(
     configs: tuple[str, ...],
     profile: str,
-    jobs: int,
+    jobs: int | str,
     budget: float | None,
     retry: str,
     output: Path,
@@ -87,7 +115,7 @@ def reproduce(
 
     \b
     Examples:
-      svmbench reproduce --profile quick --budget 120
+      svmbench reproduce --profile quick --jobs auto --budget 120
       svmbench reproduce alsvm_table1 alsvm_table2 --profile paper
     """
     from svmbench.cli.publishing import make_site
@@ -98,10 +126,12 @@ def reproduce(
 
     target = pages or Path(f"site-{profile}")
     check_place(target)
+    kept = _kept()
     due, without = [], []
     for name in configs or tuple(path.stem for path in shipped_configs()):
         path = find_config(name)
-        if not configs and profile not in load_config(path).profiles:
+        settings = load_config(path)
+        if not configs and profile not in settings.profiles:
             without.append(path.stem)
             continue
         request = Request(
@@ -110,10 +140,10 @@ def reproduce(
             output=output / f"{path.stem}-{profile}",
             mirror=mirror,
             trust=trust,
-            jobs=jobs,
+            jobs=_automatic_jobs(settings) if jobs == AUTO else int(jobs),
             retry=retry,
         )
-        due.append(Job(request, _expected(request)))
+        due.append(Job(request, _expected(request, kept)))
     if without:
         terminal.print_line(f"without a profile {profile}: {', '.join(without)}")
     batch = _make_batch(due, budget, quiet=quiet)
@@ -121,10 +151,21 @@ def reproduce(
     _stop_if_interrupted(batch)
     made = [one.path for one in outcomes if one.path is not None]
     if made:
-        index, summary = make_site(tuple(made), target, beside=_kept(), trust=trust)
+        index, summary = make_site(tuple(made), target, beside=kept, trust=trust)
         terminal.print_line(summary)
         terminal.print_line(index)
     _end(outcomes)
+
+
+def _automatic_jobs(config: Config) -> int:
+    """Return how many cells of a config run at a time: races alone, others on all CPU cores."""
+    import joblib
+
+    from svmbench.experiment.protocols import protocols
+
+    if any(protocols()[block.protocol].is_race for block in config.blocks):
+        return 1
+    return max(1, joblib.cpu_count() // config.threads)
 
 
 def _kept() -> Path | None:
@@ -355,7 +396,7 @@ def _make_batch(jobs: Sequence[Job], budget: float | None, *, quiet: bool) -> Ba
     return Batch(jobs, budget * 60 if budget else float("inf"), hooks)
 
 
-def _expected(request: Request) -> float:
+def _expected(request: Request, kept: Path | None) -> float:
     """Return the seconds that a config is expected to take; 0 if it can't be planned."""
     from svmbench.experiment.run.forecast import expected_seconds_of
     from svmbench.experiment.run.session import plan_run
@@ -364,7 +405,30 @@ def _expected(request: Request) -> float:
         run_plan = plan_run(request, prepare=False)
     except SvmbenchError:
         return 0.0
-    return expected_seconds_of(run_plan.cells, run_plan.path, jobs=request.jobs)
+    like = _kept_cells(kept, run_plan.plan.name, request.profile) if kept else ()
+    return expected_seconds_of(run_plan.cells, run_plan.path, jobs=request.jobs, kept=like)
+
+
+def _kept_cells(kept: Path, config: str, profile: str) -> Iterator[Any]:
+    """Yield the kept records of a config's cells at one profile."""
+    from svmbench.report.records import result_lines
+
+    for folder in _kept_by_config(kept).get((config, profile), []):
+        yield from (line for line in result_lines(folder) if line["kind"] == "cell")
+
+
+@functools.cache
+def _kept_by_config(kept: Path) -> dict[tuple[str, str], list[Path]]:
+    """Return our kept run folders by config and profile."""
+    from svmbench.base.files import read_json
+    from svmbench.report.folders import is_contributed, run_folders
+
+    found: dict[tuple[str, str], list[Path]] = {}
+    for folder in run_folders(kept):
+        plan = read_json(folder / "plan.json")
+        if not is_contributed(folder):
+            found.setdefault((plan["config"]["name"], plan["profile"]), []).append(folder)
+    return found
 
 
 def _stop_if_interrupted(batch: Batch) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from runs import cells_of, svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.cli import reproducing
+from svmbench.experiment.config.loader import find_config, load_config
 from svmbench.experiment.plan.keys import code_hash
 from svmbench.experiment.run import batch
 from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S, Batch, Hooks, Job
@@ -319,6 +321,32 @@ def test_make_reproduces_by_the_command(monkeypatch: pytest.MonkeyPatch) -> None
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "svmbench reproduce --profile paper --jobs 1 --budget 90" in shown
+
+
+@pytest.mark.parametrize(
+    ("config", "n_jobs"), [("perf_kernel", 1), ("alsvm_table2", 6), ("smo_web_linear", 6)]
+)
+def test_auto_runs_races_alone_and_other_cells_side_by_side(
+    config: str, n_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joblib.cpu_count", lambda: 6)
+    settings = load_config(find_config(config))
+    assert reproducing._automatic_jobs(settings) == n_jobs
+    assert reproducing._automatic_jobs(settings.model_copy(update={"threads": 4})) == 1
+    assert reproducing.Jobs().convert("auto", None, None) == "auto"
+    assert svmbench("reproduce", config, "--jobs", "many").code == 2
+
+
+def test_a_kept_time_of_a_like_cell_is_the_expected_time(finished: Path, tmp_path: Path) -> None:
+    request = Request(config="good.yaml", output=tmp_path / "new")
+    guessed = reproducing._expected(request, None)
+    records = finished / "runs.jsonl"
+    lines = [json.loads(line) for line in records.read_text().splitlines()]
+    (cell,) = [one for one in lines if one["kind"] == "cell"]
+    cell["wall_s"] = 1000.0
+    records.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert reproducing._expected(request, finished) > 1000.0 > guessed
+    assert reproducing._expected(replace(request, profile="other"), finished) == 0.0
 
 
 def test_refresh_takes_changed_runs_then_races_then_what_decides(

@@ -83,6 +83,11 @@ class Protocol:
         """
         return VARIANTS.get((self.name, reads), self.run)
 
+    @property
+    def is_race(self) -> bool:
+        """Whether a cell times all solvers in turn."""
+        return self.cell == "all solvers"
+
     def settings_of(self, block: Block) -> dict[str, Any]:
         """Return the block's settings of this protocol alone, which are part of its cells' keys."""
         known = {*Block.model_fields, *TrainingBlock.model_fields, *RaceBlock.model_fields}
@@ -93,7 +98,7 @@ class Protocol:
         """Return the facts for the report, as JSON values."""
         return {
             "caption": self.caption,
-            "race": self.cell == "all solvers",
+            "race": self.is_race,
             "facts": self.cell == "data set",
         }
 

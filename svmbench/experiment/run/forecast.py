@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from svmbench import data
@@ -57,7 +57,7 @@ def forecast(
     lines += [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
     if missing:
         lines.append("the cells of data sets that are not here are counted once for each solver")
-    measured = _medians(records)
+    measured = _medians(records.values())
     known = sum(_like(cell.shown) in measured for cell in todo)
     seconds = _seconds(todo, measured) / jobs
     if not todo:
@@ -71,7 +71,9 @@ def forecast(
     return lines
 
 
-def expected_seconds_of(cells: list[Cell], folder: Path, *, jobs: int = 1) -> float:
+def expected_seconds_of(
+    cells: list[Cell], folder: Path, *, jobs: int = 1, kept: Iterable[CellRecord] = ()
+) -> float:
     """Return the expected seconds of the cells that have no result yet.
 
     Parameters
@@ -81,11 +83,14 @@ def expected_seconds_of(cells: list[Cell], folder: Path, *, jobs: int = 1) -> fl
         The results folder.
     jobs : int, default=1
         Cells at a time.
+    kept : iterable of dict, optional
+        Kept records of the same config and profile. Their times count for cells like those that
+        have none in `folder`.
     """
     records = _records(folder)
     done = {key for key, record in records.items() if record.get("status") != "not run"}
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
-    return _seconds(todo, _medians(records)) / jobs
+    return _seconds(todo, _medians(kept) | _medians(records.values())) / jobs
 
 
 def _seconds(cells: list[Cell], measured: dict[str, float]) -> float:
@@ -137,10 +142,10 @@ def _like(fields: Identity) -> str:
     return json.dumps([fields.get(name) for name in names], sort_keys=True)
 
 
-def _medians(records: dict[str, CellRecord]) -> dict[str, float]:
-    """Return the median seconds of alike cells that ran here."""
+def _medians(records: Iterable[CellRecord]) -> dict[str, float]:
+    """Return the median seconds of alike cells."""
     walls: dict[str, list[float]] = {}
-    for record in records.values():
+    for record in records:
         if isinstance(record.get("wall_s"), int | float):
             walls.setdefault(_like(record), []).append(float(record["wall_s"]))
     return {like: statistics.median(each) for like, each in walls.items()}
