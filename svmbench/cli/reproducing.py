@@ -39,8 +39,8 @@ _OUTPUT = click.option(
     show_default=True,
     help="Parent of the run folders <name>-<profile>.",
 )
-#: The value of --jobs that chooses by the config.
-AUTO = "auto"
+#: What the word ``auto`` of --jobs stands for.
+AUTO = 0
 _QUIET = click.option(
     "-q", "--quiet", is_flag=True, help="Print errors and the final summary only."
 )
@@ -54,11 +54,9 @@ class Jobs(click.IntRange):
     def __init__(self) -> None:
         super().__init__(min=1)
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
-        """Return the number or the word, or fail with a sentence."""
-        return AUTO if value == AUTO else super().convert(value, param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number, `AUTO` for the word, or fail with a sentence."""
+        return AUTO if value == "auto" else int(super().convert(value, param, ctx))
 
 
 #: Largest number of reasons for failed cells shown for one config.
@@ -97,7 +95,7 @@ _MOST_REASONS = 3
 def reproduce(
     configs: tuple[str, ...],
     profile: str,
-    jobs: int | str,
+    jobs: int,
     budget: float | None,
     retry: str,
     output: Path,
@@ -140,7 +138,7 @@ def reproduce(
             output=output / f"{path.stem}-{profile}",
             mirror=mirror,
             trust=trust,
-            jobs=_automatic_jobs(settings) if jobs == AUTO else int(jobs),
+            jobs=_automatic_jobs(settings) if jobs == AUTO else jobs,
             retry=retry,
         )
         due.append(Job(request, _expected(request, kept)))

@@ -333,7 +333,7 @@ def test_auto_runs_races_alone_and_other_cells_side_by_side(
     settings = load_config(find_config(config))
     assert reproducing._automatic_jobs(settings) == n_jobs
     assert reproducing._automatic_jobs(settings.model_copy(update={"threads": 4})) == 1
-    assert reproducing.Jobs().convert("auto", None, None) == "auto"
+    assert reproducing.Jobs().convert("auto", None, None) == reproducing.AUTO
     assert svmbench("reproduce", config, "--jobs", "many").code == 2
 
 
