@@ -88,10 +88,11 @@ coverage: setup-dev  ## Line coverage of svmbench/, the tests of core run with a
 	$(MAKE) test-no-jit PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(BIN)/python -m coverage report --fail-under=90
 
-lint: setup-dev  ## ruff, formatting, types, and the limits on the package's size.
+lint: setup-dev  ## ruff, formatting, types, sp-repo-review, and the limits on the package's size.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/repo-review --show err
 	$(BIN)/python scripts/size.py
 
 format: setup-dev  ## Format the code.

@@ -36,7 +36,7 @@ class Foreign:
 
     def train(self, data: TrainingData) -> Self:
         """Call the class's own `fit`."""
-        self.fit(data.X) if data.y is None else self.fit(data.X, data.y)  # type: ignore[attr-defined]
+        self.fit(data.X) if data.y is None else self.fit(data.X, data.y)  # type: ignore[attr-defined, redundant-expr]
         n_iter = getattr(self, "n_iter_", None)
         if not isinstance(n_iter, int):
             # An integer may be a property, which can't be set.

@@ -93,13 +93,14 @@ def steady() -> Iterator[None]:
         except OSError:  # closed: the next file that is opened would be taken for it
             os.open(os.devnull, os.O_RDWR)
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = Steady(before[0]), Steady(before[1])
+    streams = Steady(before[0]), Steady(before[1])
+    sys.stdout, sys.stderr = streams
     try:
         yield
     finally:
-        for stream in (sys.stdout, sys.stderr):
+        for stream in streams:
             stream.flush()
-            if isinstance(stream, Steady) and stream.failure is not None:
+            if stream.failure is not None:
                 _let_go(stream)
         sys.stdout, sys.stderr = before
 

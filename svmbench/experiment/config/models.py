@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field
 
 from svmbench.experiment.protocols import protocols
-from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
+from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.settings.values import (
     MAX_RESOURCE_LIMIT,
     MOST_THREADS,
@@ -37,7 +37,7 @@ def _any_block() -> Any:
 
 
 if TYPE_CHECKING:
-    AnyBlock = TrainingBlock
+    AnyBlock = Block
 else:
     AnyBlock = _any_block()
 

@@ -287,7 +287,7 @@ def describe_worker(threads: int) -> dict[str, Any]:
         core = os.environ.get(environment.CORE_VARIABLE)
         under = f" under OpenBLAS's core type {core}" if core else ""
         raise SvmbenchError(
-            f"no worker can multiply two matrices{under} ({error or 'it takes too long'})"
+            f"no worker can multiply two matrices{under} ({str(error) or 'it takes too long'})"
             + (": does this CPU have its instructions?" if core else "")
         ) from error
 
