@@ -123,7 +123,7 @@ def cache(days: float | None, prepared: bool, dry_run: bool) -> None:
       svmbench cache --prepared
     """
     from svmbench.base.paths import cache_dir
-    from svmbench.data.cached import PREPARED, cache_entries, remove_entry
+    from svmbench.data.cached import PARSED, PREPARED, cache_entries, remove_entry
 
     is_cleaning = prepared or days is not None
     if dry_run and not is_cleaning:
@@ -136,7 +136,8 @@ def cache(days: float | None, prepared: bool, dry_run: bool) -> None:
     removed = [one for one in chosen if not is_cleaning or dry_run or remove_entry(one)]
     sizes: dict[tuple[str, str], int] = {}
     for one in removed:
-        named = one.kind, one.dataset or "compiled loops"
+        other = "hashes of code" if one.kind == PARSED else "compiled loops"
+        named = one.kind, one.dataset or other
         sizes[named] = sizes.get(named, 0) + one.n_bytes
     rows = sorted(sizes.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
     if rows:

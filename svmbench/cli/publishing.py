@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,8 @@ from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_C
 if TYPE_CHECKING:
     from svmbench.papers.judging.entries import Claim
     from svmbench.papers.judging.verdict import Verdict
+    from svmbench.report.records import Run
     from svmbench.schema.rechecks import Ages
-    from svmbench.site.material import FreshnessLookup
 
 #: What of a solver's card the head of its page says anyway.
 _SAID_ELSEWHERE = ("solver", "deviations")
@@ -280,24 +280,27 @@ def make_site(
     return made.index, summary(verdicts)
 
 
-def ages_of(folder: Path) -> Ages:
-    """Return which results of a run folder are fresh, rechecked, changed or older."""
+def ages_of(folder: Path, run: Run | None = None) -> Ages:
+    """Return which results of a run folder are fresh, rechecked, changed or older.
+
+    A caller that has read the folder's run passes it, so that it isn't read again.
+    """
     from svmbench.experiment.plan.freshness import changes, is_present
-    from svmbench.report.records import result_lines
+    from svmbench.report.records import read_run
     from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 
     said = changes(folder)
-    results = [
-        KeptResult(
-            line["key"],
-            str(line.get("solver")),
-            str(line.get("dataset")),
-            is_fresh=said.get(line["key"]) == "",
+    cells = (run or read_run(folder)).cells
+    # An unfinished cell has no result, though its finished points stand beside it.
+    without = {cell.key for cell in cells if cell.status != "ok"}
+    results = {
+        cell.key: KeptResult(
+            cell.key, str(cell.solver), str(cell.dataset), is_fresh=said.get(cell.key) == ""
         )
-        for line in result_lines(folder)
-        if line["kind"] == "cell" and line["status"] == "ok"
-    ]
-    return ages(results, read_rechecks(folder, is_present))
+        for cell in cells
+        if cell.key not in without
+    }
+    return ages(results.values(), read_rechecks(folder, is_present))
 
 
 def kept_results() -> Path:
@@ -309,15 +312,22 @@ def kept_results() -> Path:
     return found
 
 
-def _age(*, look: bool) -> FreshnessLookup | None:
-    """Return a cached function from a run folder to the ages of its results.
+def _age(*, look: bool) -> Callable[..., Ages] | None:
+    """Return a cached function from a run folder, and its run if it was read, to its results' ages.
 
     None where nobody shall look.
     """
     if not look:
         return None
-    found = functools.cache(ages_of)
-    return lambda folder: found(folder.resolve())
+    found: dict[Path, Ages] = {}
+
+    def age(folder: Path, run: Run | None = None) -> Ages:
+        place = folder.resolve()
+        if place not in found:
+            found[place] = ages_of(place, run)
+        return found[place]
+
+    return age
 
 
 def _metrics(file: Path | None) -> list[str]:
@@ -330,13 +340,13 @@ def _metrics(file: Path | None) -> list[str]:
 
 
 def _verdicts(
-    known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
+    known: Sequence[Claim], folders: Sequence[Path], age: Callable[..., Ages] | None, *, trust: bool
 ) -> list[Verdict]:
     """Judge some claims from some folders, each machine apart and all together."""
     from svmbench.papers import judging
     from svmbench.report.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 
-    look: judging.Freshness | None = age and (lambda source: age(source.run.path))
+    look: judging.Freshness | None = age and (lambda source: age(source.run.path, source.run))
 
     def origin(verdict: Verdict) -> str:
         places = [Path(folder) for folder, _, _ in verdict.sources]

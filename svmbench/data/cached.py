@@ -1,4 +1,4 @@
-"""List and remove what the cache holds: prepared data sets, downloads, compiled loops."""
+"""List and remove what the cache holds: prepared data sets, downloads, compiled loops, sources."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from svmbench.base import paths
 from svmbench.base.errors import CacheError
 from svmbench.data.store import CACHE_HINT
 
-PREPARED, DOWNLOADED, COMPILED = "prepared", "downloads", "numba"
+PREPARED, DOWNLOADED, COMPILED, PARSED = "prepared", "downloads", "numba", "parsed"
 #: The names that this package gives to folders of each kind; other files are left alone. The first
 #: group is the data set of prepared arrays.
 _NAMES = {
     PREPARED: re.compile(r"(.+)-[0-9a-f]{16}|(file)-[0-9a-f]{24}"),
     DOWNLOADED: re.compile(r"(?:mirror|official)-[0-9a-f]{12}"),
     COMPILED: re.compile(r"[0-9a-f]{16}"),
+    PARSED: re.compile(r"[0-9a-f]{16}"),
 }
 SECONDS_PER_DAY = 86_400.0
 
@@ -36,9 +37,10 @@ class CacheEntry:
     Attributes
     ----------
     kind : str
-        ``prepared``, ``downloads`` or ``numba`` (compiled loops).
+        ``prepared``, ``downloads``, ``numba`` (compiled loops) or ``parsed`` (hashes of the code
+        that keys cover).
     dataset : str
-        The data set of prepared arrays, else the names of the downloaded files; empty for loops.
+        The data set of prepared arrays, or the names of the downloaded files; else empty.
     path : Path
     n_bytes : int
     used : float

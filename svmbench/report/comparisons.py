@@ -5,7 +5,8 @@ The folds of one data set share training rows, so that a plain t-test underestim
 `svmbench.report.statistics.paired_difference` does. Ranks are compared over data sets (Demšar
 2006): by Wilcoxon's signed ranks for two algorithms (`svmbench.report.statistics.signed_rank`),
 with Holm's correction for several tests, and by Friedman's test with a critical difference for all
-algorithms. Dolan and Moré's profiles show times over problems. SciPy provides the distributions.
+algorithms. Dolan and Moré's profiles show times over problems. SciPy provides the distributions
+(`scipy.stats` in Friedman's test alone, since its import takes long).
 
 References
 ----------
@@ -26,7 +27,7 @@ from itertools import permutations
 
 import numpy as np
 
-from svmbench.report.statistics import Interval, mean_sd
+from svmbench.report.statistics import Interval, average_ranks, mean_sd, student_quantile
 
 
 def average_difference(
@@ -69,10 +70,8 @@ def average_difference(
     total = math.fsum(variances)
     if total == 0.0:
         return Interval(mean, mean, mean)
-    from scipy import stats
-
     freedom = total**2 / math.fsum(v**2 / (n - 1) for v, n in zip(variances, counts, strict=True))
-    half = float(stats.t.ppf((1.0 + level) / 2.0, freedom)) * math.sqrt(total)
+    half = student_quantile((1.0 + level) / 2.0, freedom) * math.sqrt(total)
     return Interval(mean, mean - half, mean + half)
 
 
@@ -102,16 +101,25 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> RankCorrelation:
         raise ValueError("a correlation needs two or more pairs")
     if len(set(x)) == 1 or len(set(y)) == 1:
         return RankCorrelation(0.0, 1.0)
-    from scipy import stats
-
-    found = stats.spearmanr(x, y)
-    rho, p = float(found.statistic), float(found.pvalue)
+    ranks = [average_ranks(side) - (len(x) + 1) / 2.0 for side in (x, y)]
+    size = math.sqrt(float(ranks[0] @ ranks[0]) * float(ranks[1] @ ranks[1]))
+    rho = min(1.0, max(-1.0, float(ranks[0] @ ranks[1]) / size))
     if len(x) <= MOST_EXACT_RANK_PAIRS:
-        ranks = [stats.rankdata(side) - (len(x) + 1) / 2.0 for side in (x, y)]
-        size = math.sqrt(float(ranks[0] @ ranks[0]) * float(ranks[1] @ ranks[1]))
         orders = np.array(list(permutations(ranks[1])))
         p = float(np.mean(np.abs(orders @ ranks[0]) / size >= abs(rho) - 1e-12))
+    elif abs(rho) == 1.0:
+        p = 0.0
+    else:
+        freedom = len(x) - 2
+        p = 2.0 * _student_tail(abs(rho) * math.sqrt(freedom / (1.0 - rho**2)), freedom)
     return RankCorrelation(rho, p)
+
+
+def _student_tail(t: float, freedom: float) -> float:
+    """Return the probability that Student's t exceeds `t`."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, -t))
 
 
 def corrected_t_test(differences: Sequence[float], test_to_train: float) -> tuple[float, float]:
@@ -131,15 +139,13 @@ def corrected_t_test(differences: Sequence[float], test_to_train: float) -> tupl
     """
     if len(differences) < 2:
         raise ValueError("a t-test needs at least two differences")
-    from scipy import stats
-
     mean, sd = mean_sd(differences)
     n = len(differences)
     error = float(sd or 0.0) * math.sqrt(1.0 / n + test_to_train)
     if error == 0.0:
         return (0.0, 1.0) if mean == 0.0 else (math.copysign(math.inf, mean), 0.0)
     t = mean / error
-    return t, float(2.0 * stats.t.sf(abs(t), n - 1))
+    return t, 2.0 * _student_tail(abs(t), n - 1)
 
 
 @dataclass(frozen=True)
@@ -160,10 +166,13 @@ def share_interval(count: int, n: int, level: float = 0.95) -> ShareInterval:
         Number of successes, and number of trials (at least 1).
     level : float, default=0.95
     """
-    from scipy import stats
+    from scipy.special import ndtri
 
-    found = stats.binomtest(count, n).proportion_ci(confidence_level=level, method="wilson")
-    return ShareInterval(count / n, float(found.low), float(found.high))
+    z, share = float(ndtri((1.0 + level) / 2.0)), count / n
+    middle = (share + z**2 / (2 * n)) / (1.0 + z**2 / n)
+    half = z * math.sqrt(share * (1.0 - share) / n + z**2 / (4 * n**2)) / (1.0 + z**2 / n)
+    low, high = 0.0 if count == 0 else middle - half, 1.0 if count == n else middle + half
+    return ShareInterval(share, low, high)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from svmbench.report.records import CellResult
-from svmbench.report.statistics import Interval, paired_difference, welch_difference
+from svmbench.report.statistics import (
+    Interval,
+    paired_difference,
+    student_quantile,
+    welch_difference,
+)
 from svmbench.report.summary import measured, summarise_folds
 from svmbench.report.wording import is_timing
 
@@ -149,9 +154,7 @@ def interval(one: Estimate, metric: str) -> Interval:
     values have no interval.
     """
     if one.n > 1 and one.spread is not None:
-        from scipy import stats
-
-        half = float(stats.t.ppf(0.975, one.n - 1)) * one.spread / math.sqrt(one.n)
+        half = student_quantile(0.975, one.n - 1) * one.spread / math.sqrt(one.n)
         return Interval(one.value, one.value - half, one.value + half)
     if one.ends is not None:
         return Interval(one.value, *one.ends)

@@ -117,6 +117,9 @@ LONGEST_RECORD_NAME = 4_096
 #: Largest number of characters of any other text (a traceback, a warning, a parameter).
 LONGEST_RECORD_TEXT = 100_000
 
+#: The types of numbers in JSON, and the largest of them. Constants: they are read for each value.
+_NUMBER, _LARGEST_NUMBER = (int, float), sys.float_info.max
+
 _MAPPINGS = ("metrics", "spread", "counters", "params", "undefined", "dimensions")
 _NUMBERS = ("metrics", "counters")
 _TEXTS = (
@@ -141,10 +144,17 @@ def record_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
 def parse_record(line: bytes) -> Record | None:
     """Return the record in a line, or None if it is damaged or has another version."""
     try:
-        record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+        record = _DECODER.decode(line.decode("utf-8"))
     except (ValueError, RecursionError):  # includes UnicodeDecodeError and JSONDecodeError
         return None
     whole = (
@@ -157,10 +167,6 @@ def parse_record(line: bytes) -> Record | None:
         and (len(line) <= LONGEST_RECORD_NAME or _is_short(record))
     )
     return cast(Record, record) if whole else None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _is_point(record: dict[str, Any]) -> bool:
@@ -233,7 +239,7 @@ def _is_spread(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)
+    return value is None or (isinstance(value, _NUMBER) and abs(value) <= _LARGEST_NUMBER)
 
 
 def _is_step(row: Any) -> bool:

@@ -25,6 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (f"prepared/file-{'3' * 24}/X.npy", MIB, 50),
         (f"downloads/official-{'4' * 12}/a9a.bz2", 2 * MIB, 60),
         (f"numba/{'5' * 16}/loop.nbi", MIB, 0),
+        (f"parsed/{'6' * 16}/statements.json", MIB, 0),
         ("prepared/my-own-folder/thesis.tex", 1, 90),
         ("downloads/holiday.jpg", 1, 90),
     ):
@@ -50,7 +51,8 @@ def test_sizes_by_kind_and_data_set(cache: Path) -> None:
     assert ["prepared", "a9a+test", "1.0", "MiB"] in rows
     assert ["downloads", "a9a.bz2", "2.0", "MiB"] in rows
     assert ["numba", "compiled", "loops", "1.0", "MiB"] in rows
-    assert f"9.0 MiB in {cache}" in shown.out
+    assert ["parsed", "hashes", "of", "code", "1.0", "MiB"] in rows
+    assert f"10.0 MiB in {cache}" in shown.out
     assert "thesis" not in shown.out
 
 

@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from svmbench.report.published import numbers
 from svmbench.report.statistics import (
+    average_ranks,
     crossing,
     fit_power_law,
     mean_sd,
@@ -112,6 +114,35 @@ def test_signed_rank_by_hand():
     assert signed_rank([1, 2], [1, 2]).p == 1.0
     with pytest.raises(ValueError, match="length"):
         signed_rank([1], [1, 2])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 13, 14, 50, 51, 80])
+@pytest.mark.parametrize("tied", [False, True])
+def test_signed_ranks_are_scipys(n, tied):
+    rng = np.random.default_rng(n)
+    differences = rng.integers(1, 9, n) * rng.choice([-1, 1], n) if tied else rng.normal(0.2, 1, n)
+    found = signed_rank(differences.tolist(), [0.0] * n)
+    # Before SciPy 1.14, ties have the normal approximation unless this is asked for.
+    method = stats.PermutationMethod() if tied and n <= 13 else "auto"
+    both = stats.wilcoxon(differences, method=method)
+    assert found.p == pytest.approx(both.pvalue, rel=1e-12)
+    expected = stats.wilcoxon(differences, alternative="greater", method=method)
+    assert found.w_plus == expected.statistic
+    assert found.p_greater == pytest.approx(expected.pvalue, rel=1e-12)
+
+
+def test_ranks_are_scipys():
+    values = [3.0, 1.0, 3.0, 2.0, 3.0, -1.0, 2.0]
+    assert average_ranks(values).tolist() == stats.rankdata(values).tolist()
+
+
+def test_a_power_law_is_scipys_line():
+    x, y = [1.0, 3.0, 10.0, 25.0, 100.0], [2.0, 5.0, 31.0, 60.0, 400.0]
+    fit, line = fit_power_law(x, y), stats.linregress(np.log(x), np.log(y))
+    half = stats.t.ppf(0.975, 3) * line.stderr
+    assert fit.exponent == pytest.approx(line.slope, rel=1e-12)
+    assert fit.factor == pytest.approx(math.exp(line.intercept), rel=1e-12)
+    assert (fit.low, fit.high) == pytest.approx((line.slope - half, line.slope + half), rel=1e-12)
 
 
 #: Table XII of the SRBO paper from its own tables: rank sum, Z and p as printed. Its W+ is the sum

@@ -172,6 +172,7 @@ def _version(package: str) -> str:
         return ""
 
 
+@cache
 def decides(module: str) -> bool:
     """Return True for a module of this package that keys cover."""
     left_out = any(module == name or module.startswith(f"{name}.") for name in DECIDES_NOTHING)
@@ -212,7 +213,7 @@ def _face(module: str) -> dict[str, str]:
         return {}
     package = module if stub.name == "__init__.pyi" else module.rpartition(".")[0]
     defined: dict[str, str] = {}
-    for told, names in statements.parse_source(stub.read_bytes()).imports:
+    for told, names in statements.kept_source(stub.read_bytes()).imports:
         origin = resolve_name(told, package)
         for name in names:
             inside = f"{origin}.{name}"
@@ -222,7 +223,7 @@ def _face(module: str) -> dict[str, str]:
 
 @cache
 def _read(module: str) -> statements.ParsedSource:
-    return statements.parse_source(source_path(module).read_bytes())
+    return statements.kept_source(source_path(module).read_bytes())
 
 
 @cache
@@ -238,8 +239,9 @@ def names_own_module(name: str) -> bool:
 
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, reaches, _imports, _face, _read, _is_own, source_path, _version):
+    for cached in (code_hash, reaches, decides, _imports, _face, _read, _is_own, source_path):
         cached.cache_clear()
+    _version.cache_clear()
 
 
 @cache

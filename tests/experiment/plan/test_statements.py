@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import ast
+import atexit
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -189,3 +195,45 @@ def test_imports_are_found_wherever_they_stand() -> None:
 def test_what_is_no_python_is_an_error() -> None:
     with pytest.raises(SyntaxError):
         statements.parse_source(b"def")
+
+
+@pytest.fixture
+def emptied(private_cache: Path) -> Iterator[Path]:
+    """Return the cache's file, which is not there yet; this process has parsed nothing."""
+    with patch.object(statements, "_parsed", {}):
+        statements._kept.cache_clear()
+        yield statements._cache_file()
+    statements._kept.cache_clear()
+    atexit.unregister(statements._keep)
+
+
+def test_a_later_process_parses_no_kept_file(
+    emptied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"import a\nfrom b import c, d\nx = 1\n"
+    parsed = statements.parse_source(content)
+    assert statements.kept_source(content) == parsed
+    statements._keep(emptied)
+    statements._parsed.clear()
+    statements._kept.cache_clear()
+    monkeypatch.setattr(statements, "parse_source", lambda _: pytest.fail("parsed again"))
+    assert statements.kept_source(content) == parsed
+    with pytest.raises(pytest.fail.Exception, match="again"):
+        statements.kept_source(content + b"y = 2\n")
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b"\xff", b'{"NAME": 1}', b'{"NAME": ["a", [1]]}'])
+def test_a_damaged_cache_is_none(emptied: Path, damage: bytes) -> None:
+    name = hashlib.sha256(b"x = 1\n").hexdigest()
+    emptied.parent.mkdir(parents=True)
+    emptied.write_bytes(damage.replace(b"NAME", name.encode()))
+    assert statements.kept_source(b"x = 1\n") == statements.parse_source(b"x = 1\n")
+    statements._keep(emptied)
+    assert name in json.loads(emptied.read_bytes())
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(emptied: Path) -> None:
+    emptied.parent.parent.mkdir(parents=True)
+    emptied.parent.write_text("no folder")
+    statements.kept_source(b"x = 1\n")
+    statements._keep(emptied)
