@@ -63,7 +63,7 @@ def run_in_one_shell(steps: list[Step], folder: Path, path: Path, cache: Path) -
         "PATH": f"{path}{os.pathsep}{environment['PATH']}",
         "SVMBENCH_CACHE": str(cache),
         # Machine code of this tree is compiled once, for all tests.
-        "NUMBA_CACHE_DIR": vars(compiled.numba.config)["CACHE_DIR"],
+        "NUMBA_CACHE_DIR": str(compiled.FOLDER),
         "SVMBENCH_OFFLINE": "1",
     }
     done = subprocess.run(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -53,26 +55,67 @@ def _can_be_used(folder: Path) -> bool:
         return False
     if reason:
         warnings.warn(
-            f"compiled code is neither read nor kept, since {reason}, and could put code there; let"
-            " SVMBENCH_CACHE name a folder that you alone can write to",
+            f"compiled code is neither read nor kept in {folder}, since {reason}, and could put"
+            " code there; let SVMBENCH_CACHE name a folder that you alone can write to",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return False
     return os.access(folder, os.W_OK)
 
 
-os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir() / "numba" / _cache_key()))
+def _copy_loops(source: Path, folder: Path) -> None:
+    """Copy a filled cache that can only be read, unless other users can write to it."""
+    try:
+        if why_not_private(source):
+            return
+        # Indices (.nbi) come after the code (.nbc) that they name.
+        files = [place for place in source.rglob("*.nb[ci]") if place.is_file()]
+        for place in sorted(files, key=lambda one: one.suffix):
+            target = folder / place.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            half = target.with_name(f".{target.name}-{os.getpid()}")
+            shutil.copyfile(place, half)
+            half.replace(target)
+    except OSError:  # the loops that are missing are compiled
+        return
 
-#: False where the folder can't be written, or other users can write there. Numba would then write
-#: beside the sources, under a key that does go stale; without a cache each process that needs them
-#: compiles the loops anew.
-CACHED: bool = _can_be_used(Path(os.environ["NUMBA_CACHE_DIR"]))
+
+def _choose_folder() -> Path | None:
+    """Return the folder of compiled code, or None if there is none that can be used.
+
+    If the named one can't be written, or other users can write to it, a folder in the temporary
+    one takes its place. It is filled from the named one.
+    """
+    key = _cache_key()
+    named = Path(os.environ.get("NUMBA_CACHE_DIR") or cache_dir() / "numba" / key)
+    if _can_be_used(named):
+        return named
+    try:
+        own = Path(tempfile.gettempdir()) / f"svmbench-{os.geteuid()}" / "numba" / key
+        if not _can_be_used(own):
+            return None
+        if not any(own.iterdir()):
+            _copy_loops(named, own)
+    except OSError:
+        return None
+    return own
+
+
+#: The folder of compiled code, or None if there is none that can be used.
+FOLDER: Path | None = _choose_folder()
+
+#: False without a folder. Numba would then write beside the sources, under a key that does go
+#: stale; without a cache each process that needs them compiles the loops anew.
+CACHED: bool = FOLDER is not None
+
+if FOLDER is not None:
+    os.environ["NUMBA_CACHE_DIR"] = str(FOLDER)  # for the processes that this one starts, too
 
 import numba  # noqa: E402  (the cache folder must be named before Numba reads it)
 
 # Whoever imported Numba first (LIBLINEAR's package does) made it read the environment too early.
-numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # type: ignore[attr-defined]
+numba.config.CACHE_DIR = str(FOLDER or "")  # type: ignore[attr-defined]
 
 #: True under ``NUMBA_DISABLE_JIT=1``, where the same loops run as plain Python.
 JIT_DISABLED: bool = bool(vars(numba.config)["DISABLE_JIT"])

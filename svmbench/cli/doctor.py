@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from svmbench.base import paths
@@ -180,7 +179,11 @@ def _compiled() -> Iterator[Finding]:
         mend = "unset NUMBA_DISABLE_JIT: without it loops run as plain Python, slowly"
         yield Finding("compiled code", "off", "note", mend)
         return
-    held = list(Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nbi"))
+    if compiled.FOLDER is None:
+        mend = "each process compiles anew; let SVMBENCH_CACHE name a folder of your own"
+        yield Finding("compiled code", "can be kept nowhere", "note", mend)
+        return
+    held = list(compiled.FOLDER.rglob("*.nbi"))
     if held:
         yield Finding("compiled code", f"{len(held)} loops kept for these versions and this CPU")
     else:

@@ -174,12 +174,18 @@ def test_a_folder_that_others_can_write_is_said_and_not_used(tmp_path: Path) -> 
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
-    code = "from svmbench.base import compiled; print(compiled.CACHED)"
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    (folder / "planted.nbi").write_bytes(b"planted")
+    code = "from svmbench.base import compiled; print(compiled.FOLDER)"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder), "TMPDIR": str(temporary)}
     words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-    assert "compiled code is neither read nor kept, since anybody can write to" in done.stderr
+    for mode, expected in ((0o700, f"{temporary}/svmbench-"), (0o777, "None")):
+        temporary.chmod(mode)
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(expected)
+        assert f"neither read nor kept in {folder}, since anybody can write to" in done.stderr
+        assert not list(temporary.rglob("*.nbi"))
 
 
 def test_warmup_imports_no_class_of_others_without_trust(

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -188,29 +189,55 @@ def test_a_read_only_cache_that_has_everything_is_enough(
     assert sorted(private_cache.rglob("*")) == before
 
 
-def test_a_read_only_cache_keeps_no_machine_code_elsewhere(private_cache: Path) -> None:
+def test_a_read_only_cache_gives_its_machine_code_to_a_private_temporary_folder(
+    tmp_path: Path, private_cache: Path
+) -> None:
+    module = tmp_path / "modules" / "a_loop.py"
+    module.parent.mkdir()
+    module.write_text(
+        "from svmbench.base import compiled\n@compiled.compiled\ndef loop(x):\n    return x + 1\n"
+    )
     code = """if True:
-        from colorsys import rgb_to_hsv as function  # any function with a source file
-        from svmbench.base import compiled
-        loop = compiled.compiled(function)
-        print(compiled.CACHED, type(loop._cache).__name__)
+        from a_loop import compiled, loop
+        loop(1)
+        print(compiled.FOLDER, sum(loop.stats.cache_hits.values()))
     """
+    temporary = tmp_path / "temporary"
+    temporary.mkdir(mode=0o700)
     private_cache.mkdir()
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    said = []
-    for mode in (0o755, 0o555):
-        private_cache.chmod(mode)
+    environment |= {"TMPDIR": str(temporary), "PYTHONPATH": str(module.parent)}
+    environment.pop("NUMBA_DISABLE_JIT", None)
+
+    def loaded(cache: Path) -> tuple[Path, int]:
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**environment, "SVMBENCH_CACHE": str(private_cache / str(mode))},
+            env={**environment, "SVMBENCH_CACHE": str(cache)},
             preexec_fn=without_the_right_to_write_anywhere,
             capture_output=True,
             text=True,
             check=True,
         )
-        said.append(done.stdout.split())
-    private_cache.chmod(0o755)
-    assert said == [["True", "FunctionCache"], ["False", "NullCache"]]
+        folder, hits = done.stdout.split()
+        return Path(folder), int(hits)
+
+    filled, empty = private_cache / "filled", private_cache / "empty"
+    folder, hits = loaded(filled)
+    assert folder.is_relative_to(filled)
+    assert hits == 0
+    before = sorted(private_cache.rglob("*"))
+    for place in (private_cache, *(one for one in before if one.is_dir())):
+        place.chmod(0o555)
+    try:
+        elsewhere, hits = loaded(filled)
+        assert elsewhere.is_relative_to(temporary)
+        assert hits == 1  # copied, not compiled
+        shutil.rmtree(temporary / f"svmbench-{os.geteuid()}")
+        assert [loaded(empty)[1] for _ in range(2)] == [0, 1]
+    finally:
+        for place in (private_cache, *(one for one in before if one.is_dir())):
+            place.chmod(0o755)
+    assert sorted(private_cache.rglob("*")) == before
 
 
 # ---------------------------------------------------------------- the clock
