@@ -12,7 +12,6 @@ from .core.kernel_svm.cpsp import CPSPTr as CPSPTr
 from .core.kernel_svm.decomposition import SVMLight as SVMLight
 from .core.kernel_svm.feature_map import ICF as ICF
 from .core.kernel_svm.feature_map import Nystrom as Nystrom
-from .core.kernel_svm.fixed_threshold import FixedThresholdSMO as FixedThresholdSMO
 from .core.kernel_svm.lasvm import LASVM as LASVM
 from .core.kernel_svm.lssvm import LSSVM as LSSVM
 from .core.kernel_svm.lssvm_cg import LSSVMCG as LSSVMCG
@@ -23,6 +22,7 @@ from .core.kernel_svm.nn_isda import NNISDA as NNISDA
 from .core.kernel_svm.osuna import Osuna as Osuna
 from .core.kernel_svm.sgd_lssvm import SGDLSSVM as SGDLSSVM
 from .core.kernel_svm.smo import SMO as SMO
+from .core.kernel_svm.smo import FixedThresholdSMO as FixedThresholdSMO
 from .core.linear.alsvm import ALSVM as ALSVM
 from .core.linear.alsvm import FALSVM as FALSVM
 from .core.linear.alsvm_batch import ALSVMBatch as ALSVMBatch
@@ -37,10 +37,10 @@ from .core.models.multiclass import OneVsOne as OneVsOne
 from .core.nu.c_svm import CSVMBounded as CSVMBounded
 from .core.nu.nu_path import NuPath as NuPath
 from .core.nu.nu_svc import NuSVC as NuSVC
+from .core.nu.nu_svm import OCSVM as OCSVM
+from .core.nu.nu_svm import SRBOOCSVM as SRBOOCSVM
 from .core.nu.nu_svm import NuSVM as NuSVM
 from .core.nu.nu_svm import SRBONuSVM as SRBONuSVM
-from .core.nu.oc_svm import OCSVM as OCSVM
-from .core.nu.oc_svm import SRBOOCSVM as SRBOOCSVM
 from .core.oneclass.fosvm import FOSVM1 as FOSVM1
 from .core.oneclass.fosvm import FOSVM2 as FOSVM2
 from .core.oneclass.kde import KernelDensityDetector as KernelDensityDetector

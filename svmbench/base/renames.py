@@ -71,7 +71,7 @@ RENAMED = {
     "core.kernel.decomposition": "core.kernel_svm.decomposition",
     "core.kernel.feature_map": "core.kernel_svm.feature_map",
     "core.kernel.fetched_rows": "core.kernels.source_row_cache",
-    "core.kernel.fixed_threshold": "core.kernel_svm.fixed_threshold",
+    "core.kernel.fixed_threshold": "core.kernel_svm.smo",
     "core.kernel.growth": "core.kernel_svm.cpsp",
     "core.kernel.hull_steps": "core.kernel_svm.mn_svm",
     "core.kernel.icf": "core.kernel_svm.feature_map",
@@ -91,7 +91,7 @@ RENAMED = {
     "core.kernel.one_column": "core.kernels.columns",
     "core.kernel.one_slack": "core.numeric.qp",
     "core.kernel.osuna": "core.kernel_svm.osuna",
-    "core.kernel.platt": "core.kernel_svm.smo_common",
+    "core.kernel.platt": "core.kernel_svm.smo",
     "core.kernel.preimage": "core.kernel_svm.preimage",
     "core.kernel.preimage_inputs": "core.kernel_svm.preimage_inputs",
     "core.kernel.refined_solve": "core.kernel_svm.refined_solve",
@@ -261,7 +261,7 @@ RENAMED = {
     "core.kernel_svm.lasvm_steps": "core.kernel_svm.lasvm",
     "core.kernel_svm.mn_svm_loop": "core.kernel_svm.mn_svm",
     "core.kernel_svm.steepest_steps": "core.kernel_svm.sgd_lssvm",
-    "core.kernel_svm.platt": "core.kernel_svm.smo_common",
+    "core.kernel_svm.platt": "core.kernel_svm.smo",
     "core.nu.inner": "core.nu.qp_solvers",
     "core.nu.whole_matrix": "core.nu.full_matrix",
     "core.nu.sequence": "core.nu.path",
@@ -275,6 +275,10 @@ RENAMED = {
     "core.nu.quadratic": "core.nu.qp_solvers",
     "core.numeric.one_slack": "core.numeric.qp",
     "core.oneclass.hard_margin": "core.oneclass.fosvm",
+    "core.oneclass.cutting": "core.oneclass.fosvm",
+    "core.kernel_svm.smo_common": "core.kernel_svm.smo",
+    "core.kernel_svm.fixed_threshold": "core.kernel_svm.smo",
+    "core.nu.oc_svm": "core.nu.nu_svm",
 }
 
 

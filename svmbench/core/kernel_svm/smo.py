@@ -1,18 +1,23 @@
-"""Sequential minimal optimisation, as it was first printed.
+"""Sequential minimal optimisation, as it was first printed, with a free threshold and with none.
 
 Problem
     min_alpha  1/2 alpha' Q alpha - e'alpha,   0 <= alpha_i <= C,   y'alpha = 0,
     Q_ij = y_i y_j K(x_i, x_j);  f(x) = sum_j alpha_j y_j K(x_j, x) - b.
+    Where the threshold b is held at zero there is no equality constraint, and the optimum differs:
+    a step then moves one multiplier, and needs no partner.
 Given
     X (n_samples, d), dense or CSR; y in {-1, +1}; C; kernel; tol.
 Returned
     alpha and the offset -b, once no example is further than tol from its side of the margin.
+State
+    Besides multipliers and errors, there are lists of the non-bound examples and of the support
+    vectors: the cost of a step grows with the lengths of the lists, not with N.
 Reference
     Platt 1998 (MSR-TR-98-14), section 2 with its pseudo-code: first choice by full sweeps that
     alternate with sweeps over the non-bound examples; second choice from the error cache, the
     least error where the first example's is positive and the greatest where it is negative, then
     all non-bound and all examples from random starts; equations 13-21; equation 22 keeps one
-    weight vector for the linear kernel.
+    weight vector for the linear kernel; equation 23 is the step with the threshold at zero.
 Deviations
     - A tolerance below the report's 1e-3 is reached in stages, each a tenth of the one before:
       without them, many sweeps polish the non-bound examples far from the optimum.
@@ -28,24 +33,22 @@ Deviations
       non-bound: then a whole interval is optimal.
     - A multiplier within 1e-12 C of a bound is put on it.
     - A random start goes through the non-bound examples in the order of their list.
+    - Equation 23 prints alpha + y E / K; with E = f - y as everywhere else in the report it must
+      be alpha - y E / K, clipped to [0, C]. Where K(x, x) <= 0, the multiplier goes to the bound
+      that the slope points to.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
 import numpy as np
 
-from svmbench.base.compiled import compiled
+from svmbench.base.compiled import compiled, inlined
+from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernel_svm.smo_common import (
-    FREE,
-    Examples,
-    PlattClassifier,
-    output,
-    set_multiplier,
-    solution,
-    to_bound,
-)
 from svmbench.core.kernels.storage import (
     LINEAR,
     Storage,
@@ -54,10 +57,23 @@ from svmbench.core.kernels.storage import (
     kernel_values,
     of_product,
     product,
+    require_storage,
     sparse_product,
+    store,
+    with_matrix,
 )
 from svmbench.core.models.kernel_base import KernelSolution
+from svmbench.core.models.kernel_classifier import ClassifierWithC
 from svmbench.core.numeric.random import below
+
+#: The two lists: 0 < alpha < C, and alpha > 0.
+FREE, SUPPORT = 0, 1
+
+#: Share of C within which a multiplier is put on its bound.
+BOUND_MARGIN = 1e-12
+
+#: The work of a search: kernel values computed, steps, and sweeps.
+COUNTERS = np.dtype([("evaluations", np.int64), ("steps", np.int64), ("sweeps", np.int64)])
 
 #: Entries of the array of changing numbers.
 B, SEED, EPS = 0, 1, 2
@@ -67,6 +83,99 @@ FIRST_TOL = 1e-3
 
 #: The least relative step, eps: at first, and at the end.
 FIRST_EPS, LEAST_EPS = 1e-9, 1e-14
+
+
+class Examples(NamedTuple):
+    """The changing arrays of one problem of n examples with d features."""
+
+    y: np.ndarray  # (n,): labels ±1
+    alpha: np.ndarray  # (n,): multipliers
+    errors: np.ndarray  # (n,): f(x_i) - y_i where it is cached
+    w: np.ndarray  # (d,): the weight vector, with the linear kernel
+    members: np.ndarray  # int (2, n): the lists `FREE` and `SUPPORT`, in no order
+    place: np.ndarray  # int (2, n): an example's position in each list; -1 if it is not there
+    sizes: np.ndarray  # int (2,): lengths of the lists
+    counters: np.ndarray  # `COUNTERS` (1,): the work so far
+    second: np.ndarray  # (d,): the dense second example during the second choice; else zeros
+    work: np.ndarray  # (d,): scratch, zeros between calls
+    values: np.ndarray  # (n,): scratch
+
+
+def at_zero(y: np.ndarray, n_features: int) -> Examples:
+    """Return the state of alpha = 0, where f = 0 and every error is -y."""
+    n = len(y)
+    return Examples(
+        y=np.array(y, dtype=np.float64),
+        alpha=np.zeros(n),
+        errors=-y,
+        w=np.zeros(n_features),
+        members=np.zeros((2, n), dtype=np.int64),
+        place=np.full((2, n), -1, dtype=np.int64),
+        sizes=np.zeros(2, dtype=np.int64),
+        counters=np.zeros(1, dtype=COUNTERS),
+        second=np.zeros(n_features),
+        work=np.zeros(n_features),
+        values=np.empty(n),
+    )
+
+
+@compiled
+def enlist(v: Examples, which: int, i: int, belongs: bool) -> None:
+    """Put example i on a list if it `belongs` there, or take it off."""
+    p = v.place[which, i]
+    if belongs and p < 0:
+        size = v.sizes[which]
+        v.members[which, size] = i
+        v.place[which, i] = size
+        v.sizes[which] = size + 1
+    elif p >= 0 and not belongs:
+        size = v.sizes[which] - 1
+        last = v.members[which, size]
+        v.members[which, p] = last
+        v.place[which, last] = p
+        v.place[which, i] = -1
+        v.sizes[which] = size
+
+
+@compiled
+def set_multiplier(v: Examples, i: int, value: float, C: float) -> None:
+    """Give example i its new multiplier, and update the lists."""
+    v.alpha[i] = value
+    enlist(v, FREE, i, 0.0 < value < C)
+    enlist(v, SUPPORT, i, value > 0.0)
+
+
+@compiled
+def to_bound(value: float, C: float) -> float:
+    """Return `value`, or the bound that it equals but for rounding."""
+    if value < BOUND_MARGIN * C:
+        return 0.0
+    if value > C - BOUND_MARGIN * C:
+        return C
+    return value
+
+
+@compiled
+def summed_output(s: Storage, v: Examples, i: int) -> float:
+    """Return sum_j alpha_j y_j K(x_j, x_i) over the support vectors."""
+    support, n_support = v.members[SUPPORT], v.sizes[SUPPORT]
+    kernel_values(s, i, support, n_support, v.work, v.values, v.counters)
+    total = 0.0
+    for m in range(n_support):
+        j = support[m]
+        total += v.alpha[j] * v.y[j] * v.values[m]
+    return total
+
+
+@inlined
+def output(s: Storage, v: Examples, i: int) -> float:
+    """Return sum_j alpha_j y_j K(x_j, x_i), from the weight vector if the kernel is linear."""
+    if s.kind == LINEAR:
+        v.counters[0]["evaluations"] += 1
+        total = product(s, v.w, i)
+    else:
+        total = summed_output(s, v, i)
+    return total
 
 
 @compiled
@@ -313,6 +422,133 @@ def sweep_pairs(
         state[B] = middle
 
 
+@compiled
+def minimise_along(s: Storage, v: Examples, i: int, C: float, tol: float, refresh: bool) -> bool:
+    """Minimise over the multiplier of example i if it violates; return whether it has moved."""
+    # With the linear kernel an error is one inner product, so none is cached.
+    if refresh or s.kind == LINEAR or v.place[FREE, i] < 0:
+        v.errors[i] = output(s, v, i) - v.y[i]
+    slope, a = v.errors[i] * v.y[i], v.alpha[i]
+    if not ((slope < -tol and a < C) or (slope > tol and a > 0.0)):
+        return False
+    # Equation 23: alpha - y E / K, clipped to [0, C].
+    k = s.diagonal[i]
+    bound = 0.0 if slope > 0.0 else C
+    new = to_bound(min(max(a - slope / k, 0.0), C), C) if k > 0.0 else bound
+    if new == a:
+        return False
+    t = v.y[i] * (new - a)
+    set_multiplier(v, i, new, C)
+    if s.kind == LINEAR:
+        add_sample(s, v.w, i, t)
+    else:
+        free, n_free = v.members[FREE], v.sizes[FREE]
+        kernel_values(s, i, free, n_free, v.work, v.values, v.counters)
+        for m in range(n_free):
+            # The list has example i if it has just left its bound: its error is known.
+            v.errors[free[m]] += t * v.values[m]
+    v.counters[0]["steps"] += 1
+    return True
+
+
+@compiled
+def sweep_singly(s: Storage, v: Examples, C: float, tol: float, max_iter: int) -> float:
+    """Sweep until all examples keep the conditions; return the largest remaining violation."""
+    N = len(v.alpha)
+    # The literal True would have Numba compile everything below for it, and again for a bool.
+    examine_all, changed = N > 0, 0
+    while (changed > 0 or examine_all) and v.counters[0]["sweeps"] < max_iter:
+        changed = 0
+        for i in range(N):
+            if examine_all or v.place[FREE, i] >= 0:
+                changed += minimise_along(s, v, i, C, tol, examine_all)
+        v.counters[0]["sweeps"] += 1
+        if examine_all:
+            examine_all = False
+        elif changed == 0:
+            examine_all = True
+    worst = 0.0
+    for i in range(N):
+        if changed > 0 or examine_all:
+            # Stopped early: only a full sweep without a change leaves every error as it is.
+            v.errors[i] = output(s, v, i) - v.y[i]
+        slope = v.errors[i] * v.y[i]
+        if v.alpha[i] < C:
+            worst = max(worst, -slope)
+        if v.alpha[i] > 0.0:
+            worst = max(worst, slope)
+    return worst
+
+
+def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
+    """Return the solution, with the offset `b` of f = sum + b."""
+    return KernelSolution(
+        coefficients=v.alpha * v.y,
+        b=b,
+        n_iter=int(v.counters[0]["sweeps"]),
+        stop_reason=stop_reason,
+        counters={
+            "kernel_evaluations": int(v.counters[0]["evaluations"]),
+            "updates": int(v.counters[0]["steps"]),
+            "sweeps": int(v.counters[0]["sweeps"]),
+        },
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PlattClassifier(ClassifierWithC):
+    """A solver that works on the inputs themselves, example by example.
+
+    Subclasses define `optimise`.
+
+    Parameters
+    ----------
+    tol : float
+        Largest distance of an example from its side of the margin, in units of f. The gap m - M at
+        the end is at most twice that (LIBSVM's eps bounds the gap).
+    max_iter : int
+        Largest number of sweeps over all or over the non-bound examples.
+    cache_mb : float
+        Memory for kernel values, MiB: if it holds the whole matrix, that is computed once.
+    storage : {"sparse", "dense"}
+        How inputs are kept, whatever they came as; the report measures both.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Sweeps.
+    counters_ : dict
+        ``kernel_evaluations`` (inner products, with the linear kernel), ``updates`` (steps),
+        ``sweeps``, ``support_vectors``, ``bounded_support_vectors``.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 100_000
+    cache_mb: float = 0.0
+    storage: str = "sparse"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_storage(self.storage)
+
+    def prepare(self, X: Any, y: Any) -> TrainingData:
+        """Validate, and bring the inputs into the chosen storage."""
+        data = super().prepare(X, y)
+        data.native = store(data.X, self.function, self.storage)
+        return data
+
+    def train(self, data: TrainingData) -> Self:
+        """Sweep until no example violates the optimality conditions by more than `tol`."""
+        s = with_matrix(data.native, data.X, self.function, float(self.cache_mb))
+        v = at_zero(data.y, data.X.shape[1])
+        v.counters[0]["evaluations"] = s.K.size
+        return self._store(self.optimise(s, v), data)
+
+    def optimise(self, s: Storage, v: Examples) -> KernelSolution:
+        """Solve from `v`, which is at alpha = 0, with the estimator's own parameters."""
+        raise AssertionError("a subclass defines optimise")
+
+
 @declare(
     name="smo",
     problem="hinge",
@@ -349,3 +585,45 @@ class SMO(PlattClassifier):
             b = 0.5 * (lower + upper)
         reason = "max_iter" if v.counters[0]["sweeps"] >= self.max_iter else "stalled"
         return solution(v, -b, "converged" if lower - upper <= 2.0 * tol else reason)
+
+
+@declare(
+    name="smo-fixed-threshold",
+    problem="hinge-no-offset",
+    promise="violation",
+    summary="Platt's SMO without a threshold: one multiplier at a time",
+    reference="Platt 1998, equation 23",
+    paper="smo",
+    kernels=KERNELS,
+)
+class FixedThresholdSMO(PlattClassifier):
+    """Platt's SMO for a threshold that is fixed at zero.
+
+    It solves another problem than :class:`SMO`, the one without an offset, by coordinate descent: a
+    step needs no partner, and so no second choice.
+
+    Parameters
+    ----------
+    tol : float
+        Largest distance of an example from its side of the margin, in units of f.
+
+    Attributes
+    ----------
+    intercept_ : ndarray of shape (1,)
+        Zero.
+
+    Examples
+    --------
+    >>> from svmbench.core.kernel_svm.smo import FixedThresholdSMO
+    >>> FixedThresholdSMO(kernel="linear").fit([[-2.0], [2.0], [4.0]], [0, 1, 1]).dual_coef_
+    array([[-0.25]])
+    """
+
+    treats_offset: ClassVar[str] = "none"
+
+    def optimise(self, s: Storage, v: Examples) -> KernelSolution:
+        """Sweep over single examples."""
+        tol = float(self.tol)
+        worst = sweep_singly(s, v, float(self.C), tol, self.max_iter)
+        reason = "max_iter" if v.counters[0]["sweeps"] >= self.max_iter else "stalled"
+        return solution(v, 0.0, "converged" if worst <= tol else reason)

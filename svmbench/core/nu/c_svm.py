@@ -15,8 +15,7 @@ The rule
     the scale of a, times C0: an inexact solution can't make it unsafe.
 Deviations
     - Coordinate descent needs no pair here, where no sum is kept: ``dcdm`` converges.
-      ``dcdm-pairwise`` takes two variables at a time where that gains, and goes over to the
-      interior-point method of ``interior`` where it has taken a share of the time of that.
+      ``dcdm-pairwise`` takes two variables at a time where that gains.
 """
 
 from __future__ import annotations
@@ -30,82 +29,17 @@ import numpy as np
 
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc.smo import Bounds, StoppingCriteria, loose_steps
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.core.nu import dcdm, interior, qp_solvers
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, move_point
 from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix
-from svmbench.core.nu.pairwise import (
-    LEAST_PAIRS,
-    LITTLE,
-    MOST_PAIRS,
-    OF_INTERIOR,
-    PATIENCE,
-    seconds_of_pairs,
-    take_interior,
-)
 from svmbench.core.nu.path import PathStep
+from svmbench.core.nu.qp_solvers import solve_by_name
 from svmbench.core.nu.screening import SCREENING_SLACK
-from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
 #: Screening rules along C.
 C_SCREENING_RULES = ("none", "dvi")
-
-#: The violation asked of the steps falls to this share where the gap is not reached.
-C_CLOSER = 0.1
-
-
-def solve_free(
-    problem: UnitProblem,  # with ``total=None``
-    point: QPPoint,
-    *,
-    name: str,  # one of ``qp_solvers.QP_SOLVERS``
-    # tol, max_iter: duality gap relative to the objective; largest number of steps
-    tol: float,
-    max_iter: int,
-) -> QPPoint:
-    """Solve a problem whose sum is not kept, from a point, which may be changed."""
-    if name in qp_solvers.LIBRARIES:
-        return qp_solvers.solve_with_library(problem, name=name, tol=tol)
-    if name == "dcdm":
-        dcdm.solve_dcdm(problem, point, tol=tol, max_iter=max_iter)
-        return point
-    n = len(point.a)
-    bounds = Bounds(np.zeros(n), np.ones(n))
-    violation, best, waited = float(np.abs(point.v).max(initial=0.0)), np.inf, 0
-    spent, at_most = 0.0, OF_INTERIOR * interior.interior_seconds(n)
-    while not problem.reaches(point, target := problem.target(point, tol)):
-        if point.steps >= max_iter:
-            point.reason = "max_iter"
-            return point
-        waited = 0 if point.gap < LITTLE * best else waited + 1
-        best = min(best, point.gap)
-        if waited > PATIENCE and np.isinf(at_most):
-            break
-        if spent > at_most or waited > PATIENCE:
-            at_most, waited = np.inf, 0
-            if take_interior(problem, point, 0.1 * target):
-                continue
-        # At the start the objective is 0, and so is the gap to reach.
-        needed = target / max(1, int(np.count_nonzero(point.a))) or np.inf
-        violation = min(C_CLOSER * violation, needed)
-        steps, _ = loose_steps(
-            raw(problem.Q),
-            problem.diag,
-            bounds,
-            StoppingCriteria(
-                violation, min(max_iter - point.steps, max(LEAST_PAIRS, MOST_PAIRS * n))
-            ),
-            point.a,
-            point.v,
-        )
-        point.steps += steps
-        spent += steps * seconds_of_pairs(n)
-        problem.refresh(point)
-    point.reason = problem.reason(point, tol)
-    return point
 
 
 def dvi(
@@ -221,7 +155,7 @@ def _solve_rest(
     """Solve among what was not screened, from a feasible point."""
     rest = np.flatnonzero(~(zero | one))
     if len(rest) == len(zero):
-        return solve_free(problem, point, **settings)
+        return solve_by_name(problem, start=point, **settings)
     a = point.a.copy()
     a[zero], a[one] = 0.0, 1.0
     move_point(problem.Q, point, a)
@@ -232,7 +166,7 @@ def _solve_rest(
         small = UnitProblem(Q, None, linear)
         constant = problem.value(point) - small.value(small.at(part))
         small = UnitProblem(Q, None, linear, constant=constant)
-        found = solve_free(small, small.at(part), **settings)
+        found = solve_by_name(small, start=small.at(part), **settings)
         a[rest] = found.a
         point.steps, point.newton_steps, point.reason = (
             found.steps, found.newton_steps, found.reason)  # fmt: skip

@@ -1,19 +1,25 @@
-"""``nu-svm`` and ``srbo-nu-svm``: the ν-SVM of the SRBO paper, its offset absorbed or left out.
+"""``nu-svm``, ``oc-svm`` and their SRBO forms: the ν-SVM and the one-class SVM of the SRBO paper.
 
-Problem
+Problem of the ν-SVM, whose offset is absorbed or left out
     min_alpha  1/2 alpha'Q alpha,   e'alpha >= nu,   0 <= alpha_i <= 1/l,
     Q_ij = y_i y_j (K(x_i, x_j) + s^2): the dual of 1/2 ||w||^2 - nu rho + 1/l sum_i xi_i with
     y_i <w, phi(x_i)> >= rho - xi_i, rho >= 0, where w has the offset in it.
+Problem of the one-class SVM
+    min_alpha  1/2 alpha'K alpha,   e'alpha = 1,   0 <= alpha_i <= 1/(nu l).
 Given
-    A kernel source, y in {-1, +1}, nu (or several, ascending), an inner solver.
+    A kernel source, y in {-1, +1} of the ν-SVM, nu (or several, ascending), an inner solver.
 Returned
-    alpha, rho and the offset ``s^2 sum_i alpha_i y_i``.
+    alpha, rho and the offset: ``s^2 sum_i alpha_i y_i``; of one class f(x) = <w, phi(x)> - rho.
 Reference
-    Problems (2) and (4), algorithm 1, corollaries 3 and 4 of the SRBO paper.
+    Problems (2) and (4), algorithm 1, table II, corollaries 3 and 4 of the SRBO paper; Schölkopf,
+    Platt, Shawe-Taylor, Smola and Williamson 2001.
 Deviations
     - Those of the parts: ``box_qp`` (scale), ``screening`` (the margin's bounds), ``path``.
     - The paper's text absorbs the offset; its program appends the constant before the kernel is
-      taken, which leaves an RBF kernel without one: ``fit_intercept=False``.
+      taken, which leaves an RBF kernel without one: ``fit_intercept=False``. With one class an
+      absorbed offset would add a constant to the objective and nothing else: there is none.
+    - The paper's box of the one-class SVM changes with nu; in the scale of ``box_qp`` it does not,
+      and the problem is that of the ν-SVM with all labels 1: the screening is the same.
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
 from svmbench.core.models.kernel_classifier import KernelClassifier
-from svmbench.core.models.novelty_base import require_share
+from svmbench.core.models.novelty_base import KernelDetector, require_share
 from svmbench.core.nu import path
 from svmbench.core.nu.box_qp import margin
 from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix, ScreenedSolution
@@ -212,3 +218,77 @@ class SRBONuSVM(_NuSVM):
             data = model.prepare([[0.0], [1.0], [2.0], [4.0], [5.0]], [0, 0, 1, 1, 1])
             for _ in model.path(data, None, "nu", [0.3, 0.5, 0.6, 0.7]):
                 pass
+
+
+class _OCSVM(OnNuPath, KernelDetector):
+    """A solver of the one-class SVM without an offset in f."""
+
+    treats_offset: ClassVar[str] = "none"
+
+    def solve(
+        self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None
+    ) -> KernelSolution:
+        """Solve on one kernel matrix; labels and `start` are ignored."""
+        return super().solve(source, np.ones(source.n_samples))
+
+    def follow(
+        self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]
+    ) -> Iterator[KernelSolution]:
+        """Yield the solution at each nu."""
+        n = len(Q)
+        for step in path.follow_nu(Q, [value * n for value in values], PathSettings.of(self)):
+            found = solution_of(step, np.ones(n), 1.0 / step.total, 0.0)
+            found.rho = margin(step.point, step.total) / step.total
+            found.b = -found.rho
+            yield found
+
+
+@declare(
+    name="oc-svm",
+    problem="one-class",
+    promise="gap relative to the objective",
+    summary="one-class SVM by pairwise DCDM, DCDM as printed, or a QP library",
+    reference="Yang, Chen, Zhang, Xu, Shi and Zhao, table II",
+    paper="srbo",
+    kernels=KERNELS,
+    task="one-class",
+    paths=("nu",),
+    counters=OWN_COUNTERS,
+)
+class OCSVM(_OCSVM):
+    """The one-class SVM in its paper's scale, by an inner solver of choice.
+
+    :class:`~svmbench.core.oneclass.one_class.OneClass` is the one for production: it needs no whole
+    matrix. This one reaches duality gaps of 1e-8, and takes the solvers of the SRBO paper.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (1, n_support)
+        alpha; they sum up to 1, and none is above 1/(nu l).
+
+    Examples
+    --------
+    >>> from svmbench.core.nu.nu_svm import OCSVM
+    >>> OCSVM(nu=0.5, gamma=1.0).fit([[0.0], [0.1], [0.2], [5.0]]).predict([[0.1], [9.0]])
+    array([ 1, -1])
+    """
+
+
+@declare(
+    name="srbo-oc-svm",
+    problem="one-class",
+    promise="gap relative to the objective",
+    summary="one-class SVM along ascending nu, with safe screening between the solutions",
+    reference="Yang, Chen, Zhang, Xu, Shi and Zhao, table II and algorithm 1",
+    paper="srbo",
+    kernels=KERNELS,
+    task="one-class",
+    paths=("nu",),
+    counters=OWN_COUNTERS,
+)
+@dataclass(eq=False, repr=False)
+class SRBOOCSVM(_OCSVM):
+    """``oc-svm`` along a path of nu, where each solution settles multipliers of the next."""
+
+    _: KW_ONLY
+    screen: str = "srbo"

@@ -14,6 +14,7 @@ Deviations
       multipliers: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for
       the gap that interior-point methods reach.
     - The interior-point method of ``interior`` where both together have taken a share of its time.
+    - Where no sum is kept (the C-SVM), one multiplier moves, or two where that gains.
     - It stops by the duality gap, which says how far the objective is from the optimum, and not by
       the largest violation, which doesn't.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor
 
-from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, pair_steps
+from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, loose_steps, pair_steps
 from svmbench.core.nu import block_pivoting, interior
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, subtract_chosen_rows
 from svmbench.core.numeric.arrays import raw
@@ -32,8 +33,9 @@ from svmbench.core.numeric.submatrix import gather
 #: Added to the diagonal of the free multipliers' Q, as a share of its mean.
 NEWTON_RIDGE = 1e-13
 
-#: The violation asked of pairs falls to this share where the gap is not reached.
-CLOSER = 0.2
+#: The violation asked of steps falls to this share where the gap is not reached: with a kept sum,
+#: and without.
+CLOSER, CLOSER_WITHOUT_SUM = 0.2, 0.1
 
 #: Steps along a path's tangent in a row, each of which loses one free multiplier to a bound.
 IN_A_ROW = 12
@@ -79,8 +81,10 @@ def solve_pairwise(
 ) -> None:
     """Move a feasible point to the optimum, in place."""
     n = len(point.a)
-    bounds = Bounds(np.zeros(n), np.ones(n))
-    violation, best, waited = np.inf, np.inf, 0
+    take_round, violation = _round_of_pairs, np.inf
+    if problem.total is None:
+        take_round, violation = _round_without_sum, float(np.abs(point.v).max(initial=0.0))
+    best, waited = np.inf, 0
     spent, at_most = 0.0, OF_INTERIOR * interior.interior_seconds(n)
     while not problem.reaches(point, target := problem.target(point, tol)):
         if point.steps + point.newton_steps >= max_iter:
@@ -89,34 +93,54 @@ def solve_pairwise(
         waited = 0 if point.gap < LITTLE * best else waited + 1
         best = min(best, point.gap)
         if waited > PATIENCE and np.isinf(at_most):
-            point.reason = "stalled"
-            return
+            break
         if spent > at_most or waited > PATIENCE:
             at_most, waited = np.inf, 0
             if take_interior(problem, point, 0.1 * target):
                 continue
-        n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
-        # A gap is at most the violation times what moves, which is at most half of what is free.
-        needed = target / max(1.0, 0.5 * n_free)
-        violation = min(CLOSER * violation, needed)
-        budget = min(MOST_PAIRS * n, max(n // 4, pairs_for_a_newton_step(n, n_free)))
-        steps, reason = pair_steps(
-            raw(problem.Q),
-            problem.diag,
-            bounds,
-            StoppingCriteria(violation, min(max_iter - point.steps, max(LEAST_PAIRS, budget))),
-            point.a,
-            point.v,
-        )
-        point.steps += steps
-        spent += steps * seconds_of_pairs(n)
-        point.drift += steps
-        mend(point.a, problem.sum)
-        if reason != CONVERGED:
-            spent += (
-                block_pivoting.run_block_pivoting(problem, point, target) * NEWTON_TRIPLE * n**3
-            )
+        violation, seconds = take_round(problem, point, target, violation, max_iter)
+        spent += seconds
     point.reason = problem.reason(point, tol)
+
+
+def _round_of_pairs(
+    problem: UnitProblem, point: QPPoint, target: float, violation: float, max_iter: int
+) -> tuple[float, float]:
+    """Take pair steps, and many multipliers at once if these were not enough.
+
+    Return the violation that was asked for, and about how many seconds the steps have taken.
+    """
+    n, n_free = len(point.a), int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
+    # A gap is at most the violation times what moves, which is at most half of what is free.
+    violation = min(CLOSER * violation, target / max(1.0, 0.5 * n_free))
+    budget = min(MOST_PAIRS * n, max(n // 4, pairs_for_a_newton_step(n, n_free)))
+    criteria = StoppingCriteria(violation, min(max_iter - point.steps, max(LEAST_PAIRS, budget)))
+    bounds = Bounds(np.zeros(n), np.ones(n))
+    steps, reason = pair_steps(raw(problem.Q), problem.diag, bounds, criteria, point.a, point.v)
+    point.steps += steps
+    seconds = steps * seconds_of_pairs(n)
+    point.drift += steps
+    mend(point.a, problem.sum)
+    if reason != CONVERGED:
+        work = block_pivoting.run_block_pivoting(problem, point, target)
+        seconds += work * NEWTON_TRIPLE * n**3
+    return violation, seconds
+
+
+def _round_without_sum(
+    problem: UnitProblem, point: QPPoint, target: float, violation: float, max_iter: int
+) -> tuple[float, float]:
+    """Take steps of one multiplier, or of two where that gains; return as `_round_of_pairs`."""
+    n = len(point.a)
+    # At the start the objective is 0, and so is the gap to reach.
+    needed = target / max(1, int(np.count_nonzero(point.a))) or np.inf
+    violation = min(CLOSER_WITHOUT_SUM * violation, needed)
+    most = min(max_iter - point.steps, max(LEAST_PAIRS, MOST_PAIRS * n))
+    criteria, bounds = StoppingCriteria(violation, most), Bounds(np.zeros(n), np.ones(n))
+    steps, _ = loose_steps(raw(problem.Q), problem.diag, bounds, criteria, point.a, point.v)
+    point.steps += steps
+    problem.refresh(point)
+    return violation, steps * seconds_of_pairs(n)
 
 
 def take_interior(

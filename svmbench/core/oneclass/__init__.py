@@ -12,8 +12,7 @@ Which file does what
     svdd.py       ``svdd``: the smallest ball; for RBF the same model
     kde.py        ``kde``: the Gaussian Parzen window with the threshold at its nu-quantile
     active_qp.py  the hard-margin problem on a small set that grows by a point at a time
-    cutting.py    Algorithm 1 of the FOSVM paper, and the selections of Algorithms 2 and 3
-    fosvm.py      ``fosvm1``, ``fosvm2``: the hard-margin problem, and a bound of the iterations
+    fosvm.py      ``fosvm1``, ``fosvm2``: Algorithm 1 of the FOSVM paper with its two selections
 References
     Schölkopf, Platt, Shawe-Taylor, Smola and Williamson 2001; Tax and Duin 2004; the FOSVM paper.
 """

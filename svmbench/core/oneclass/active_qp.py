@@ -296,20 +296,3 @@ def _wider(matrix: np.ndarray, room: int) -> np.ndarray:
     wide = np.zeros((room, room))
     wide[: len(matrix), : len(matrix)] = matrix
     return wide
-
-
-def hard_margin(
-    K: np.ndarray,  # (n, n): positive semidefinite
-) -> tuple[np.ndarray, float]:
-    """Solve the hard-margin one-class problem of a whole kernel matrix; return alpha and rho."""
-    K = np.asarray(K, dtype=np.float64)
-    n = len(K)
-    shift = float(np.max(np.abs(K.diagonal()), initial=0.0)) or 1.0
-    alpha, corral = np.zeros(n), np.zeros(n, dtype=np.int64)
-    L, y = np.zeros((n, n)), np.zeros(n)
-    first = int(np.argmin(K.diagonal()))
-    own = float(K[first, first])
-    alpha[first], corral[0], L[0, 0] = 1.0, first, np.sqrt(own + shift)
-    y[0] = 1.0 / L[0, 0]
-    _, rho, _ = nearest_of_hull(raw(K), n, shift, alpha, own, corral, 1, L, y)
-    return alpha, rho

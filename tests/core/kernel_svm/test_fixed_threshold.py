@@ -9,8 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernel_svm.fixed_threshold import FixedThresholdSMO
-from svmbench.core.kernel_svm.smo import SMO
+from svmbench.core.kernel_svm.smo import SMO, FixedThresholdSMO
 
 
 @needs_jit

@@ -9,8 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import make_problem, needs_jit
 
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernel_svm.smo import FIRST_EPS, SMO, B, examine_example
-from svmbench.core.kernel_svm.smo_common import at_zero
+from svmbench.core.kernel_svm.smo import FIRST_EPS, SMO, B, at_zero, examine_example
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.storage import store
 

@@ -259,8 +259,7 @@ def test_dvi_settles_nothing_wrongly_and_much():
     for C, next_C in pairwise([0.02, 0.022, 0.05, 0.3, 0.31, 4.0, 4.04]):
         problems = [UnitProblem(Q, None, np.full(len(y), -1.0 / c)) for c in (C, next_C)]
         exact, truth = (
-            c_svm.solve_free(p, p.at(np.zeros(len(y))), name="qp", tol=1e-10, max_iter=1)
-            for p in problems
+            qp_solvers.solve_by_name(p, name="qp", tol=1e-10, max_iter=1) for p in problems
         )
         # Any point of the box will do for a last solution: the radius carries its gap.
         other = np.random.default_rng(0).random(len(y))
