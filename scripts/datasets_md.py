@@ -53,6 +53,35 @@ stored as CSR; all others are dense. Both are float64 and memory-mapped.
 MOST_LISTED_CLASSES = 20
 
 ADDING = """\
+## OpenML
+
+`openml:40994` names a data set of [OpenML](https://www.openml.org) by its number, for `svmbench
+try`, `time`, `race -d`, `describe` and `svmbench.load`. A config's entry may state the checksum:
+
+```yaml
+datasets:
+  - {openml: 40994}
+  - {openml: 1590, sha256: "<64 hexadecimal digits>", impute: true}
+```
+
+On the command line and in Python, the checksum stands behind an `@` (`openml:40994@<64
+hexadecimal digits>`). It is the sha256 of the uncompressed ARFF file, which `svmbench describe
+openml:40994` prints. If it differs, the data set is refused and nothing is kept.
+
+scikit-learn's `fetch_openml` downloads a data set and compares the file with OpenML's md5. Its
+answers are kept in `openml/NUMBER` of the cache, with the checksum of the first download, and are
+read from there afterwards. If the kept copy is damaged, it is downloaded again. A mirror has no
+data sets of OpenML; with `SVMBENCH_OFFLINE`, only kept ones are used. In a run, a data set that
+can't be downloaded is marked `unavailable`. The records have a hash of the encoded rows and labels
+(`data_sha256`), so that another version of the data is another result.
+
+The columns are read as those of a table: OpenML's label, or `label_column` (`--label`); its
+identifiers and ignored columns are left out. Nominal values and text are one-hot encoded, or
+`ordinal` with `text`. Missing values are refused and listed unless `impute` is given. A sparse
+data set stays sparse; `try` doesn't take it. scikit-learn's parser that reads every kind of ARFF
+file is written in Python, so the first reading of a large file takes long; after it the prepared
+arrays are kept.
+
 ## Adding a data set
 
     python scripts/new_dataset.py my.svm

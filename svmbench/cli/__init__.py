@@ -27,6 +27,7 @@ from svmbench.cli.options import (
     CLUSTER,
     IMPUTE,
     JOBS,
+    LABEL,
     MIRROR,
     POSITIVE_NUMBER,
     RETRY,
@@ -34,7 +35,6 @@ from svmbench.cli.options import (
     TRUST,
     WORKER_KIND,
     jobs_option,
-    label_option,
 )
 
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -153,7 +153,7 @@ def list_(what: str, as_json: bool) -> None:
 
 @cli.command("describe")
 @click.argument("name", type=CardName())
-@label_option()
+@LABEL
 @TEXT
 @IMPUTE
 @TRUST
@@ -164,7 +164,8 @@ def describe_command(
     r"""Describe a solver, a data set or a file: parameters and reference, or rows and classes.
 
     A solver is one of 'svmbench list solvers', or a class by its dotted path. The columns of a
-    table are encoded as 'svmbench try' encodes them.
+    table are encoded as 'svmbench try' encodes them. openml:NUMBER is a data set of OpenML, which
+    is downloaded and kept.
 
     \b
     Examples:
@@ -172,13 +173,16 @@ def describe_command(
       svmbench describe a9a
       svmbench describe sklearn.svm.NuSVC
       svmbench describe my.csv --label churn
+      svmbench describe openml:40994
     """
     from svmbench.base.paths import is_file
     from svmbench.cli import listing
     from svmbench.cli.completion import dataset_names, solver_names
     from svmbench.cli.race import dataset_entry
 
-    is_own = is_file(name) and name not in (*solver_names(), *dataset_names())
+    is_own = name.startswith("openml:") or (
+        is_file(name) and name not in (*solver_names(), *dataset_names())
+    )
     if label or text or impute or is_own:
         from svmbench import data
 

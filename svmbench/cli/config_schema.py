@@ -31,7 +31,7 @@ def config_schema() -> dict[str, Any]:
         name = {"anyOf": [{"enum": names}, {"type": "string"}], "title": "Name"}
         model["properties"]["name"] = name
         # A file needs no name, nor does a class of others or a program.
-        others = {"DatasetSpec": ("file",), "SolverSpec": SolverSpec.NAMED_BY}[kind]
+        others = {"DatasetSpec": ("file", "openml"), "SolverSpec": SolverSpec.NAMED_BY}[kind]
         model["required"] = []
         for other in others:
             model["properties"].setdefault(other, {"type": "string", "title": other.title()})

@@ -37,13 +37,11 @@ POSITIVE_NUMBER = FiniteRange(min=0, min_open=True)
 FOLDER = click.Path(path_type=Path)
 
 
-def label_option(*, required: bool = False) -> Callable[[_Function], _Function]:
-    """Return the option `--label` of commands that read a table with a header."""
-    said = "Column that holds the class."
-    more = "" if required else " A file is then a table with a header."
-    return click.option("--label", required=required, metavar="COLUMN", help=said + more)
-
-
+LABEL = click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Column that holds the class. A file is then a table with a header.",
+)
 TEXT = click.option(
     "--text",
     type=click.Choice(["one-hot", "ordinal"]),

@@ -18,7 +18,7 @@ from svmbench.base.paths import is_file
 from svmbench.baselines import templates
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
-from svmbench.cli.options import IMPUTE, MIRROR, POSITIVE_NUMBER, TEXT, TRUST, label_option
+from svmbench.cli.options import IMPUTE, LABEL, MIRROR, POSITIVE_NUMBER, TEXT, TRUST
 from svmbench.schema.record import CellRecord
 
 
@@ -172,16 +172,19 @@ def _check(racer: Racer) -> None:
 def dataset_entry(
     dataset: str, label: str | None = None, text: str | None = None, impute: bool = False
 ) -> dict[str, Any]:
-    """Return a registered name or a file, with its label and encoding, as an entry of a config.
+    """Return a data set's name, file or number with its label and encoding, as in a config.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
         For an unknown name, and for options of tables that say nothing here.
     """
-    from svmbench.data import parse_name
+    from svmbench.data import openml, parse_name
     from svmbench.data.frames import DEFAULT_TEXT
 
+    if wanted := openml.reference(dataset):
+        said = {"sha256": wanted.sha256, "label_column": label, "text": text, "impute": impute}
+        return {"openml": wanted.number, **{key: value for key, value in said.items() if value}}
     if (text or impute) and not label:
         raise ConfigError("--text and --impute are of a table with a header; --label is missing")
     if not is_file(dataset):
@@ -259,7 +262,7 @@ def time_command(
         record = records.cells[cell.key]
     if record["status"] != "ok":
         raise SvmbenchError(f"the race ended without a result: {record['reason']}")
-    return _result(dataset.get("file") or dataset["name"], racers, rounds, record)
+    return _result(cell.shown["dataset"], racers, rounds, record)
 
 
 def race_config(
@@ -503,7 +506,7 @@ def _race_options(command: Callable[..., None]) -> Any:
             show_default=True,
             help="Time limit of a data set's race in seconds.",
         ),
-        label_option(),
+        LABEL,
         TEXT,
         IMPUTE,
         MIRROR,
@@ -542,11 +545,12 @@ def time_(
 ) -> None:
     r"""Race solvers on one data set, without a config: compare their CPU times on one thread.
 
-    DATASET is a registered name or a file. A solver is one of 'svmbench list solvers', a class by
-    its dotted path (sklearn.svm.SVC), or, with --trust, a program (svm-train, ./build/svm-train, or
-    a command with {train} and {model} in quotes); its parameters follow its name. With --tolerance
-    one parameter may have several values, from loose to tight (tol=1,0.1,0.01); the race then
-    compares each solver's loosest setting that reaches the tolerance.
+    DATASET is a registered name, a file, or openml:NUMBER for a data set of OpenML. A solver is one
+    of 'svmbench list solvers', a class by its dotted path (sklearn.svm.SVC), or, with --trust, a
+    program (svm-train, ./build/svm-train, or a command with {train} and {model} in quotes); its
+    parameters follow its name. With --tolerance one parameter may have several values, from loose
+    to tight (tol=1,0.1,0.01); the race then compares each solver's loosest setting that reaches the
+    tolerance.
 
     \b
     Examples:
@@ -554,6 +558,7 @@ def time_(
       svmbench time a9a --solver dcd-l1 tol=1,0.1,0.01 --vs liblinear-l1 tol=1,0.1,0.01 \
           --tolerance 0.01
       svmbench time my.csv --label churn --solver csvc --vs libsvm
+      svmbench time openml:40994 --solver csvc --vs libsvm
       svmbench time a9a --trust --solver ./build/svm-train C=1 gamma=0.1 tol=0.001 \
           --vs libsvm kernel=rbf C=1 gamma=0.1
     """
@@ -575,7 +580,7 @@ def time_(
     type=DatasetName(),
     default=("breast-cancer",),
     show_default=True,
-    metavar="NAME|FILE",
+    metavar="NAME|FILE|openml:N",
     help="A data set; may be given several times.",
 )
 @click.option(
@@ -605,7 +610,8 @@ def race(
     r"""Race solvers on several data sets, or two versions of one's own solvers.
 
     Solvers and their settings are written as for 'svmbench time'. --label, --text and --impute
-    apply to the files. --yaml prints the race as a config for 'svmbench run'.
+    apply to the files; --text and --impute also to data sets of OpenML. --yaml prints the race as a
+    config for 'svmbench run'.
 
     --base runs each solver at a commit and in the working tree, in turn, in processes of their own,
     with a fifth of the rows for testing. It shows the ratio of CPU times, accuracy and objective.
@@ -618,6 +624,7 @@ def race(
       svmbench race -d a9a --base HEAD~1 -s csvc
       PYTHONPATH=. svmbench race --base v1.0 --trust -s hersvm.HerSVM
     """
+    from svmbench.data import openml
     from svmbench.experiment.config.loader import check_source
     from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
 
@@ -626,12 +633,16 @@ def race(
         raise ConfigError("a race needs two solvers (-s), or --base with a commit")
     if base is not None and shared.tolerance is not None:
         raise ConfigError("--base compares versions at given settings: leave out --tolerance")
-    encoding = shared.label, shared.text, shared.impute
-    files = [name for name in datasets if is_file(name)]
-    if any(encoding) and not files:
+    encoding = shared.text, shared.impute
+    of_openml = [name for name in datasets if openml.reference(name)]
+    files = [name for name in datasets if name not in of_openml and is_file(name)]
+    labelled = files or of_openml  # a file's column is no column of OpenML's
+    if not labelled and (shared.label or any(encoding)):
         raise ConfigError("--label, --text and --impute are of tables, and no -d is a file")
     entries = [
-        dataset_entry(name, *encoding) if name in files else dataset_entry(name)
+        dataset_entry(name, shared.label if name in labelled else None, *encoding)
+        if name in files or name in of_openml
+        else dataset_entry(name)
         for name in datasets
     ]
     rows = shared.rows or 0

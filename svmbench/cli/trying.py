@@ -21,7 +21,7 @@ import numpy as np
 
 from svmbench.base.errors import ConfigError, DataError, ResultsError
 from svmbench.cli import terminal
-from svmbench.cli.options import IMPUTE, POSITIVE_NUMBER, TEXT, label_option
+from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT
 
 #: Solvers in the order in which they are tried, with their fixed parameters and their grid.
 CANDIDATES: tuple[tuple[str, dict[str, Any], dict[str, list[Any]]], ...] = (
@@ -195,8 +195,8 @@ def recommended(trials: list[Trial], n_test: int) -> tuple[Trial, str]:
 
 
 @click.command("try")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@label_option(required=True)
+@click.argument("file", metavar="FILE|openml:N", type=click.Path(dir_okay=False, path_type=Path))
+@LABEL
 @TEXT
 @IMPUTE
 @click.option(
@@ -229,7 +229,7 @@ def recommended(trials: list[Trial], n_test: int) -> tuple[Trial, str]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def try_(
     file: Path,
-    label: str,
+    label: str | None,
     text: str | None,
     impute: bool,
     minutes: float,
@@ -240,23 +240,30 @@ def try_(
 ) -> None:
     r"""Fit linear and RBF solvers to a CSV file, compare them, and write the best pipeline.
 
-    The file has a header. A part of the rows is held out to test the models. Each solver gets a
-    share of the time to search its parameters. If there are more than 3,000 training rows, the
-    search uses 3,000 of them.
-    The pipeline takes frames with the file's columns and returns the labels as text.
+    The file has a header, and --label names its column of classes. openml:N is a data set of
+    OpenML, whose label OpenML names. A part of the rows is held out to test the models. Each solver
+    gets a share of the time to search its parameters. If there are more than 3,000 training rows,
+    the search uses 3,000 of them.
+    The pipeline takes frames with the same columns and returns the labels as text.
 
     \b
     Example:
       svmbench try my.csv --label churn --minutes 5
+      svmbench try openml:40994
     """
     import joblib
 
-    from svmbench.data import frames
+    from svmbench.data import frames, openml
+    from svmbench.data.userfile import Table
 
-    target = output or file.with_suffix(".joblib")
+    wanted = openml.reference(file)
+    if wanted is None and not label:
+        raise ConfigError(f"{file}: --label is missing, the name of the column of classes")
+    named = file.with_suffix(".joblib") if wanted is None else f"openml-{wanted.number}.joblib"
+    target = output or Path(named)
     if target.resolve() == file.resolve():
         raise ConfigError(f"-o {target} is the file of the data")
-    X, y = frames.read_frame(file, label)
+    X, y = Table(file, label).columns
     smallest = int(y.value_counts().min())
     if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
         raise DataError(
@@ -265,7 +272,7 @@ def try_(
         )
     transformer, said = frames.encoder(X, text=text or frames.DEFAULT_TEXT, impute=impute)
     tell = (lambda _: None) if as_json else terminal.print_line
-    tell(f"{file}: {len(y):,} rows, {y.nunique()} classes of {label}")
+    tell(f"{file}: {len(y):,} rows, {y.nunique()} classes of {y.name}")
     for sentence in said:
         tell(sentence)
     with warnings.catch_warnings():
@@ -301,14 +308,20 @@ def try_(
         header=("solver", "accuracy (%)", "fit (s)", "predict (s)", "size (KiB)", "parameters"),
     )
     terminal.print_line(sentence)
-    separator = frames.separator_of(file)
-    how = [repr(str(file)), *([f"sep={separator!r}"] if separator != "," else [])]
-    how += ["skipinitialspace=True"] if frames.has_blanks_after_separators(file) else []
+    if wanted is None:
+        separator = frames.separator_of(file)
+        how = [repr(str(file)), *([f"sep={separator!r}"] if separator != "," else [])]
+        how += ["skipinitialspace=True"] if frames.has_blanks_after_separators(file) else []
+        needed, frame = "joblib, pandas", f"pandas.read_csv({', '.join(how)})"
+    else:
+        needed = "joblib, sklearn.datasets"
+        how = [f"data_id={wanted.number}", f"parser={openml.PARSER!r}"]
+        frame = f"sklearn.datasets.fetch_openml({', '.join(how)}).frame"
     terminal.print_line("To use it:")
     for line in (
-        "import joblib, pandas",
+        f"import {needed}",
         f"model = joblib.load({str(target)!r})",
-        f"print(model.predict(pandas.read_csv({', '.join(how)})))",
+        f"print(model.predict({frame}))",
     ):
         terminal.print_line(f"  {line}")
     terminal.check_written()

@@ -19,6 +19,7 @@ from svmbench.base.errors import CacheError
 from svmbench.data.store import CACHE_HINT
 
 PREPARED, DOWNLOADED, COMPILED, PARSED = "prepared", "downloads", "numba", "parsed"
+OPENML = "openml"
 #: The names that this package gives to folders of each kind; other files are left alone. The first
 #: group is the data set of prepared arrays.
 _NAMES = {
@@ -26,6 +27,7 @@ _NAMES = {
     DOWNLOADED: re.compile(r"(?:mirror|official)-[0-9a-f]{12}"),
     COMPILED: re.compile(r"[0-9a-f]{16}"),
     PARSED: re.compile(r"[0-9a-f]{16}"),
+    OPENML: re.compile(r"([1-9][0-9]{0,8})"),
 }
 SECONDS_PER_DAY = 86_400.0
 
@@ -37,10 +39,10 @@ class CacheEntry:
     Attributes
     ----------
     kind : str
-        ``prepared``, ``downloads``, ``numba`` (compiled loops) or ``parsed`` (hashes of the code
-        that keys cover).
+        ``prepared``, ``downloads``, ``numba`` (compiled loops), ``parsed`` (hashes of the code
+        that keys cover) or ``openml``.
     dataset : str
-        The data set of prepared arrays, or the names of the downloaded files; else empty.
+        The data set of prepared arrays or its number, the names of the downloaded files, or empty.
     path : Path
     n_bytes : int
     used : float
@@ -118,6 +120,8 @@ def _locks(entry: CacheEntry) -> list[Path]:
     """Return the locks that writers of a folder hold; nobody waits for compiled loops."""
     if entry.kind == DOWNLOADED:
         return sorted(entry.path.glob("*.lock"))
+    if entry.kind == OPENML:
+        return [paths.cache_dir() / "locks" / f"openml-{entry.path.name}.lock"]
     is_own_file = re.fullmatch(r"file-[0-9a-f]{24}", entry.path.name)
     name = entry.path.name if is_own_file else entry.dataset.removesuffix("+test")
     return [paths.cache_dir() / "locks" / f"{name}.lock"] if entry.kind == PREPARED else []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from svmbench.data import frames, prepare
+from svmbench.base.escape import line
+from svmbench.data import frames, openml, prepare
 from svmbench.data.entries import (
     DatasetEntry,
     Derivation,
@@ -15,7 +15,7 @@ from svmbench.data.entries import (
     shown_address,
 )
 from svmbench.data.registry import entry, parse_name, registry
-from svmbench.data.userfile import load_own
+from svmbench.data.userfile import Table, load_own
 
 
 def dataset_card(name: str, mirror: str | None = None) -> dict[str, Any]:
@@ -68,11 +68,12 @@ def dataset_card(name: str, mirror: str | None = None) -> dict[str, Any]:
 def file_card(
     path: str, label_column: str | None = None, text: str | None = None, impute: bool = False
 ) -> dict[str, Any]:
-    """Return the facts about a user's file, for the terminal.
+    """Return the facts about a user's file or a data set of OpenML, for the terminal.
 
     Parameters
     ----------
     path : str
+        A file, or ``openml:NUMBER``.
     label_column, text, impute
         As for :func:`svmbench.load`. Missing values of a table with a header are counted.
 
@@ -81,25 +82,34 @@ def file_card(
     card : dict
         ``file``, ``rows``, ``features`` (after the encoding), ``counts`` (rows of each class),
         ``density``, ``sha256`` of the uncompressed file; for a table with a header also
-        ``columns`` and ``missing values``.
+        ``columns`` and ``missing values``; ``dataset`` instead of ``file``, ``what``, ``label``,
+        ``licence`` and ``homepage`` for a data set of OpenML.
 
     Raises
     ------
     DataError
         If the file can't be read.
     """
+    wanted = openml.reference(path)
     told: dict[str, Any] = {}
-    if label_column:
-        X, _ = frames.read_frame(Path(path), label_column)
-        missing = frames.missing_values(X)
-        _, said = frames.encoder(X, text=text or frames.DEFAULT_TEXT, impute=True, scale=False)
-        told["columns"] = said[: 1 + (X.shape[1] > len(frames.numeric_columns(X)))]
-        how = "filled in" if impute else "refused unless --impute is given"
-        told["missing values"] = f"{missing}: {how}" if missing else "none"
-        impute = impute or bool(missing)
-    facts = load_own(path, label_column, text=text, impute=impute).facts
+    if wanted is None and not label_column:
+        facts = load_own(path, text=text, impute=impute).facts
+    else:
+        table = Table(path, label_column)
+        if not table.is_sparse:
+            X, _ = table.columns
+            missing = frames.missing_values(X)
+            how_text = text or frames.DEFAULT_TEXT
+            _, said = frames.encoder(X, text=how_text, impute=True, scale=False)
+            told["columns"] = said[: 1 + (X.shape[1] > len(frames.numeric_columns(X)))]
+            how = "filled in" if impute else "refused unless --impute is given"
+            told["missing values"] = f"{missing}: {how}" if missing else "none"
+            impute = impute or bool(missing)
+        facts = table.dataset(text, impute=impute).facts
+        if wanted is not None:
+            told |= _of_openml(wanted, table.bunch)
     return {
-        "file": path,
+        "file" if wanted is None else "dataset": path if wanted is None else wanted.name,
         "task": facts["task"],
         "rows": facts["n_samples"],
         "features": facts["n_features"],
@@ -107,6 +117,17 @@ def file_card(
         "density": f"{facts['density']:.3g}",
         **told,
         "sha256": next(iter(facts["files"].values())),
+    }
+
+
+def _of_openml(wanted: openml.Reference, bunch: Any) -> dict[str, Any]:
+    """Return what OpenML says of a data set, as lines of its card."""
+    said = bunch.details
+    return {
+        "what": f"{line(said.get('name', ''), 100)}, version {line(said.get('version', '?'), 20)}",
+        "label": frames.listed([line(name, 100) for name in bunch.target_names]),
+        "licence": line(said.get("licence") or "not stated", 100),
+        "homepage": f"https://www.openml.org/d/{wanted.number}",
     }
 
 

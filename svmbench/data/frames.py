@@ -81,8 +81,17 @@ def read_frame(place: Path, label: str | int | None, content: bytes | None = Non
     return labelled(frame, "last" if label is None else label, str(place))
 
 
-def labelled(frame: pd.DataFrame, label: str | int, name: str) -> tuple[pd.DataFrame, pd.Series]:
-    """Split a frame into columns and labels, as :func:`read_frame` does."""
+def labelled(
+    frame: pd.DataFrame, label: str | int, name: str, first_line: int | None = 2
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Split a frame into columns and labels, as :func:`read_frame` does.
+
+    Errors name the line of the file, or the number of the row if `first_line` is None.
+    """
+
+    def place(row: Any) -> str:
+        return f"row {int(row) + 1}" if first_line is None else f"line {int(row) + first_line}"
+
     columns = list(frame.columns)
     if isinstance(label, str) and label not in {"first", "last", *columns}:
         listed = ", ".join(columns[:10])
@@ -91,17 +100,17 @@ def labelled(frame: pd.DataFrame, label: str | int, name: str) -> tuple[pd.DataF
     label = tables.column_of(frame, label, name)
     y = frame[label]
     if y.isna().any():
-        raise DataError(f"{name}, line {2 + int(np.argmax(y.isna()))}: the label is missing")
+        raise DataError(f"{name}, {place(np.argmax(y.isna()))}: the label is missing")
     X = frame.drop(columns=label)
     if not X.shape[1]:
         raise DataError(f"{name}: no column is left for features")
     if not len(X):
         raise DataError(f"{name} has no data rows")
     for column in numeric_columns(X):
-        infinite = np.isinf(X[column].to_numpy(dtype=np.float64))
+        infinite = np.isinf(X[column].to_numpy(dtype=np.float64, na_value=np.nan))
         if infinite.any():
-            line = 2 + int(np.argmax(infinite))
-            raise DataError(f"{name}, line {line}, column {column}: the number is not finite")
+            where = f"{name}, {place(np.argmax(infinite))}, column {column}"
+            raise DataError(f"{where}: the number is not finite")
     return X, y.astype(str)
 
 

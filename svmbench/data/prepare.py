@@ -78,13 +78,15 @@ def load(
     ----------
     name : str or Path
         A registered name, with ``+test`` to join the test part's rows and ``[start:stop]`` to
-        take a range of the training rows; or the path of a file in LIBSVM's format or of a table.
+        take a range of the training rows; or the path of a file in LIBSVM's format or of a table;
+        or ``openml:NUMBER`` for a data set of OpenML, with ``@SHA256`` to state the checksum of
+        its ARFF file.
     mirror, official
         As for :func:`ensure`.
     label_column : str or int, optional
         Of a table, the label's column: a name, a number from 1, ``"first"`` or ``"last"``. With a
         name, the table has a header and is read as ``svmbench try`` reads it. Default: the last
-        column of a table without a header.
+        column of a table without a header, or the column that OpenML names.
     text : {"one-hot", "ordinal"}, optional
         Encoding of the columns of words of a table with a header; default ``"one-hot"``.
     impute : bool, default=False
@@ -103,7 +105,7 @@ def load(
     if isinstance(name, Path) or label_column is not None or _is_own_file(name):
         from svmbench.data.userfile import load_own
 
-        return load_own(name, label_column, text=text, impute=impute)
+        return load_own(name, label_column, text=text, impute=impute, official=official)
     if text is not None or impute:
         raise DataError("'text' and 'impute' are for tables; give the table's label_column")
     selection = parse_name(name)
@@ -122,7 +124,9 @@ def load(
 
 
 def _is_own_file(name: str) -> bool:
-    """Return True if a name is no registered one and there is a file of that name."""
+    """Return True for OpenML, and for a file whose name is no registered one."""
+    if name.startswith("openml:"):
+        return True
     return name.split("+")[0].split("[")[0] not in registry() and paths.is_file(name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 
 from svmbench.base import paths
 from svmbench.base.errors import DataError
-from svmbench.data import fetch, frames, libsvm, store, tables
+from svmbench.data import fetch, frames, libsvm, openml, store, tables
 from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.derive import LabelledRows, derive
 from svmbench.data.entries import Derivation, Reading
@@ -82,6 +83,7 @@ def _cached(
     said: list[str],
     what: Derivation,
     read: Callable[[], LabelledRows],
+    further_facts: dict[str, Any] | None = None,
 ) -> Dataset:
     """Return the prepared rows of a file's content; `said` identifies the way to read it."""
     name = Path(path).name
@@ -93,7 +95,7 @@ def _cached(
     if held is None:
         with writing(folder.name):
             if store.map_arrays(folder) is None:  # no other process has prepared it
-                _prepare(name, read(), sha256, what, folder)
+                _prepare(name, read(), sha256, what, folder, further_facts or {})
         held = store.map_arrays(folder)
         assert held is not None
     derived, facts = held
@@ -106,37 +108,124 @@ def load_own(
     *,
     text: str | None = None,
     impute: bool = False,
+    official: bool | None = None,
 ) -> Dataset:
-    """Load a file with the options of ``svmbench try``: a named label makes it a table of columns.
+    """Load a file or a data set of OpenML with the options of ``svmbench try``.
 
-    All rows decide the encoding and the values that are filled in, whatever they later serve for.
-
-    Without the name of a label, the file is read as :func:`load_file` reads it by default.
+    The name of a label makes a file a table of columns. Without it, the file is read as
+    :func:`load_file` reads it by default. All rows decide the encoding and the values that are
+    filled in, whatever they later serve for.
 
     Raises
     ------
     DataError
-        As :func:`load_file`, and for `text` or `impute` without the name of the label's column.
+        As :func:`load_file`, and for `text` or `impute` without the name of a file's label.
     """
-    named = _is_named(label_column)
-    if not named and (text is not None or impute):
-        raise DataError(
-            f"{path}: columns of words and missing values are read from a table with a header;"
-            " name its label's column"
-        )
-    if not named:
+    if not _is_named(label_column) and openml.reference(path) is None:
+        if text is not None or impute:
+            raise DataError(
+                f"{path}: columns of words and missing values are read from a table with a header;"
+                " name its label's column"
+            )
         return load_file(path, label_column)
-    text = frames.DEFAULT_TEXT if text is None else text
-    if text not in ("one-hot", "ordinal"):
-        raise DataError(f"text must be 'one-hot' or 'ordinal', not {text!r}")
-    place = Path(path)
-    content = decompressed(fetch.regular(place), place.name)
-    said = ["frame", str(label_column), text, str(impute), frames.separator_of(place)]
+    return Table(path, label_column, official=official).dataset(text, impute=impute)
 
-    def read() -> LabelledRows:
-        return _encoded(place, content, label_column, text, impute)
 
-    return _cached(path, content, said, Derivation(), read)
+class Table:
+    """A table with a header, or a data set of OpenML (``openml:NUMBER``), read once.
+
+    Parameters
+    ----------
+    path : str or Path
+    label : str, int or None
+        The label's column; None for the last one, or the one that OpenML names.
+    official : bool, optional
+        As for :func:`svmbench.data.openml.keep`.
+
+    Attributes
+    ----------
+    name : str
+        For errors and tables.
+    openml : openml.Reference or None
+        The data set of OpenML, if it is one.
+
+    Raises
+    ------
+    DataError
+        If the file can't be read.
+    """
+
+    def __init__(
+        self, path: str | Path, label: str | int | None = None, *, official: bool | None = None
+    ) -> None:
+        self.openml = openml.reference(path)
+        self._label = label
+        self._path = Path(path)
+        self._said = ["frame", str(label)]
+        self._kept: openml.Kept | None = None
+        if self.openml is None:
+            self.name = str(path)
+            self._content = decompressed(fetch.regular(self._path), self._path.name)
+            self._said.append(frames.separator_of(self._path))
+        else:
+            self._kept = openml.keep(self.openml, official=official)
+            self.name = self.openml.name
+            self._content = self._kept.content
+            self._said.append(self._kept.described)
+
+    @cached_property
+    def bunch(self) -> Any:
+        """The data set of OpenML as scikit-learn returns it."""
+        assert self.openml is not None
+        assert self._kept is not None
+        return self._kept.bunch or openml.fetch_bunch(self.openml, self._kept.folder)
+
+    @cached_property
+    def is_sparse(self) -> bool:
+        """True for a data set of OpenML whose features are a sparse matrix of numbers."""
+        return self.openml is not None and self.bunch.frame is None
+
+    @cached_property
+    def columns(self) -> tuple[Any, Any]:
+        """The features, a DataFrame, and the labels, a Series of str.
+
+        Raises
+        ------
+        DataError
+            As :func:`svmbench.data.frames.read_frame`, and for a sparse data set.
+        """
+        if self.openml is None:
+            return frames.read_frame(self._path, self._label, self._content)
+        return openml.columns_of(self.bunch, self._label, self.name)
+
+    def dataset(self, text: str | None = None, *, impute: bool = False) -> Dataset:
+        """Return the encoded rows; `text` and `impute` are as for :func:`load_own`."""
+        text = frames.DEFAULT_TEXT if text is None else text
+        if text not in ("one-hot", "ordinal"):
+            raise DataError(f"text must be 'one-hot' or 'ordinal', not {text!r}")
+        said = [*self._said, text, str(impute)]
+        facts = {} if self.openml is None else {"source": "openml", "verified": "md5"}
+        return _cached(
+            self.name, self._content, said, Derivation(), lambda: self._rows(text, impute), facts
+        )
+
+    def _rows(self, text: str, impute: bool) -> LabelledRows:
+        if self.is_sparse and self._label is None:
+            X = sp.csr_array(self.bunch.data, dtype=np.float64)
+            X.sort_indices()
+            missing = np.isnan(X.data).any() or any(v != v or v is None for v in self.bunch.target)
+            if missing:
+                raise DataError(f"{self.name}: values are missing, and the data set is sparse")
+            return LabelledRows(X, np.asarray(self.bunch.target).astype(str).astype(object))
+        X, y = self.columns
+        transformer, _ = frames.encoder(X, text=text, impute=impute, scale=False)
+        encoded = transformer.fit_transform(X)
+        inputs = (
+            sp.csr_array(encoded, dtype=np.float64)
+            if sp.issparse(encoded)
+            else np.ascontiguousarray(encoded, dtype=np.float64)
+        )
+        return LabelledRows(inputs, y.to_numpy(dtype=object))
 
 
 def _is_named(label_column: int | str | None) -> bool:
@@ -176,28 +265,21 @@ def reading_of(
     )
 
 
-def _encoded(
-    place: Path, content: bytes, label: int | str | None, text: str, impute: bool
-) -> LabelledRows:
-    """Return the encoded rows and the labels of a table with a header."""
-    X, y = frames.read_frame(place, label, content)
-    transformer, _ = frames.encoder(X, text=text, impute=impute, scale=False)
-    encoded = transformer.fit_transform(X)
-    inputs = (
-        sp.csr_array(encoded, dtype=np.float64)
-        if sp.issparse(encoded)
-        else np.ascontiguousarray(encoded, dtype=np.float64)
-    )
-    return LabelledRows(inputs, y.to_numpy(dtype=object))
-
-
-def _prepare(name: str, rows: LabelledRows, sha256: str, what: Derivation, folder: Path) -> None:
+def _prepare(
+    name: str,
+    rows: LabelledRows,
+    sha256: str,
+    what: Derivation,
+    folder: Path,
+    further_facts: dict[str, Any],
+) -> None:
     derived = derive(name, rows, None, what)
     facts: dict[str, Any] = {
         "task": "binary" if len(derived.classes) == 2 else "multiclass",
         "source": "file",
         "verified": "user's own",
         "files": {name: sha256},
+        **further_facts,
     }
     store.write(folder, derived, described(derived, facts))
 
@@ -220,4 +302,4 @@ def parse_file(content: bytes, name: str, reading: Reading) -> LabelledRows:
     return LabelledRows(X, labels)
 
 
-__all__ = ["load_file", "load_own", "parse_file", "reading_of"]
+__all__ = ["Table", "load_file", "load_own", "parse_file", "reading_of"]

@@ -11,8 +11,9 @@ from typing import ClassVar
 class Handler(BaseHTTPRequestHandler):
     """Serves ``files``; what ``faults`` holds for a path goes wrong, one fault a request.
 
-    A fault is ``"500"``, ``"half"`` (announces all, sends half), ``"stall"`` (sends half, then
-    nothing), ``"wrong-range"`` (answers a range with another) or ``"no-range"`` (ignores it).
+    A fault is ``"500"``, ``"412"``, ``"half"`` (announces all, sends half), ``"stall"`` (sends
+    half, then nothing), ``"wrong-range"`` (answers a range with another) or ``"no-range"`` (ignores
+    it).
     """
 
     files: ClassVar[dict[str, bytes]] = {}
@@ -26,10 +27,10 @@ class Handler(BaseHTTPRequestHandler):
         queue = self.faults.get(path, [])
         fault = queue.pop(0) if queue else ""
         content = self.files.get(path)
+        if fault in ("500", "412"):
+            return self._answer(int(fault), b"", asked)
         if content is None:
             return self._answer(404, b"")
-        if fault == "500":
-            return self._answer(500, b"", asked)
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
         if fault == "no-range":
             start, asked = 0, None

@@ -139,7 +139,7 @@ def _check_dataset(place: ConfigPlace, dataset: DatasetSpec, findings: Findings)
     """Find a data set that there is not."""
     from svmbench.data import parse_name
 
-    if dataset.file:
+    if dataset.is_own:
         return
     if dataset.label_column:
         said = "is of a table, and this data set is no file"
@@ -465,5 +465,5 @@ def _check_repeated(
         if earlier is not spec:
             place = draft.place((*prefix, "datasets", i))
             # What is registered is found by its name; a file may be called anything.
-            remedy = "; give one of them a name" if earlier.file or spec.file else ""
+            remedy = "; give one of them a name" if earlier.is_own or spec.is_own else ""
             findings.add(place, f"data set {shown(spec.name)} stands twice{remedy}", place)

@@ -242,6 +242,8 @@ def _names(kind: str, item: Any) -> set[str]:
         "datasets": ("name", "file"),
     }
     found = [item[key] for key in keys[kind] if isinstance(item.get(key), str)]
+    if kind == "datasets" and not found and "openml" in item:
+        found = [f"openml:{item['openml']}"]
     return {part for name in found for part in (name, name.rpartition("/")[2], _last(name))}
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.base.errors import CacheError, DataError
+from svmbench.base.errors import CacheError, DataError, DataUnavailableError
 from svmbench.baselines.templates import is_program
 from svmbench.experiment.config.capabilities import (
     takes_whole_sets,
@@ -176,7 +176,7 @@ def make_plan(
                 raise
             except DataError as error:
                 # A file of the user's own is theirs to mend, before anything runs.
-                if spec.file and wanted:
+                if wanted and spec.is_own and not isinstance(error, DataUnavailableError):
                     raise
                 if wanted:
                     report_once(str(error))
@@ -212,7 +212,8 @@ def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -
     from svmbench import data
 
     whole = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
-    if spec.file or spec.in_blocks or spec.read != "auto" or spec.novelty is not None or not whole:
+    is_decided = spec.is_own or spec.in_blocks or spec.read != "auto"
+    if is_decided or spec.novelty is not None or not whole:
         return spec
     if data.ArrayBlocks(source.X, source.y).n_bytes <= memory_gb * 2**30:
         return spec
@@ -234,10 +235,18 @@ def _open(
 ) -> Any:
     from svmbench import data
 
+    if spec.openml is not None:
+        from svmbench.data import openml
+
+        openml.keep(openml.Reference(spec.openml, spec.sha256), official=None if prepare else False)
+        return open_chosen(spec.choice)
     if spec.file:
         if on_event and spec.in_blocks:
             on_event(f"reading {spec.name} in blocks")
-        return open_chosen(spec.choice)
+        source = open_chosen(spec.choice)
+        if spec.sha256 not in ("", *source.facts["files"].values()):
+            raise DataError(f"{spec.name}: the file's sha256 is not {spec.sha256[:12]}…")
+        return source
     cached = data.status(spec.name) == "cached"
     if not cached and not prepare:
         raise DataError(f"data set {spec.name!r} is not prepared")

@@ -223,8 +223,9 @@ class ClusterRun(RunLoop):
     def _send(self, cell: Cell, place: ClusterWorker) -> RemoteWork:
         self.listener.started(cell)
         spec = dict(cell.spec)
-        if cell.spec["dataset"]["file"]:
-            path = str(Path(cell.spec["dataset"]["file"]).resolve())
+        file = cell.spec["dataset"]["file"]
+        if file and not file.startswith("openml:"):
+            path = str(Path(file).resolve())
             spec["dataset"] = {**cell.spec["dataset"], "file": path}
         request = {
             "key": cell.key,

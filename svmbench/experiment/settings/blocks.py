@@ -215,16 +215,22 @@ class WrittenSpec(Model):
 
 
 class DatasetSpec(Model):
-    """A data set by its registered name, or a user's own file.
+    """A data set by its registered name, a user's own file, or a data set of OpenML.
 
     Attributes
     ----------
     name : str
-        As ``svmbench list datasets`` shows it; for a file, what tables call it.
+        As ``svmbench list datasets`` shows it; for a file or a set of OpenML, what tables call it.
     file : str
         Path of a LIBSVM or CSV file instead of a registered set.
+    openml : int or None
+        Number of a data set of OpenML instead of a registered set. It is read as ``svmbench try``
+        reads a table.
+    sha256 : str
+        Checksum that the uncompressed file, or OpenML's ARFF file, must have.
     label_column : str
-        Column of a CSV or Parquet file that holds the class.
+        Column of a CSV or Parquet file that holds the class; for OpenML, instead of the one that
+        it names.
     text : str
         ``one-hot`` or ``ordinal``: read the CSV file as ``svmbench try`` does, with a header, and
         encode columns of words so.
@@ -251,6 +257,8 @@ class DatasetSpec(Model):
 
     name: Name
     file: str = ""
+    openml: Annotated[int, Field(ge=1, lt=10**9)] | None = None
+    sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     label_column: str = ""
     text: Literal["", "one-hot", "ordinal"] = ""
     impute: bool = False
@@ -268,11 +276,22 @@ class DatasetSpec(Model):
             return {"name": value}
         if isinstance(value, dict) and "file" in value and "name" not in value:
             return {**value, "name": Path(str(value["file"])).name}
+        if isinstance(value, dict) and "openml" in value and "name" not in value:
+            return {**value, "name": f"openml:{value['openml']}"}
         return value
 
     @model_validator(mode="after")
     def _encoding_is_of_a_table(self) -> DatasetSpec:
-        if self.as_frame and not (self.file and self.label_column):
+        if self.openml is not None and self.file:
+            msg = "'openml' and 'file' exclude each other"
+            raise ValueError(msg)
+        if self.sha256 and not self.is_own:
+            msg = "'sha256' is of a 'file' or of 'openml'; a registered data set has its own"
+            raise ValueError(msg)
+        if self.openml is not None and (self.read != "auto" or self.written is not None):
+            msg = "a data set of OpenML is read whole: leave out 'read' and 'written'"
+            raise ValueError(msg)
+        if self.openml is None and self.as_frame and not (self.file and self.label_column):
             msg = "'text' and 'impute' are of a table: give its 'file' and its 'label_column'"
             raise ValueError(msg)
         if self.as_frame and self.in_blocks:
@@ -300,20 +319,25 @@ class DatasetSpec(Model):
     @property
     def as_frame(self) -> bool:
         """True if its columns are encoded as ``svmbench try`` encodes them."""
-        return bool(self.text) or self.impute
+        return bool(self.text) or self.impute or self.openml is not None
+
+    @property
+    def is_own(self) -> bool:
+        """True for a user's file and for a data set of OpenML, which the registry doesn't have."""
+        return bool(self.file) or self.openml is not None
 
     @property
     def choice(self) -> DatasetChoice:
         """The description from which a cell opens it."""
         chosen: DatasetChoice = {
             "name": self.name,
-            "file": self.file,
+            "file": self.file if self.openml is None else f"openml:{self.openml}",
             "label_column": self.label_column,
         }
         if self.text:
             chosen["text"] = self.text
-        if self.impute:
-            chosen["impute"] = True
+        if self.impute or self.openml is not None:
+            chosen["impute"] = self.impute
         if self.novelty is not None:
             chosen["novelty"] = cast(NoveltyChoice, self.novelty.model_dump(mode="json"))
         if self.in_blocks:

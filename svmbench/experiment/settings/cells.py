@@ -29,6 +29,8 @@ class WrittenChoice(TypedDict):
 class DatasetChoice(TypedDict):
     """A data set by its name, or a file of the user's own; as a config turns it into another.
 
+    `file` is ``openml:NUMBER`` for a data set of OpenML.
+
     `read` is there, and ``"blocks"``, where its rows are read in blocks.
     """
 
