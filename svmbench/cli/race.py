@@ -262,7 +262,7 @@ def time_command(
         record = records.cells[cell.key]
     if record["status"] != "ok":
         raise SvmbenchError(f"the race ended without a result: {record['reason']}")
-    return _result(cell.shown["dataset"], racers, rounds, record)
+    return _result(dataset.get("file") or str(cell.shown["dataset"]), racers, rounds, record)
 
 
 def race_config(
