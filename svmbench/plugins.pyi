@@ -10,8 +10,8 @@ from .core.contract.problems import Offset as Offset
 from .core.contract.registry import declare as declare
 from .core.kernels.kernels import KernelSource as KernelSource
 from .core.models.kernel_base import Expansion as Expansion
+from .core.models.kernel_base import KernelClassifier as KernelClassifier
 from .core.models.kernel_base import KernelSolution as KernelSolution
-from .core.models.kernel_classifier import KernelClassifier as KernelClassifier
 from .core.models.novelty_base import NoveltyDetector as NoveltyDetector
 from .experiment.protocols import folds as folds
 from .experiment.protocols import outcomes as outcomes

@@ -7,8 +7,7 @@ from typing import Self
 import numpy as np
 
 from svmbench.core.contract.base import TrainingData, require_positive
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 
 
 class KernelBaseline(ClassifierWithC):

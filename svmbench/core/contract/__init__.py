@@ -1,7 +1,8 @@
 """The contract of solvers: base classes, declaration, problems. No kernel code.
 
 base.py
-    `Solver`: `prepare`, `train`, `evaluate_objective`; labels are ±1 inside, any two outside.
+    `Solver`: `prepare`, `train`, `evaluate_objective`; labels are ±1 inside, any two outside;
+    weights of classes and samples; warnings of converged models that are of no use.
 declaration.py, registry.py
     The form of a declaration; `declare`, which checks it, and every declared solver.
 sklearn_bases.py
@@ -12,8 +13,4 @@ problems.py
     The optimisation problems: primal, dual and gap, from decision values.
 linear_base.py
     What linear solvers share.
-weights.py
-    Weights of classes and samples.
-checks.py
-    The kind of labels, told fast; warnings of converged models that are of no use.
 """

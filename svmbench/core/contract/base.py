@@ -16,14 +16,18 @@ After `fit`: ``coef_`` (1, n_features) and ``intercept_`` (1,) for a linear solv
 ``objective_``, ``stop_reason_`` and ``counters_`` (work, in units without noise: updates, passes,
 kernel evaluations). With ``trace=True``, if a solver has that parameter, also ``trace_``: rows of
 (seconds, iterations, objective).
+
+A weight multiplies C in the loss of its sample: a weight of 3 equals repeating the row three times.
+A sample of weight 0 or less takes no part, as in LIBSVM, but keeps its position. The weight of a
+sample is its own times its class's, as in scikit-learn.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from time import perf_counter, process_time
@@ -33,11 +37,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from svmbench.core.contract.checks import are_plain, are_several
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.problems import PROBLEMS, ObjectiveId, Offset, Problem
 from svmbench.core.contract.sklearn_bases import ClassifierMixin, Versioned
@@ -115,11 +118,24 @@ NO_LIMIT, BEYOND_REACH = -1, 1 << 62
 
 #: Stop reasons of a search that did not reach its tolerance.
 UNFINISHED = ("max_iter", "stalled")
+
 #: Stop reasons of a search that ended at its duality gap, and of a margin problem solved by w = 0.
 BY_GAP, NO_MARGIN = "gap", "no margin"
 
 #: Training and test rows of each fold.
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+#: Type of the parameter `class_weight`.
+ClassWeight = dict[Any, float] | str | None
+
+#: A promise is loose if the duality gap is more than this many times the dual value. For csvc at
+#: its default tolerance the gap is at most 11 times the dual on a9a, ijcnn1 and digits (pixels
+#: from 0 to 16) for C from 1 to 100 and a linear or an RBF kernel, and hundreds to thousands of
+#: times for C = 1e8.
+LOOSE_GAP = 20.0
+
+#: The warning names a tolerance for a gap of about this share of the dual value.
+GOOD_GAP = 0.1
 
 
 class Solver(Versioned):
@@ -458,16 +474,175 @@ class BinaryClassifier(ClassifierMixin, Solver):
         return tags
 
 
+class Weighted(BinaryClassifier):
+    """A classifier whose `fit` takes weights of samples; most have the parameter `class_weight`.
+
+    Its `train` reads ``data.weights``: an array, none of it negative, or None.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Factor of C for the samples of a class: by label (1 for classes that are missing), so that
+        all classes weigh the same, or 1.
+    """
+
+    #: Whether ``"balanced"`` counts a sample by its weight (LinearSVC) or as one (SVC).
+    balances_weights: ClassVar[bool] = False
+
+    #: Factor of the weights of a class; solvers may make it a parameter.
+    class_weight: ClassWeight = None
+
+    def prepare(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
+        """Validate and convert; see the base class, and `fit` for the weights."""
+        data = super().prepare(X, y)
+        labels = self.classes_[(data.y > 0.0).astype(np.intp)]
+        data.weights = self._weigh(labels, sample_weight)
+        return data
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training inputs; finite.
+        y : array-like of shape (n_samples,)
+            Labels of two classes or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factor of C in the loss of each sample, beside the weight of its class; a sample of 0 or
+            less takes no part.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            On NaN or infinite inputs, a single class, a parameter out of range, or weights
+            that leave a class without a sample.
+        """
+        if are_several(y):
+            return self._fit_several(X, y, sample_weight)
+        data = self.prepare(X, y, sample_weight)
+        return self.train(data).finish_fit(data)
+
+    def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
+        """Return each sample's weight times its class's, shape (n_samples,); None if all are 1."""
+        own = as_weights(sample_weight, labels)
+        if own is None and self.class_weight is None:
+            return None
+        weights = self._class_weights(labels, own)
+        return effective(weights if own is None else weights * own, labels)
+
+    def _class_weights(self, labels: np.ndarray, own: np.ndarray | None) -> np.ndarray:
+        return class_weights(self.class_weight, labels, own if self.balances_weights else None)
+
+    def _weigh_against_rest(
+        self, labels: np.ndarray, label: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        """Return the weights where the rest has class weight 1, as in LIBLINEAR; None if all 1."""
+        own = as_weights(sample_weight, labels)
+        if own is None and self.class_weight is None:
+            return None
+        is_one = labels == label
+        weights = np.where(is_one, self._class_weights(labels, own), 1.0)
+        return effective(weights if own is None else weights * own, is_one)
+
+    def _weights_of(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """Return the given weights, or the weights of classes -1 and +1; for a bare `solve`."""
+        return self._weigh(y, None) if weights is None else weights
+
+
+def class_weights(
+    class_weight: ClassWeight, labels: np.ndarray, counted: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the weight of each sample's class, shape (n_samples,).
+
+    ``"balanced"`` gives every class the same sum of weights, n_samples in all; a sample counts
+    there as its entry of `counted`, by default 1. ValueError for an invalid `class_weight`.
+    """
+    if not (class_weight is None or class_weight == "balanced" or isinstance(class_weight, dict)):
+        msg = f"class_weight must be a dict, 'balanced' or None, got class_weight={class_weight!r}"
+        raise ValueError(msg)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if class_weight == "balanced" and counted is not None:
+        sums = np.bincount(codes, weights=counted)
+        with np.errstate(divide="ignore"):
+            return (counted.sum() / (len(classes) * sums))[codes]
+    return compute_class_weight(class_weight, classes=classes, y=labels)[codes]
+
+
+def as_weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray | None:
+    """Return a user's weights as float64 (n_samples,), or None; ValueError for another shape."""
+    if sample_weight is None:
+        return None
+    own = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if own.shape != labels.shape:
+        msg = f"sample_weight has shape {own.shape}, and there are {len(labels)} samples"
+        raise ValueError(msg)
+    return own
+
+
+def effective(weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the weights clipped at 0; ValueError, in LIBSVM's words, if a class has none left."""
+    weights = np.maximum(weights, 0.0)
+    left = np.unique(labels[weights > 0.0])
+    if len(left) == 0:
+        msg = "Invalid input - all samples have zero or negative weights."
+        raise ValueError(msg)
+    if len(left) == 1:
+        msg = "Invalid input - all samples with positive weights belong to the same class."
+        raise ValueError(msg)
+    gone = np.setdiff1d(labels, left)
+    if len(gone):
+        msg = f"Invalid input - class {gone[0]} has no sample of positive weight."
+        raise ValueError(msg)
+    return weights
+
+
+def are_several(y: Any) -> bool:
+    """Return True if labels have more than two classes; False for invalid labels."""
+    if y is None or are_two_numbers(y):
+        return False
+    if are_plain(y):
+        return len(np.unique(y)) > 2
+    return bool(type_of_target(y) == "multiclass")
+
+
+def are_plain(y: Any) -> bool:
+    """Return True if labels are an array of integers or strings, or of two whole numbers.
+
+    For these usual cases scikit-learn's full check takes longer than the fit of a small problem.
+    """
+    return is_row_of(y, "biuU") or are_two_numbers(y)
+
+
+def are_two_numbers(y: Any) -> bool:
+    """Return True if labels are an array of at most two whole numbers."""
+    if not is_row_of(y, "biuf"):
+        return False
+    first, last = y.min(), y.max()
+    whole = float(first).is_integer() and float(last).is_integer()
+    return whole and bool(np.all((y == first) | (y == last)))
+
+
+def is_row_of(y: Any, kinds: str) -> bool:
+    """Return True if labels are a one-dimensional array (in memory or mapped) of these kinds."""
+    is_array = isinstance(y, np.ndarray) and not isinstance(y, np.ma.MaskedArray)
+    return is_array and y.ndim == 1 and len(y) > 0 and y.dtype.kind in kinds
+
+
 def unfitted(estimator: Any) -> Any:
     """Return an unfitted estimator of the same class and parameters.
 
     Unlike `clone` it neither copies parameters nor reads the signature, which takes longer than the
     fit of a small problem.
     """
-    model = copy(estimator)
-    for name in list(vars(model)):
-        if name.endswith("_") or name.startswith("_"):
-            delattr(model, name)
+    model = object.__new__(type(estimator))
+    for name, value in vars(estimator).items():
+        if not (name.endswith("_") or name.startswith("_")):
+            setattr(model, name, value)
     return model
 
 
@@ -490,17 +665,60 @@ def require_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive finite number, got {name}={value!r}")
 
 
-def most_iterations(max_iter: int) -> int:
-    """Return the number of iterations that a parameter `max_iter` allows."""
-    return BEYOND_REACH if max_iter == NO_LIMIT else int(max_iter)
-
-
 def require_count(name: str, value: Any, *, or_none: bool = False) -> None:
     """Raise ValueError unless `value` is an integer of at least 1, or -1 with `or_none`."""
     if isinstance(value, Integral) and (int(value) >= 1 or (or_none and int(value) == NO_LIMIT)):
         return
     no_limit = ", or -1 for no limit" if or_none else ""
     raise ValueError(f"{name} must be an integer of at least 1{no_limit}, got {name}={value!r}")
+
+
+def require_n_jobs(n_jobs: int) -> None:
+    """Raise ValueError unless `n_jobs` is a number of threads, or -1 for one a processor."""
+    if n_jobs != -1:
+        require_count("n_jobs", n_jobs)
+
+
+def most_iterations(max_iter: int) -> int:
+    """Return the number of iterations that a parameter `max_iter` allows."""
+    return BEYOND_REACH if max_iter == NO_LIMIT else int(max_iter)
+
+
+def warn_if_useless(model: Any, data: Any) -> None:
+    """Warn if a converged model is useless: no margin, or an objective far from the optimum.
+
+    A model's method `what_is_useless`, if it has one, returns the predicate of a warning, or "".
+    """
+    ask = getattr(model, "what_is_useless", None)
+    what = ask(data) if ask is not None else ""
+    if what:
+        warnings.warn(f"{model.declaration.name} {what}", ConvergenceWarning, stacklevel=5)
+    elif hasattr(model, "lower_bound"):
+        warn_if_loose(model, model.lower_bound())
+
+
+def warn_if_loose(model: Any, dual: float) -> None:
+    """Warn if the tolerance of a converged solver allows an objective far from the optimum.
+
+    `dual` is a lower bound of the optimum, or -inf. A tolerance in units of the margin, or relative
+    to C n, may be large beside the optimum.
+    """
+    declared = model.declaration
+    gap = model.objective_ - dual
+    is_loose = math.isfinite(dual) and gap > LOOSE_GAP * abs(dual)
+    if not (is_loose and declared.promise and model.stop_reason_ == "converged"):
+        return
+    tolerance = float(getattr(model, declared.promised_by))
+    # The gap is proportional to the tolerance.
+    better = GOOD_GAP * tolerance * max(dual, 0.0) / gap
+    advice = f"; set {declared.promised_by}={better:.0e}" if better > 0.0 else ""
+    warnings.warn(
+        f"{declared.name} converged within {declared.promised_by}={tolerance:g}, which allows for"
+        f" an objective far from the optimum: here {model.objective_:.2g}, where the optimum is at"
+        f" least {dual:.2g}{advice}",
+        ConvergenceWarning,
+        stacklevel=6,
+    )
 
 
 def warm_up(cls: type[Solver]) -> None:

@@ -15,8 +15,8 @@ from svmbench.core.contract.base import (
     TrainingData,
     reason_of_all,
     sum_of_counters,
+    warn_if_loose,
 )
-from svmbench.core.contract.checks import warn_if_loose
 from svmbench.core.contract.problems import Offset
 from svmbench.core.numeric.arrays import append_bias
 

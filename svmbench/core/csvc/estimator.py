@@ -10,23 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svmbench.core.contract.base import (
+    ClassWeight,
     TrainingData,
+    Weighted,
     most_iterations,
     reason_of_all,
+    require_n_jobs,
     require_positive,
 )
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.contract.weights import ClassWeight, Weighted
 from svmbench.core.csvc import pairs, solver
 from svmbench.core.csvc.path import along_c
 from svmbench.core.csvc.problem import QPProblem, csvc_problem, thresholds
 from svmbench.core.csvc.smo import CONVERGED, STOP_REASONS
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.thread_pool import require_n_jobs
-from svmbench.core.models.joint_pairs import JointData, JointSolution
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
+from svmbench.core.models.ovo_model import JointData, JointSolution
 
 
 @declare(

@@ -45,12 +45,10 @@ from svmbench.core.csvc.solver import (
     judge_check,
     solve_qp,
 )
-from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.kernels.pair_sums import OwnPairs
+from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.prediction import add_up
 from svmbench.core.kernels.rows import DenseRows, Rows, SourceRows, float32_rows
-from svmbench.core.kernels.thread_pool import ThreadPool
-from svmbench.core.models.joint_pairs import JointSolution, Layout
+from svmbench.core.models.ovo_model import JointSolution, Layout, OwnPairs
 from svmbench.core.numeric.arrays import raw
 
 #: Samples of a pair up to which its matrix is copied to where it stays in the cache.

@@ -54,7 +54,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled, compiled_sums, wide_vectors
 from svmbench.core.csvc.problem import QPProblem, larger, up_low_extremes
-from svmbench.core.kernels.row_cache import subtract_rows
+from svmbench.core.kernels.rows import subtract_rows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import copy_part
 

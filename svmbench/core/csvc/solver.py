@@ -70,7 +70,7 @@ from svmbench.core.csvc.smo import (
     steps_on_matrix,
 )
 from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch, subtract_kernel
-from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.rows import (
     BitRows,
     DenseRows,
@@ -81,7 +81,6 @@ from svmbench.core.kernels.rows import (
     exact_values,
     float32_rows,
 )
-from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.numeric.arrays import largest_value, raw
 
 #: Samples up to which the full matrix is computed; computing fewer rows would save no time.

@@ -37,10 +37,8 @@ from svmbench.core.csvc.smo import (
     block_of,
     steps_on_matrix,
 )
-from svmbench.core.kernels.kernels import MIB
-from svmbench.core.kernels.row_cache import SPAN, RowCache, subtract_rows
-from svmbench.core.kernels.rows import PIECE_COLUMNS, Rows
-from svmbench.core.kernels.thread_pool import ThreadPool
+from svmbench.core.kernels.kernels import MIB, ThreadPool
+from svmbench.core.kernels.rows import PIECE_COLUMNS, SPAN, RowCache, Rows, subtract_rows
 
 #: Columns of rows that are used once: a block of them stays in the second-level cache. A multiple
 #: of the width of the products behind them, so that threads change no product's shape: another

@@ -63,8 +63,7 @@ from svmbench.core.kernel_svm.preimage import (
 from svmbench.core.kernel_svm.preimage_inputs import NearSums, near_sums
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.member_rows import MEMBER_KERNELS
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.numeric.qp import STEPS_A_CUT, CutSet
 
 #: Standard errors that are added to the estimated squared length of a residual.

@@ -40,7 +40,7 @@ from svmbench.core.kernel_svm.working_set import (
     solve_inner,
 )
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.row_cache import RowCache
+from svmbench.core.kernels.rows import RowCache
 from svmbench.core.models.kernel_base import KernelSolution
 
 #: Iterations that a variable's gradient must hold it at its bound before it is left out.

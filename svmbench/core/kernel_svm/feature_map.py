@@ -46,8 +46,7 @@ from svmbench.core.kernels.kernels import PIVOT_TOL, KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.kernels.rows import float32_rows
 from svmbench.core.linear.dcd import DescentParameters, coordinate_descent
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 
 #: Tolerance at which columns have the precision of the features.
 COLUMN_TOL = {np.float64: 0.0, np.float32: 1e-2}

@@ -17,8 +17,7 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.source_row_cache import SourceRowCache, warm_up_row_cache
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 
 #: Kernels of which the dual is bounded: the sigmoid's matrix is not positive semidefinite.
 MERCER = ("linear", "rbf", "poly")

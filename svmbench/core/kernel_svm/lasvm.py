@@ -44,8 +44,7 @@ from svmbench.core.kernels.member_rows import (
     own_value,
 )
 from svmbench.core.kernels.storage import moved_if_far
-from svmbench.core.models.kernel_base import Expansion, KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, Expansion, KernelSolution
 from svmbench.core.numeric.random import generator
 
 #: Samples of each class at the start.

@@ -48,8 +48,7 @@ from svmbench.core.kernel_svm.refined_solve import (
 from svmbench.core.kernel_svm.shifted_solve import Shifted, solve_shifted
 from svmbench.core.kernels.kernel_product import dense_source
 from svmbench.core.kernels.kernels import MIB, KernelSource
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 
 #: Samples from which a factorisation in single precision is tried first.
 REFINED_MIN_SAMPLES = 1000

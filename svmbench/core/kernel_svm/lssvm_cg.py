@@ -31,8 +31,7 @@ from svmbench.core.kernels import columns
 from svmbench.core.kernels.kernel_product import KernelProduct
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: Tolerance from which residuals need no check in double precision.

@@ -39,9 +39,8 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.row_cache import RowCache, forget_none
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.kernels.rows import RowCache, forget_none
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.random import generator
 

@@ -37,8 +37,7 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import larger
 from svmbench.core.kernels.columns import Columns, DoubleColumns, columns_of, warm_up_columns
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 
 #: Samples whose gradient is updated, and then searched for its largest entry while in the cache.
 GRADIENT_PIECE = 256

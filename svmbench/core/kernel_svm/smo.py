@@ -62,8 +62,7 @@ from svmbench.core.kernels.storage import (
     store,
     with_matrix,
 )
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.numeric.random import below
 
 #: The two lists: 0 < alpha < C, and alpha > 0.

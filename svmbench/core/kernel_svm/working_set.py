@@ -16,8 +16,7 @@ from svmbench.core.csvc.problem import UpLowSets, csvc_problem, up_low_sets
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import gauss_double, inner_products, squared_lengths
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import ClassifierWithC
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.numeric.arrays import raw
 
 #: Kernel rows computed at a time where they are only summed up.

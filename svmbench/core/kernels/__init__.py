@@ -24,14 +24,14 @@ Who calls whom
      +----------------+-------+-------+----|-------------+
      |                |               |    |             |
     Rows          Columns        Storage, Inputs    weighted_sums, add_up
-    (rows)        (columns)     (storage,           (prediction, pair_sums)
+    (rows)        (columns)     (storage,           (prediction)
      |                |          member_rows)            |
      |                |               |                  |
-     |      +-- RowCache (row_cache, source_row_cache)   |
+     +-- RowCache (rows), SourceRowCache (source_row_cache)
      |          KernelProduct (kernel_product)           |
      +----------------+---------------+------------------+
                       |
-     products (dense, CSR, binary; the RBF exponential)   thread_pool
+     products (dense, CSR, binary; the RBF exponential)   ThreadPool (kernels)
 
 Which class when
 ----------------
@@ -52,7 +52,7 @@ Choices
 -------
 - One exponential (`products`): a polynomial, which vectorises. ``np.exp`` is left for tables
   and stored distances.
-- One update, ``v -= sum_q f_q K[q]`` (`row_cache.subtract_rows`), four rows at a time in double
+- One update, ``v -= sum_q f_q K[q]`` (`rows.subtract_rows`), four rows at a time in double
   precision. The nu solvers and FOSVM have loops of their own, whose comments state the gain.
 - All classes of float32 rows share one compiled loop over tiles of 256 x 512 values, which stay in
   the second-level cache; a class fills one tile. The same loop in Python, for kernels that NumPy

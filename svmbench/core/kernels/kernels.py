@@ -2,7 +2,8 @@
 
 `KernelFunction` is the formula. `KernelSource` is the type that a solver reads: rows and blocks of
 one kernel matrix by position, from inputs, from distances, or precomputed, and a count of the
-values that were asked for. Rows that stay in memory within a budget are in ``row_cache.py``.
+values that were asked for. Makers of many rows, and rows that stay in memory, are in ``rows.py``.
+`ThreadPool` is a number of threads that share one job.
 
 A kernel can be handed in: ``kernel="precomputed"``, or a function of two sets of samples. Both come
 down to a matrix of kernel values: all training samples against themselves, and later new samples
@@ -11,9 +12,13 @@ against the training samples. A support vector is then known by its position.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,6 +63,9 @@ MIB = 1 << 20
 #: Pivots of a factor of a kernel matrix below this, relative to the largest kernel value of a point
 #: with itself, are rounding, for kernel values of each precision.
 PIVOT_TOL = {np.float64: 1e-10, np.float32: 1e-6}
+
+#: Parts of a job for each thread.
+SHARES = 4
 
 
 def squared_distances(
@@ -452,3 +460,70 @@ def _variance_by_deviations(values: np.ndarray, size: int) -> float:
     mean = (deviations.sum() + n_zeros * of_zeros) / size
     deviations -= mean
     return float((deviations @ deviations + n_zeros * (of_zeros - mean) ** 2) / size)
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Counter:
+    """A count that several threads add to."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._lock = threading.Lock()
+
+    def add(self, n: int) -> None:
+        """Add `n`."""
+        with self._lock:
+            self.total += n
+
+
+class ThreadPool:
+    """The calling thread and its helpers; a context manager that joins them at its end."""
+
+    def __init__(
+        self,
+        n_jobs: int,  # threads in all; -1: one a processor that this process may use
+    ) -> None:
+        self.size = processors() if n_jobs == -1 else int(n_jobs)
+        self._helpers = ThreadPoolExecutor(self.size - 1) if self.size > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._helpers:
+            self._helpers.shutdown()
+
+    def share(
+        self,
+        n: int,
+        multiple: int,  # parts start at multiples of this, whatever the number of threads
+        task: Callable[[int, int], None],  # must not touch what another part does
+    ) -> None:
+        """Call ``task(start, stop)`` for parts of ``range(n)``, some a thread, and wait for all."""
+        pieces = -(-n // multiple)
+        share = -(-pieces // (SHARES * self.size)) * multiple
+        if self._helpers is None or n <= share:
+            task(0, n)
+            return
+        starts = iter(range(0, n, share))
+
+        def work() -> None:
+            # Each thread takes what is next: one that begins late, or is held up, does less.
+            for start in starts:
+                task(start, min(start + share, n))
+
+        others = [self._helpers.submit(work) for _ in range(self.size - 1)]
+        work()
+        for other in others:
+            other.result()

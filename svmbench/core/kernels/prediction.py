@@ -30,7 +30,7 @@ import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.kernels import KernelFunction, ThreadPool
 from svmbench.core.kernels.products import (
     BITS_MAX_FEATURES,
     common_value,
@@ -44,7 +44,6 @@ from svmbench.core.kernels.products import (
     subtract_half_distances,
     table_of,
 )
-from svmbench.core.kernels.thread_pool import ThreadPool
 from svmbench.core.numeric.arrays import central_row, csr_parts, in_fours, raw
 
 #: Rows and points of a tile: kernel values of 1 MiB. With few points it has more rows, up to so

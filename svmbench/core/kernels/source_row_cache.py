@@ -13,7 +13,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.kernels.row_cache import RowCache
+from svmbench.core.kernels.rows import RowCache
 from svmbench.core.numeric.arrays import raw
 
 #: Samples up to which a `SourceRowCache` holds the whole matrix, which costs less than rows that

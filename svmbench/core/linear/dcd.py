@@ -33,11 +33,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from svmbench.base.compiled import compiled, compiled_sums, prefetch
-from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.base import ClassWeight, TrainingData, Weighted
 from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolution
 from svmbench.core.contract.problems import HINGE, SQUARED_HINGE, LossProblem, Values, linear
 from svmbench.core.contract.registry import declare
-from svmbench.core.contract.weights import ClassWeight, Weighted
 from svmbench.core.numeric.arrays import csr_parts, raw
 from svmbench.core.numeric.random import xorshift
 

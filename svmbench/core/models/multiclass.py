@@ -21,18 +21,17 @@ from svmbench.core.contract.base import (
     BinaryClassifier,
     Solver,
     TrainingData,
+    effective,
     reason_of_all,
     require_squares,
     sum_of_counters,
     unfitted,
+    warn_if_useless,
 )
-from svmbench.core.contract.checks import warn_if_useless
 from svmbench.core.contract.problems import Offset, Problem
 from svmbench.core.contract.sklearn_bases import ClassifierMixin
-from svmbench.core.contract.weights import effective
 from svmbench.core.kernels.kernels import PRECOMPUTED, gamma_value
-from svmbench.core.models.joint_pairs import JointData, JointSolution, Layout
-from svmbench.core.models.ovo_model import SharedPoints
+from svmbench.core.models.ovo_model import JointData, JointSolution, Layout, SharedPoints
 from svmbench.core.models.pairs import Pairs, row_blocks, vote
 from svmbench.core.numeric.arrays import canonical_csr
 
@@ -48,8 +47,7 @@ class PairsAlone:
     """The pairs, each trained by a copy of an unfitted estimator, one after another."""
 
     def __init__(self, estimator: Any, pairs: Pairs) -> None:
-        # A copy of an unfitted estimator has only parameters; a clone would check each of them.
-        self.models, self.pairs = [copy(estimator) for _ in pairs], pairs
+        self.models, self.pairs = [unfitted(estimator) for _ in pairs], pairs
         # The models over shared points, set when the objectives are evaluated.
         self.shared: SharedPoints | None = None
 
@@ -197,7 +195,7 @@ class PairsTogether:
         """Return the model of pair `p`; only all pairs together have counters of the search."""
         assert self.shared is not None, "train comes before models"
         model, values = copy(self.kernel_model), self.found.values(self._weights, p)
-        model.expansion_ = self.shared.expansion(p)
+        model.keep_pair(self.shared, p)
         model.objective_ = model.problem.primal(values, model.C)
         model.dual_objective_ = model.problem.dual(values, model.C)
         model.n_iter_, model.stop_reason_ = int(self.found.n_iter[p]), self.found.stop_reasons[p]

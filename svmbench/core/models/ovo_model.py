@@ -5,21 +5,27 @@
 The points z_k are the support vectors of all pairs, each once, so that one kernel value serves all
 pairs of its point. As in LIBSVM, points are sorted by class, and each has a coefficient for every
 other class. `SharedPoints` has the signs of this package, positive for the second class of a pair;
-`OvoModel` has LIBSVM's, positive for the first.
+`OvoModel` has LIBSVM's, positive for the first. `AllPairs` and `OwnPairs` sum over the points.
+
+Pairs that are trained together are one problem (`Layout`, `JointSolution`). Its samples are sorted
+by class, so that a pair has two runs of samples; its variables are sorted by pair, with the first
+class of a pair before the second.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.contract.problems import Values
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.pair_sums import AllPairs, OwnPairs, drop_small
-from svmbench.core.kernels.prediction import add_given_rows, add_up
-from svmbench.core.models.kernel_base import Expansion
+from svmbench.core.kernels.prediction import KernelSums, add_given_rows, add_up
 from svmbench.core.models.pairs import Pairs, row_blocks, values_of_classes, vote, warm_up_votes
+from svmbench.core.numeric.arrays import raw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +34,13 @@ if TYPE_CHECKING:
 
 #: A smaller decision value counts as 0, a tie: the values of narrow kernels underflow at 1e-308.
 SMALLEST_DECISION = 1e-300
+
+#: Sums that are added up at a time (8 MiB): with many classes, blocks have fewer rows; but at least
+#: `SUMS_MIN_ROWS`, because products of matrices with fewer rows are slow.
+SUMS_AT_A_TIME, SUMS_MIN_ROWS = 1 << 20, 16
+
+#: Classes of a square of pairs.
+PAIR_SQUARE = 16
 
 
 @dataclass(frozen=True)
@@ -60,23 +73,6 @@ class SharedPoints:
         function = models[0].expansion_.function
         starts = np.searchsorted(codes[rows], np.arange(n_classes + 1))
         return cls(function, function.take(X, rows), rows, starts, coefficients, b, pairs)
-
-    def expansion(self, p: int) -> Expansion:
-        """Return the model of pair `p`, over rows of the pair's samples."""
-        pair, starts = self.pairs[p], self.starts
-        a, b = pair.negative, pair.positive
-        places = np.r_[starts[a] : starts[a + 1], starts[b] : starts[b + 1]]
-        other = np.repeat([b - 1, a], [starts[a + 1] - starts[a], starts[b + 1] - starts[b]])
-        coefficients = self.coefficients[other, places]
-        used = np.flatnonzero(coefficients)
-        used = used[np.argsort(self.rows[places[used]])]
-        return Expansion(
-            self.function,
-            self.function.take(self.points, places[used]),
-            coefficients[used],
-            float(self.b[p]),
-            rows=np.searchsorted(pair.rows, self.rows[places[used]]),
-        )
 
     def decide(self, X: Any, **options: Any) -> np.ndarray:
         """Return the decision values of each row of `X` for each pair, (n_samples, n_pairs).
@@ -198,6 +194,223 @@ class OvoModel:
             decisions = self.decide(X[rows], **options).T
             winners[rows] = vote(decisions, self.pairs, self.n_classes, ties="first")
         return winners
+
+
+class AllPairs(KernelSums):
+    """The sums of all pairs at each row; see ``prediction.KernelSums``."""
+
+    def __init__(
+        self,
+        coefficients: np.ndarray,  # (n_classes - 1, n_points)
+        starts: np.ndarray,  # int (n_classes + 1,): where the points of each class begin
+        # (n_rows, n_pairs): what they are added to. Pairs are in the order of
+        # ``itertools.combinations``
+        out: np.ndarray,
+    ) -> None:
+        self.values, self.starts, self.out = np.ascontiguousarray(coefficients.T), starts, out
+        self.n_classes = len(starts) - 1
+        self.tallest = max(SUMS_MIN_ROWS, SUMS_AT_A_TIME // (self.n_classes * (self.n_classes - 1)))
+
+    def begin(self, top: int, bottom: int) -> np.ndarray:
+        """Return a place for the sums of some rows; see :class:`Sums`."""
+        return np.zeros((bottom - top, self.n_classes, self.n_classes - 1))
+
+    def add(self, part: np.ndarray, first: int, K: np.ndarray) -> None:
+        """Add those of some points, class by class; see :class:`Sums`."""
+        K, end, starts = K.astype(np.float64, copy=False), first + K.shape[1], self.starts
+        of_first, of_last = np.searchsorted(starts, [first, end - 1], side="right") - 1
+        for c in range(of_first, of_last + 1):
+            begin, stop = max(starts[c], first), min(starts[c + 1], end)
+            part[:, c] += K[:, begin - first : stop - first] @ self.values[begin:stop]
+
+    def end(self, part: np.ndarray, top: int, bottom: int) -> None:
+        """Add up the two of each pair; see :class:`Sums`."""
+        _add_both(part, self.out[top:bottom])
+
+
+@compiled
+def _add_both(sums: np.ndarray, out: np.ndarray) -> None:
+    """Add the two sums of each pair to `out`."""
+    n = sums.shape[1]
+    for i in range(len(out)):
+        own, target = sums[i], out[i]
+        # By squares: what one column of a row shares a cache line with serves the next columns.
+        for top in range(0, n, PAIR_SQUARE):
+            for left in range(top, n, PAIR_SQUARE):
+                for a in range(top, min(top + PAIR_SQUARE, n)):
+                    first = a * (n - 1) - a * (a - 1) // 2 - a - 1
+                    for b in range(max(left, a + 1), min(left + PAIR_SQUARE, n)):
+                        target[first + b] += own[a, b - 1] + own[b, a]
+
+
+class OwnPairs(KernelSums):
+    """The sums of each row in the pairs of its own class; see :class:`Sums`."""
+
+    def __init__(
+        self,
+        coefficients: np.ndarray,  # as for :class:`AllPairs`
+        starts: np.ndarray,
+        codes: np.ndarray,  # int (n_rows,): the class of each row
+        # (n_rows, n_classes - 1): what they are added to: one for each other class, in the order
+        # of these
+        out: np.ndarray,
+    ) -> None:
+        self.coefficients, self.starts = raw(coefficients), raw(starts)
+        self.codes, self.out = raw(codes), out
+
+    def begin(self, top: int, bottom: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the classes of some rows and the place of their sums; see :class:`Sums`."""
+        return self.codes[top:bottom], self.out[top:bottom]
+
+    def add(self, part: tuple[np.ndarray, np.ndarray], first: int, K: np.ndarray) -> None:
+        """Add those of some points; see :class:`Sums`."""
+        _add_own(K, first, self.coefficients, self.starts, *part)
+
+
+@compiled_sums
+def _add_own(
+    K: np.ndarray,
+    first: int,
+    coefficients: np.ndarray,
+    starts: np.ndarray,
+    codes: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add the products of kernel values, of rows and the points from `first` on, to `out`."""
+    n_classes, last = len(starts) - 1, first + K.shape[1]
+    for i in range(len(out)):
+        row, c = K[i], codes[i]
+        for d in range(n_classes):
+            begin, end = max(starts[d], first), min(starts[d + 1], last)
+            if begin >= end:
+                continue
+            values = row[begin - first : end - first]
+            # A point of the row's class has a part in all pairs of that, another in one of them.
+            these = range(n_classes - 1) if d == c else range(c - (c > d), c - (c > d) + 1)
+            for e in these:
+                own, total = coefficients[e, begin:end], 0.0
+                for k in range(len(values)):
+                    total += own[k] * values[k]
+                out[i, e if d == c else d - (d > c)] += total
+
+
+@compiled
+def drop_small(values: np.ndarray, least: float) -> None:
+    """Make 0 of values (m, n) that are smaller than `least`, in place."""
+    for i in range(len(values)):
+        row = values[i]
+        for j in range(len(row)):
+            row[j] = 0.0 if abs(row[j]) < least else row[j]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The positions of the samples of each class and of the variables of each pair."""
+
+    order: np.ndarray  # int (n_samples,): samples sorted by class; a place is a position in it
+    starts: np.ndarray  # int (n_classes + 1,): first place of each class
+    first: np.ndarray  # int (n_pairs,): negative class of each pair
+    second: np.ndarray  # int (n_pairs,): positive class of each pair
+    offsets: np.ndarray  # int (n_pairs + 1,): first variable of each pair
+    places: np.ndarray  # int (n_variables,): place of each variable's sample
+    signs: np.ndarray  # (n_variables,): label of the sample in the pair, -1.0 or 1.0
+
+    @staticmethod
+    def of(
+        codes: np.ndarray,  # int (n_samples,): classes, numbered from 0
+        first: ArrayLike,  # int (n_pairs,): negative classes
+        second: ArrayLike,  # int (n_pairs,): positive classes, of the higher numbers
+    ) -> Layout:
+        """Return the layout of pairs of classes."""
+        a, b = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
+        sizes = np.bincount(codes)
+        starts = np.append(0, np.cumsum(sizes))
+        # Two runs of places a pair, one after another.
+        classes = np.column_stack([a, b]).ravel()
+        lengths = sizes[classes]
+        runs = np.append(0, np.cumsum(lengths))
+        places = np.arange(runs[-1]) + np.repeat(starts[classes] - runs[:-1], lengths)
+        signs = np.repeat(np.tile([-1.0, 1.0], len(a)), lengths)
+        order = np.argsort(codes, kind="stable")
+        return Layout(order, starts, a, b, runs[::2].copy(), places, signs)
+
+    def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the support vectors of all pairs, from coefficients (n_variables,).
+
+        These are their places (n_used,), ascending; the first of each class (n_classes + 1,); and
+        the coefficients (n_classes - 1, n_used) in the order of `SharedPoints`.
+        """
+        support = np.flatnonzero(coefficients)
+        places = self.places[support]
+        is_used = np.zeros(len(self.order), dtype=bool)
+        is_used[places] = True
+        used = np.flatnonzero(is_used)
+        matrix = np.zeros((len(self.starts) - 2, len(used)))
+        matrix[self.others[support], (np.cumsum(is_used) - 1)[places]] = coefficients[support]
+        return used, np.searchsorted(used, self.starts), matrix
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The class of each place, int of shape (n_samples,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
+    def others(self) -> np.ndarray:
+        """The other class of each variable's pair, numbered without the sample's own class."""
+        classes = np.column_stack([self.first, self.second]).ravel()
+        others = np.column_stack([self.second - 1, self.first]).ravel()
+        return np.repeat(others, np.diff(self.starts)[classes])
+
+    def variables(self, p: int) -> slice:
+        """Return the positions of the variables of pair `p`."""
+        return slice(int(self.offsets[p]), int(self.offsets[p + 1]))
+
+
+@dataclass
+class JointData:
+    """The samples of all pairs, for a solver that trains all pairs together."""
+
+    layout: Layout
+    points: Any  # dense or CSR (n_samples, n_features), sorted by class
+    weights: np.ndarray | None = None  # (n_samples,): in the same order
+
+
+@dataclass
+class JointSolution:
+    """The solution of all pairs."""
+
+    layout: Layout
+    coefficients: np.ndarray  # (n_variables,), signed: alpha_i y_i
+    b: np.ndarray  # (n_pairs,): offsets
+    decisions: np.ndarray  # (n_variables,): decision values that the search has kept, for `fit`
+    n_iter: np.ndarray  # int (n_pairs,)
+    stop_reasons: list[str]  # one a pair
+    counters: dict[str, int]  # of all pairs together
+
+    def shared_points(self, function: Any, points: Any, pairs: Pairs) -> SharedPoints:
+        """Return the models over the support vectors of all pairs; `points` as in `JointData`."""
+        layout = self.layout
+        used, starts, coefficients = layout.gather(self.coefficients)
+        taken, rows = function.take(points, used), layout.order[used]
+        return SharedPoints(function, taken, rows, starts, coefficients, self.b, pairs)
+
+    def with_decisions(self, decisions: np.ndarray) -> JointSolution:
+        """Return the solution with the decision values of `SharedPoints.decide_own`."""
+        return replace(self, decisions=decisions[self.layout.places, self.layout.others])
+
+    def values(self, weights: np.ndarray | None, p: int | None = None) -> Values:
+        """Return the values of the problem of pair `p`, by default of the sum of all problems.
+
+        `weights` (n_samples,) are sorted by class. The sum of the problems is one problem on the
+        samples of all pairs.
+        """
+        layout, beta = self.layout, self.coefficients
+        own = slice(None) if p is None else layout.variables(p)
+        b = np.repeat(self.b, np.diff(layout.offsets)) if p is None else self.b[p]
+        f, y = self.decisions[own], layout.signs[own]
+        square = float(beta[own] @ (f - b))
+        weighted = None if weights is None else weights[layout.places[own]]
+        return Values(f=f, square=square, y=y, alpha=beta[own] * y, weights=weighted)
 
 
 def warm_up_ovo() -> None:

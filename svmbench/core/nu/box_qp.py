@@ -174,7 +174,7 @@ def subtract_chosen_rows(
 def _subtract_rows(Q: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
     """Take ``Q change`` from v, in place, by the rows whose change is not 0; Q is symmetric.
 
-    `row_cache.subtract_rows` wants the positions of those rows: for the 2 rows of a step it took
+    `rows.subtract_rows` wants the positions of those rows: for the 2 rows of a step it took
     1.4 (5,000 samples) to 3 times (300 samples) as long; for 20 rows, the same from 2,000 on.
     """
     for j in range(len(change)):

@@ -29,8 +29,7 @@ import numpy as np
 
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, move_point
 from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix
 from svmbench.core.nu.path import PathStep

@@ -30,15 +30,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.contract.base import NO_MARGIN, TrainingData, most_iterations
+from svmbench.core.contract.base import NO_MARGIN, TrainingData, Weighted, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.contract.weights import Weighted
 from svmbench.core.csvc import QPProblem, ShareOfMargin, make_qp, solve_qp, start_of_sum, thresholds
 from svmbench.core.csvc.problem import csvc_problem
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import KernelParameters, KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier, KernelParameters, KernelSolution
 
 #: Samples from which the scale of the kernel is taken.
 SCALE_SAMPLES = 300

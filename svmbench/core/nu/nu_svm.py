@@ -34,8 +34,7 @@ from svmbench.core.contract.base import NO_MARGIN, TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelClassifier, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
 from svmbench.core.nu import path
 from svmbench.core.nu.box_qp import margin

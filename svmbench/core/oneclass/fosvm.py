@@ -36,8 +36,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.contract.base import TrainingData, require_count
-from svmbench.core.contract.checks import warn_if_useless
+from svmbench.core.contract.base import TrainingData, require_count, warn_if_useless
 from svmbench.core.contract.problems import Problem, Values, not_one
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.columns import (
@@ -78,7 +77,7 @@ def add_columns(
 ) -> None:
     """Add changes of multipliers to the scores of a piece of the samples.
 
-    `row_cache.subtract_rows`, which rounds products and sums apart, took 1.4 times as long for 40
+    `rows.subtract_rows`, which rounds products and sums apart, took 1.4 times as long for 40
     float32 columns of 8,000 samples.
     """
     m, k = len(scores), 0

@@ -39,8 +39,6 @@ DECIDES_NOTHING = (
     "svmbench.core.contract.docstrings",
     "svmbench.core.contract.sklearn_bases",  # types, pickles
     "svmbench.core.contract.registry",  # checks declarations, and leaves what they say as it is
-    # tells valid labels, and two classes from more; warns, and results are as they were
-    "svmbench.core.contract.checks",
     "svmbench.experiment.protocols.declare",  # the form; what they say is in protocols' modules
     "svmbench.experiment.settings.values",
     "svmbench.experiment.settings.blocks",
@@ -51,7 +49,6 @@ DECIDES_NOTHING = (
 #: the entries is the first, as it is of all such cells (`catalogue.modules_of`).
 OF_SEVERAL_CLASSES = (
     "svmbench.core.models.multiclass",
-    "svmbench.core.models.joint_pairs",
     "svmbench.core.models.ovo_model",
     "svmbench.core.csvc.pairs",
 )

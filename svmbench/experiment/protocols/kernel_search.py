@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from svmbench.core.contract.base import BY_GAP, UNFINISHED, Splits
 from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier
 from svmbench.core.models.pairs import Pairs, vote
 from svmbench.core.numeric.submatrix import Workspace, gather
 

@@ -21,7 +21,7 @@ from svmbench.core.contract.declaration import COUNTERS
 from svmbench.core.contract.linear_base import LinearClassifier
 from svmbench.core.contract.problems import HINGE, PROBLEMS, linear
 from svmbench.core.contract.registry import REGISTRY, declare
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier
 from svmbench.core.numeric.arrays import append_bias, canonical_csr
 
 #: The checks of weights, as scikit-learn's own solvers fail them.

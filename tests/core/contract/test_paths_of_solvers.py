@@ -9,7 +9,7 @@ from small_problems import make_problem, solutions
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.baselines import catalogue
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier
 from svmbench.core.models.multiclass import OneVsOne
 
 #: Values of each parameter along which a solver may declare that it shares work.

@@ -16,8 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from small_problems import needs_jit
 
 from svmbench.baselines import catalogue
-from svmbench.core.contract.base import TrainingData
-from svmbench.core.contract.checks import LOOSE_GAP
+from svmbench.core.contract.base import LOOSE_GAP, TrainingData
 from svmbench.core.contract.declaration import PROMISES
 from svmbench.core.contract.problems import FREE, PROBLEMS, LossProblem, Values
 from svmbench.core.contract.registry import REGISTRY

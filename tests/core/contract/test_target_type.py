@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.multiclass import type_of_target
 
-from svmbench.core.contract.checks import are_plain, are_several, are_two_numbers
+from svmbench.core.contract.base import are_plain, are_several, are_two_numbers
 
 LABELS = {
     "integers": [1, 2, 1],

@@ -10,8 +10,8 @@ from small_problems import make_problem, needs_jit
 
 from svmbench import CSVC, DCDL1, DCDL2
 from svmbench.baselines import catalogue
+from svmbench.core.contract.base import Weighted, class_weights
 from svmbench.core.contract.problems import FREE
-from svmbench.core.contract.weights import Weighted, class_weights
 from svmbench.core.csvc import solver
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from svmbench.core import csvc
 
 FOLDER = Path(csvc.__file__).parent
@@ -42,16 +44,19 @@ def test_one_place_alone_chooses_the_method():
         assert ("WorkingSetSearch" in calls) == (path.name == "solver.py")
 
 
-#: A fit in plain Python that goes the way of 2,100 samples, and the files of the package with a
-#: function that it calls.
+#: A fit in plain Python, and the files of the package with a function that it calls.
 COUNT = """
 import sys
 import numpy as np
-from svmbench.core.csvc import CSVC, solver
+from svmbench.core.csvc import CSVC, pairs, solver
 
-solver.FLOAT32_MIN_SAMPLES = solver.FULL_MATRIX_MAX_SAMPLES = 0
+n_classes, is_large = map(int, sys.argv[1:])
+if is_large:
+    # Few samples go the way of many: working sets for two classes, checks of pairs for three.
+    solver.FLOAT32_MIN_SAMPLES = solver.FULL_MATRIX_MAX_SAMPLES = 0
+    pairs.PAIRS_FLOAT32_MIN_SAMPLES = pairs.PAIRS_FLOAT32_MIN_CLASS = 0
 X = np.random.default_rng(0).normal(size=(60, 3))
-y = (X[:, 0] > 0).astype(int)
+y = np.digitize(X[:, 0], [-0.5, 0.5] if n_classes == 3 else [0.0])
 entered = set()
 sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename))
 CSVC(gamma=0.5).fit(X, y)
@@ -60,17 +65,29 @@ print(*sorted(f for f in entered if "/svmbench/" in f and "<" not in f), sep="\\
 """
 
 
-def test_a_fit_enters_few_files():
+@pytest.mark.parametrize(
+    ("n_classes", "is_large", "most", "expected"),
+    [
+        (2, False, 10, {"smo.py"}),
+        (2, True, 13, {"smo.py", "working_sets.py", "rows.py"}),
+        (3, False, 14, {"pairs.py", "rows.py"}),
+        (3, True, 16, {"pairs.py", "rows.py", "prediction.py"}),
+    ],
+)
+def test_a_fit_enters_few_files(n_classes, is_large, most, expected):
+    """Compiled loops count, too: without them a fit of two classes enters 12 files at most."""
     done = subprocess.run(
-        [sys.executable, "-c", COUNT],
+        [sys.executable, "-c", COUNT, str(n_classes), str(int(is_large))],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
     package = FOLDER.parents[1]
-    entered = [path for path in map(Path, done.stdout.split()) if path.is_relative_to(package)]
-    assert {"smo.py", "working_sets.py", "rows.py"} <= {path.name for path in entered}
+    # `base/compiled.py` has stand-ins for the compiler's hints, called in plain Python alone.
+    entered = [path for path in map(Path, done.stdout.split()) if path.name != "compiled.py"]
+    assert all(path.is_relative_to(package) for path in entered)
+    assert expected <= {path.name for path in entered}
     assert len([path for path in entered if path.parent == FOLDER]) <= 5
-    assert len([path for path in entered if path.parent == KERNELS]) <= 5
-    assert len(entered) <= 19
+    assert len([path for path in entered if path.parent == KERNELS]) <= 4
+    assert len(entered) <= most, sorted(path.name for path in entered)

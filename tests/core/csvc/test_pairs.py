@@ -16,11 +16,10 @@ from svmbench import CSVC
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import pairs
 from svmbench.core.csvc.pairs import ask_ahead, steps_of_pair, steps_of_small_pair
-from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.rows import DenseRows, SourceRows
-from svmbench.core.kernels.thread_pool import ThreadPool
-from svmbench.core.models.joint_pairs import Layout
 from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.ovo_model import Layout
 from svmbench.core.models.pairs import Pairs
 from svmbench.core.numeric.arrays import raw
 

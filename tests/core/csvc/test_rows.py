@@ -22,23 +22,29 @@ from svmbench.core.csvc import (
 )
 from svmbench.core.csvc.problem import csvc_problem, up_low_sets
 from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch
-from svmbench.core.kernels import row_cache
 from svmbench.core.kernels import rows as rows_module
-from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.kernels.row_cache import RowCache, forget_none
+from svmbench.core.kernels.kernels import (
+    MIB,
+    SHARES,
+    KernelFunction,
+    KernelSource,
+    ThreadPool,
+    processors,
+)
 from svmbench.core.kernels.rows import (
     BitRows,
     DenseRows,
     DifferenceRows,
+    RowCache,
     SourceRows,
     exact_values,
     float32_rows,
+    forget_none,
 )
 from svmbench.core.kernels.source_row_cache import SourceRowCache
-from svmbench.core.kernels.thread_pool import SHARES, ThreadPool, processors
 
 MODULES = (
-    *(rows_module, problem, row_cache, smo),
+    *(rows_module, problem, smo),
     working_sets,
 )
 

@@ -13,7 +13,7 @@ from small_problems import make_problem
 from svmbench import CSVC
 from svmbench.baselines import catalogue
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier
 
 KERNEL = [
     name

@@ -11,8 +11,7 @@ from small_problems import make_problem
 import svmbench
 from svmbench.baselines.catalogue import solver_class
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource, squared_distances
-from svmbench.core.models.kernel_base import KernelSolution
-from svmbench.core.models.kernel_classifier import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.numeric.submatrix import Workspace
 from svmbench.experiment.protocols.folds import outer_splits
 from svmbench.experiment.protocols.kernel_search import (

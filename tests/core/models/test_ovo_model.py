@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from svmbench import CSVC
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernels import pair_sums, prediction
+from svmbench.core.kernels import prediction
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.models import pairs
+from svmbench.core.models import ovo_model, pairs
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.models.ovo_model import SharedPoints
 from svmbench.core.models.pairs import Pairs
@@ -24,8 +24,8 @@ PAIRS = Pairs(np.arange(5))
 def narrow(monkeypatch):
     """Let tiles end within classes, and blocks after few rows."""
     monkeypatch.setattr(prediction, "TILE_POINTS", 8)
-    monkeypatch.setattr(pair_sums, "SUMS_AT_A_TIME", 7 * 5 * 4)
-    monkeypatch.setattr(pair_sums, "SUMS_MIN_ROWS", 1)
+    monkeypatch.setattr(ovo_model, "SUMS_AT_A_TIME", 7 * 5 * 4)
+    monkeypatch.setattr(ovo_model, "SUMS_MIN_ROWS", 1)
 
 
 def problem(kernel, form):
@@ -100,10 +100,10 @@ def test_values_that_are_handed_in_are_added_by_blocks_of_rows(monkeypatch):
     K = KernelFunction("rbf", 0.3).between(X, X)
     model = CSVC(C=10.0, kernel="precomputed", decision_function_shape="ovo").fit(K, y)
     inputs = CSVC(C=10.0, gamma=0.3, decision_function_shape="ovo").fit(X, y)
-    monkeypatch.setattr(pair_sums, "SUMS_MIN_ROWS", 1)
+    monkeypatch.setattr(ovo_model, "SUMS_MIN_ROWS", 1)
     assert_allclose(model.decision_function(K), inputs.decision_function(X), atol=5e-3)
     once = model.decision_function(K)
-    monkeypatch.setattr(pair_sums, "SUMS_AT_A_TIME", 1 << 20)
+    monkeypatch.setattr(ovo_model, "SUMS_AT_A_TIME", 1 << 20)
     assert_allclose(model.decision_function(K), once, rtol=1e-13, atol=1e-13)
 
 
