@@ -208,7 +208,7 @@ OF_SEVERAL_MODULES = {
     "baselines": "installed_plugins kernel_programs",
     "cli": "comforts",
     "cluster": "cluster remote_records",
-    "core/contract": "as_sklearn clone finish_fit paths_of_solvers promises target_type",
+    "core/contract": "as_sklearn clone finish_fit paths_of_solvers promises target_type weights",
     "core/csvc": "as_svc file_list gap rows",
     "core/kernel_svm": "oracles sparse_memory subproblems transcribed warm",
     "core/kernels": "given_kernel",
