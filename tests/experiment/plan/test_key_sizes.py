@@ -30,7 +30,7 @@ ABOVE_15 = {"alsvm", "falsvm", "alsvm-batch", "newton-l2"}
 MOST = {
     ("pegasos", "nested-cv"): (13, 1830),
     ("alsvm", "nested-cv"): (16, 2300),
-    ("smo", "nested-cv"): (20, 3350),
+    ("smo", "nested-cv"): (19, 3400),
     ("csvc", "nested-cv"): (26, 4730),
 }
 
