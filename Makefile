@@ -14,6 +14,11 @@ CORE_TYPE ?= Haswell
 # Folders below tests/ that need more than `make setup-dev` installs: extras, programs, a JRE.
 BEYOND := programs cluster spark blocks
 BEYOND_TESTS := $(wildcard $(addprefix tests/,$(BEYOND)))
+# The oldest supported Python and the tests that run with the oldest supported packages.
+OLDEST_PYTHON ?= python3.11
+OLDEST := .venv-oldest
+OLDEST_TESTS := tests/schema tests/baselines/test_liblinear.py tests/baselines/test_foreign.py tests/cli/test_cli.py \
+  tests/core/csvc/test_gap.py tests/core/linear/test_dcd.py tests/report/test_report_tables.py
 # Whether `make test` leaves these to `make test-beyond`.
 APART ?=
 # Empty where what they need can't be had: they are skipped then.
@@ -25,7 +30,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev docs compiled quickstart test test-slow test-all test-beyond test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
+.PHONY: help setup setup-dev docs compiled quickstart test test-slow test-all test-beyond test-oldest test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -46,6 +51,13 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.beyond: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[spark,dask,blocks]' --group dev
+	touch $@
+
+$(OLDEST)/.installed: pyproject.toml .ci/oldest.txt
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python -m pip install --quiet --constraint .ci/oldest.txt --editable '.[blocks,qp]' \
+	  hypothesis jsonschema pytest pytest-timeout
 	touch $@
 
 setup: $(READY)  ## Make .venv and install svmbench.
@@ -75,6 +87,9 @@ test-all: test test-slow  ## Run all tests.
 test-beyond: $(VENV)/.beyond  ## Run the tests of Spark, Dask and programs; what they need has to be here.
 	SVMBENCH_REQUIRE_BEYOND=$(REQUIRE_BEYOND) $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile \
 	  $(PYTEST_FLAGS) $(BEYOND_TESTS)
+
+test-oldest: $(OLDEST)/.installed  ## Run a part of the tests with the oldest supported Python and packages, in .venv-oldest.
+	$(OLDEST)/bin/python -m pytest -q -m "not slow and not mirror and not network" $(PYTEST_FLAGS) $(OLDEST_TESTS)
 
 test-no-jit: setup-dev  ## Run the tests of the algorithms once more as plain Python.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal $(PYTEST_FLAGS) tests/core
@@ -119,4 +134,4 @@ reproduce-all: setup-dev  ## Fetch, run, judge and show everything (PROFILE=quic
 
 clean:  ## Remove what tools left behind; results stay.
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.* build dist
-	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -not -path './$(VENV)*' -prune -exec rm -rf {} +

@@ -198,7 +198,8 @@ def papers_page() -> str:
         "# How each paper was read",
         "",
         "Each claim stands in the paper's own words, with its place and the rule that decides it.",
-        "[Each solver's entry](solvers.md) lists its deviations from print, errata among them.",
+        "[Errata](../errata.md) lists where a paper contradicts itself, and "
+        "[each solver's entry](solvers.md) its deviations from print.",
         "",
     ]
     for key, paper in papers().items():

@@ -15,6 +15,7 @@ import pytest
 from runs import COMMAND
 
 from svmbench.base import compiled
+from svmbench.base.paper_folders import papers
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -243,8 +244,14 @@ def test_every_link_inside_the_docs_leads_somewhere() -> None:
 
 def test_the_paper_cites_what_its_bibliography_has() -> None:
     text = (ROOT / "paper/paper.md").read_text(encoding="utf-8")
-    entries = re.findall(r"(?m)^@\w+\{(\w+),", (ROOT / "paper/paper.bib").read_text("utf-8"))
-    assert set(re.findall(r"@(\w+)\]", text)) == set(entries)
+    listed = (ROOT / "paper/paper.bib").read_text("utf-8")
+    entries = re.findall(r"(?m)^@\w+\{(\w+),", listed)
+    assert set(re.findall(r"@(\w+)[;\]]", text)) == set(entries)
+    assert listed.count("{") == listed.count("}")
+    titles = re.findall(r"(?m)^  title = \{(.*)\},$", listed)
+    plain = {title.replace("{", "").replace("}", "").lower() for title in titles}
+    assert len(titles) == len(entries)
+    assert {paper.title.lower() for paper in papers().values()} <= plain
     assert "# Statement of need" in text
     assert "name: the svmbench maintainers" in text
     assert "name: the svmbench maintainers" in (ROOT / "CITATION.cff").read_text("utf-8")

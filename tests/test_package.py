@@ -120,3 +120,17 @@ def test_the_repository_passes_its_review_and_says_why_a_check_is_left_out() -> 
     assert all(len(reason.split()) > 3 for reason in reasons.values()), reasons
     (lint,) = re.findall(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
     assert "$(BIN)/repo-review --show err" in lint
+
+
+def test_the_oldest_versions_are_the_lower_bounds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    bounds = project["dependencies"] + extras["blocks"] + extras["qp"]
+    assert all(re.fullmatch(r"[\w-]+>=[\d.]+", one) for one in bounds), bounds
+    kept = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()
+    pins = [line for line in kept if not line.startswith("#")]
+    assert pins == [one.replace(">=", "==") for one in bounds]
+    # The Python of `make test-oldest`, too.
+    named = re.search(r"^OLDEST_PYTHON \?= python(\S+)", (ROOT / "Makefile").read_text(), re.M)
+    assert named is not None
+    assert project["requires-python"] == f">={named[1]}"

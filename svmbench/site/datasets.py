@@ -61,6 +61,8 @@ class SettingOutcome:
         CPU time of training (wall time where no CPU time is recorded), in seconds.
     accuracy : float or None
         Accuracy (or AUC), in per cent.
+    rows : float or None
+        Training rows, where the run trained at several sizes.
     """
 
     slug: str
@@ -72,6 +74,7 @@ class SettingOutcome:
     label: str
     seconds: float
     accuracy: float | None
+    rows: float | None = None
 
 
 def base_name(dataset: str) -> str:
@@ -126,6 +129,7 @@ def outcomes_of(
                 label=label,
                 seconds=seconds,
                 accuracy=_mean(members, _ACCURACIES),
+                rows=first.dimensions.get("rows"),
             )
 
 
@@ -136,6 +140,21 @@ def pareto_front(points: Iterable[tuple[float, float]]) -> list[tuple[float, flo
         if not front or error < front[-1][1]:
             front.append((seconds, error))
     return front
+
+
+def subsample_baseline(found: Iterable[SettingOutcome]) -> list[tuple[float, float]]:
+    """Return (time, error) of LIBSVM at each of several numbers of rows, fewest rows first.
+
+    Where LIBSVM has several points at one number of rows, there is no one line, and no point.
+    """
+    sized = [
+        (one.rows, one.seconds, 100.0 - one.accuracy)
+        for one in found
+        if one.solver == "libsvm" and one.rows is not None and one.accuracy is not None
+    ]
+    if len(sized) < 2 or len({rows for rows, _, _ in sized}) < len(sized):
+        return []
+    return [(seconds, error) for _, seconds, error in sorted(sized)]
 
 
 def comparable(found: Sequence[SettingOutcome]) -> dict[tuple[str, str], list[SettingOutcome]]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from svmbench.base import escape
-from svmbench.report.axes import COLOURS
+from svmbench.report.axes import COLOURS, series_styles
 
 #: Width of a diagram, width of a side and height of a line, in pixels.
 _WIDTH, _SIDE, _LINE = 760, 220, 20
@@ -111,8 +111,10 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
         parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]
         parts += [_text(x, bottom + 17, f"{ratio:,g}", "middle")]
     parts += [_text((left + right) / 2, bottom + 38, "times the best", "middle")]
+    styles = series_styles(list(steps))
     for number, (name, one) in enumerate(steps.items()):
-        colour, dash = COLOURS[number % len(COLOURS)], _DASHES[number % len(_DASHES)]
+        style = styles[name]
+        colour, dash = COLOURS[style % len(COLOURS)], _DASHES[style % len(_DASHES)]
         y = top + 10 + _LINE * number
         parts += [_stroke(list(_stairs(place, one)), colour, width=2, dash=dash)]
         parts += [_stroke([(right + 10, y), (right + 40, y)], colour, width=2, dash=dash)]
@@ -156,18 +158,24 @@ def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> 
 
 
 def error_chart(
-    points: Sequence[tuple[str, float, float]], front: Sequence[tuple[float, float]], error: str
+    points: Sequence[tuple[str, float, float]],
+    front: Sequence[tuple[float, float]],
+    error: str,
+    baseline: Sequence[tuple[float, float]] = (),
 ) -> str:
     """Return a chart of errors against seconds on a logarithmic axis, with the Pareto front.
 
     Parameters
     ----------
     points : sequence of (str, float, float)
-        Name, seconds and error of each point; at least one. Points of one name share a colour.
+        Name, seconds and error of each point; at least one. Points of a solver have its colour of
+        all plots; beyond eight names they are hollow.
     front : sequence of (float, float)
         The points that no other point beats in both.
     error : str
         The quantity of the errors, with its unit.
+    baseline : sequence of (float, float)
+        The points of LIBSVM on subsamples, joined by a solid line; none without.
     """
     left, right, top, bottom = 64, _WIDTH - _SIDE, 12, 302
     times = [math.log10(seconds) for _, seconds, _ in points]
@@ -195,18 +203,17 @@ def error_chart(
         parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]
         parts += [_text(x, bottom + 17, f"{10.0**power:,g}", "middle")]
     parts += [_text((left + right) / 2, bottom + 38, "CPU time of training (s)", "middle")]
-    parts += [_text(left, bottom + 58, f"up: {error}; line: Pareto front", "start", longest=80)]
+    lines = "dashed: Pareto front" + ("; solid: LIBSVM on subsamples" if baseline else "")
+    parts += [_text(left, bottom + 58, f"up: {error}; {lines}", "start", longest=100)]
     parts += [_stroke([place(*one) for one in front], "#000000", width=1, dash="4 3")]
+    if baseline:
+        parts += [_stroke([place(*one) for one in baseline], "#000000", width=1)]
     names = list(dict.fromkeys(name for name, _, _ in points))
-    for name, seconds, value in points:
-        x, y = place(seconds, value)
-        colour = COLOURS[names.index(name) % len(COLOURS)]
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>']
+    styles = series_styles(names)
+    parts += [_dot(*place(seconds, value), styles[name]) for name, seconds, value in points]
     for row, name in enumerate(names):
         y = top + 10 + _LINE * row
-        colour = COLOURS[row % len(COLOURS)]
-        parts += [f'<circle cx="{right + 22}" cy="{y}" r="4.5" fill="{colour}"/>']
-        parts += [_text(right + 34, y + 4, name, "start")]
+        parts += [_dot(right + 22, y, styles[name]), _text(right + 34, y + 4, name, "start")]
     return _svg(max(bottom + 70, top + _LINE * (len(names) + 1)), parts)
 
 
@@ -245,6 +252,12 @@ def _stroke(
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     pen = f'fill="none" stroke="{colour}" stroke-width="{width:g}"{dashes}'
     return f'<polyline points="{path}" {pen}/>'
+
+
+def _dot(x: float, y: float, style: int) -> str:
+    colour = COLOURS[style % len(COLOURS)]
+    look = f'fill="{colour if style < len(COLOURS) else "white"}" stroke="{colour}"'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" {look}/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str, *, longest: int = _MAX_LABEL_CHARS) -> str:

@@ -22,6 +22,7 @@ from svmbench.site.datasets import (
     comparable,
     outcomes_of,
     pareto_front,
+    subsample_baseline,
 )
 from svmbench.site.diagrams import error_chart, ratio_chart
 from svmbench.site.download import write_download
@@ -267,7 +268,8 @@ class _Pages:
             front = pareto_front((seconds, error) for _, seconds, error in points)
             path = Path("datasets", f"{file}-error{len(drawn)}.svg")
             (self.made / path).parent.mkdir(exist_ok=True)
-            chart = error_chart(points, front, "error on the test rows (%)")
+            baseline = subsample_baseline(several)
+            chart = error_chart(points, front, "error on the test rows (%)", baseline)
             (self.made / path).write_text(chart, encoding="utf-8")
             title = titles.get((slug, block), block)
             made.append((title, f"{places[slug]}#{slug}", path.as_posix()))

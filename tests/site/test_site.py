@@ -27,7 +27,8 @@ from svmbench.report.builder import read_content
 from svmbench.report.curves import Curves
 from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
-from svmbench.site.datasets import pareto_front
+from svmbench.site.datasets import SettingOutcome, pareto_front, subsample_baseline
+from svmbench.site.diagrams import error_chart
 from svmbench.site.ratios import leaderboard, ratios
 from svmbench.site.runs import lighter
 
@@ -706,6 +707,45 @@ def test_in_a_real_browser(site: Path, tmp_path: Path) -> None:
     assert said["status"] == "2 of 6 rows"
     # On a phone tables scroll, and not the page.
     assert said["wide"] is False
+
+
+def outcome(solver: str, seconds: float, accuracy: float, rows: float | None) -> SettingOutcome:
+    return SettingOutcome(
+        slug="run", config="run", block="fit", dataset="a9a", setting="a9a", solver=solver,
+        label=solver, seconds=seconds, accuracy=accuracy, rows=rows,
+    )  # fmt: skip
+
+
+def test_a_chart_of_errors_joins_libsvm_on_subsamples() -> None:
+    found = [
+        outcome("libsvm", 4.0, 85.0, 2000.0),
+        outcome("libsvm", 1.0, 83.0, 1000.0),
+        outcome("nystrom", 0.5, 84.0, 2000.0),
+    ]
+    baseline = subsample_baseline(found)
+    assert baseline == [(1.0, 17.0), (4.0, 15.0)]
+    points = [(one.label, one.seconds, 100.0 - one.accuracy) for one in found]
+    chart = error_chart(points, [(0.5, 16.0)], "error (%)", baseline)
+    assert "solid: LIBSVM on subsamples" in chart
+    # A solver has its colour of all plots: LIBSVM black, Nyström orange.
+    assert chart.count('fill="#000000" stroke="#000000"') == 3
+    assert chart.count('fill="#E69F00" stroke="#E69F00"') == 2
+    lines = re.findall(r'<polyline points="([^"]*)"[^>]*stroke="#000000"[^>]*>', chart)
+    assert [len(line.split()) for line in lines] == [1, 2]
+    assert "solid" not in error_chart(points, [(0.5, 16.0)], "error (%)")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [outcome("libsvm", 4.0, 85.0, 2000.0), outcome("nystrom", 1.0, 84.0, 1000.0)],
+        [outcome("libsvm", 4.0, 85.0, None), outcome("libsvm", 1.0, 84.0, None)],
+        # Two settings at one size: no one line.
+        [outcome("libsvm", 4.0, 85.0, 10.0), outcome("libsvm", 1.0, 84.0, 10.0)],
+    ],
+)
+def test_no_line_where_libsvm_has_no_sizes(found: list[SettingOutcome]) -> None:
+    assert subsample_baseline(found) == []
 
 
 FILTER_PROBE = """
