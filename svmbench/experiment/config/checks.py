@@ -111,8 +111,7 @@ def _check_values(
     place: ConfigPlace, spec: SolverSpec, found: Any, known: list[str], findings: Findings
 ) -> None:
     """Find values of parameters that the solver itself would refuse, before any run does."""
-    check = getattr(found, "_check_parameters", None)
-    if check is None:
+    if not hasattr(found, "_check_parameters"):
         return
     fixed = {name: value for name, value in spec.params.items() if name in known}
     tried: list[tuple[ConfigPlace, dict[str, Any]]] = [((*place, "params"), fixed)]
@@ -126,13 +125,30 @@ def _check_values(
         for value in values_of(values)
     ]
     for where, params in tried:
-        try:
-            check(found(**params))
-        except (ValueError, TypeError) as error:
-            said = f"solver {spec.name!r}: {escape.line(error, 300)}"
-            findings.add(where, said, place)
+        refused = _refusal(found, params)
+        if refused:
+            findings.add(where, f"solver {spec.name!r}: {refused}", place)
             if where[-1] == "params":
                 return  # else all that follows says so again
+
+
+#: Why a solver refuses parameters, or '': by class and the parameters as text.
+_refusals: dict[tuple[Any, str], str] = {}
+_MOST_REFUSALS = 10_000
+
+
+def _refusal(solver: Any, params: dict[str, Any]) -> str:
+    """Return why a solver refuses parameters, or ''."""
+    given = solver, repr(params)
+    if given not in _refusals:
+        if len(_refusals) >= _MOST_REFUSALS:
+            _refusals.clear()
+        try:
+            solver._check_parameters(solver(**params))
+            _refusals[given] = ""
+        except (ValueError, TypeError) as error:
+            _refusals[given] = escape.line(error, 300)
+    return _refusals[given]
 
 
 def _check_dataset(place: ConfigPlace, dataset: DatasetSpec, findings: Findings) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -40,14 +40,12 @@ _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float",
 _BLANKS = str.maketrans("", "", "\n\t")
 
 
-class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of YAML 1.2's core schema, and bounds."""
+class _BoundedComposer(yaml.composer.Composer):
+    """A composer with bounds."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = 0
-        self._values = 0
-        self._sizes: dict[int, int] = {}
+    _depth = 0
+    _values = 0
+    _sizes: dict[int, int]
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Compose a value, unless it is one too many or lies too deep.
@@ -77,10 +75,23 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
+class _CoreSchema(yaml.resolver.Resolver):
+    """The scalars of YAML 1.2's core schema."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+
+class _Loader(_CoreSchema, _BoundedComposer, yaml.SafeLoader):
+    """SafeLoader with the core schema and bounds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._sizes = {}
+
+
 _TOO_LONG = f"it holds more than {MAX_YAML_VALUES:,} values, those of its aliases counted"
 
 
-_Loader.yaml_implicit_resolvers = {}
 for tag, pattern, first in (
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)", "tTfF"),
     ("int", r"[-+]?[0-9]+", "-+0123456789"),
@@ -92,18 +103,39 @@ for tag, pattern, first in (
     ("null", r"(?:~|null|Null|NULL|)", "~nN\0"),
     ("merge", r"<<", "<"),
 ):
-    _Loader.add_implicit_resolver(
+    _CoreSchema.add_implicit_resolver(
         f"tag:yaml.org,2002:{tag}",
         re.compile(f"^{pattern}$"),
         [*first.replace("\0", ""), ""] if "\0" in first else list(first),
     )
 
 
-def _decimal_int(loader: _Loader, node: yaml.ScalarNode) -> int:
+def _decimal_int(loader: yaml.constructor.SafeConstructor, node: yaml.ScalarNode) -> int:
     return int(str(loader.construct_scalar(node)), 10)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _decimal_int)
+
+
+def _compose_fast(text: str) -> yaml.Node | None:
+    """Return the root of a document as libyaml parses it; None without libyaml or for an error.
+
+    PyYAML's own parser, ten times slower, then says what is wrong.
+    """
+    if not yaml.__with_libyaml__ or yaml.reader.Reader.NON_PRINTABLE.search(text):
+        return None
+
+    class Composer(_BoundedComposer, _CoreSchema, yaml.cyaml.CParser):
+        def __init__(self) -> None:
+            yaml.cyaml.CParser.__init__(self, text)
+            yaml.composer.Composer.__init__(self)
+            yaml.resolver.Resolver.__init__(self)
+            self._sizes = {}
+
+    try:
+        return Composer().get_single_node()
+    except (yaml.YAMLError, ValueError):
+        return None
 
 
 class YamlSource:
@@ -131,7 +163,7 @@ class YamlSource:
         except yaml.reader.ReaderError as error:
             raise ConfigError(_unprintable(text, name, error)) from error
         try:
-            node = loader.get_single_node()
+            node = _compose_fast(text) or loader.get_single_node()
             self.data = None if node is None else self._build(loader, node, (), ())
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
