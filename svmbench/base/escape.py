@@ -114,6 +114,8 @@ def csv_field(value: object) -> object:
     if value is None or isinstance(value, int | float):
         return value
     shown = line(value)
+    if shown[:1].isalnum():
+        return shown
     begins = shown.lstrip()[:1]
     if shown.startswith("'") or (begins and begins in _FORMULA and not _NUMBER.fullmatch(shown)):
         return "'" + shown

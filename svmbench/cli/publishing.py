@@ -11,7 +11,7 @@ import click
 
 import svmbench
 from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
-from svmbench.base.paths import PACKAGE
+from svmbench.base.paths import PACKAGE, shipped_configs
 from svmbench.cli import terminal
 from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_CHECKS
 
@@ -422,7 +422,6 @@ def _repository() -> str:
 
 def _variants() -> dict[tuple[str, str], str]:
     """Return the solver's name for each label in a config that ships, by config and label."""
-    from svmbench.experiment.config.loader import shipped_configs
     from svmbench.papers.judging.cuts import shipped_config
 
     found: dict[tuple[str, str], str] = {}

@@ -15,7 +15,6 @@ from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import load_svmlight_file
 
 from svmbench.base.errors import DataError
 
@@ -136,6 +135,10 @@ def _needs_slow_pass(content: bytes) -> bool:
 
 
 def _fast(content: bytes) -> tuple[sp.csr_array, np.ndarray] | None:
+    from sklearn.datasets import (
+        load_svmlight_file,
+    )  # not above: facts about a data set need no file
+
     try:
         X, labels = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=True)
     except (ValueError, OverflowError, IndexError, UnicodeError):

@@ -130,7 +130,7 @@ def drawing_key(run: Run, curves: Curves) -> str:
 
     kind = kind_of(curves.spec)
     modules = {__name__, *(getattr(function, "__module__", "") for function in vars(kind).values())}
-    said = (footer(run, curves, hollow=True), version, _code_digest(frozenset(modules)))
+    said = (footer(run, curves, hollow=True), version, code_digest(frozenset(modules)))
     digest = hashlib.sha256(repr((curves, said)).encode())
     for grid in [panel.grid for panel in curves.panels if panel.grid is not None]:
         for array in (grid.x, grid.y, grid.values):  # too long for a repr
@@ -139,8 +139,8 @@ def drawing_key(run: Run, curves: Curves) -> str:
 
 
 @functools.cache
-def _code_digest(modules: frozenset[str]) -> str:
-    """Return a sha256 of the sources that draw plots: of this package and of some modules."""
+def code_digest(modules: frozenset[str] = frozenset()) -> str:
+    """Return a sha256 of the sources that make plots and tables, and of some modules."""
     sources = {
         path for name in ("base", "report", "schema") for path in (PACKAGE / name).rglob("*.py")
     }

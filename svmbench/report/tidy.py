@@ -54,8 +54,8 @@ def tidy_lines(
     different environments have separate lines.
     """
     out = _LastLine()
-    writer = csv.DictWriter(out, TIDY_COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(TIDY_COLUMNS)
     yield out.text
     shown: dict[str, set[str]] = {}
     for table in tables:
@@ -67,7 +67,7 @@ def tidy_lines(
                 if (column, metric) in present:
                     for part in by_machine(members).values():
                         row = _row(run, part, metric, table.spec, allow_contended=allow_contended)
-                        writer.writerow(_escaped(row))
+                        writer.writerow(_fields(row))
                         yield out.text
     for block in dict.fromkeys(cell.block for cell in run.cells):
         cells = take_apart(run.block_cells(block))
@@ -80,12 +80,12 @@ def tidy_lines(
                 rows = [""]
             for metric in rows:
                 for part in by_machine(members).values():
-                    writer.writerow(_escaped(_row(run, part, metric, None)))
+                    writer.writerow(_fields(_row(run, part, metric, None)))
                     yield out.text
 
 
-def _escaped(row: dict[str, object]) -> dict[str, object]:
-    return {column: escape.csv_field(value) for column, value in row.items()}
+def _fields(row: dict[str, object]) -> list[object]:
+    return [escape.csv_field(row[column]) for column in TIDY_COLUMNS]
 
 
 def _row(

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
-from svmbench.base.files import copy, exists_in_results, read_bytes, write_text
+from svmbench.base.files import (
+    MOST_BYTES_STREAMED,
+    copy,
+    exists_in_results,
+    read_bytes,
+    read_text,
+    write_bytes,
+    write_text,
+)
+from svmbench.base.paper_folders import papers
 from svmbench.papers.judging.verdict import Ages
 from svmbench.report.builder import Content, exponents
 from svmbench.report.curves import Curves, exponents_csv
@@ -15,7 +26,7 @@ from svmbench.report.folders import BESIDE_RECORDS, origin_of
 from svmbench.report.grids import PageTable, grid_of
 from svmbench.report.kinds import kind_of
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
-from svmbench.report.plots import draw_plot, drawing_key
+from svmbench.report.plots import code_digest, draw_plot, drawing_key
 from svmbench.report.provenance import describe_environment
 from svmbench.report.records import Run, used_environments
 from svmbench.report.tables import wide_csv
@@ -106,7 +117,8 @@ def show_run(
 ) -> RunView:
     """Write a run's files into a site and return what its page shows.
 
-    A plot is taken from the earlier site if its data and the code that draws it are the same.
+    A plot and the table of every number are taken from the earlier site if their data and the code
+    that makes them are the same.
 
     Parameters
     ----------
@@ -123,7 +135,7 @@ def show_run(
     run = content.run
     folder = site / "data" / slug
     folder.mkdir(parents=True)
-    files = _write_files(content, folder)
+    files = _write_files(content, folder, earlier / "data" / slug if earlier else None)
     pictures, undrawn = [], []
     for one in content.curves:
         if not one.panels:
@@ -191,10 +203,10 @@ def lighter(svg: bytes) -> bytes:
     return _PATH.sub(lambda found: _FINER.sub(b"", found[0]), svg)
 
 
-def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
+def _write_files(content: Content, folder: Path, before: Path | None) -> list[tuple[str, str]]:
     """Write tables, plan, records and environments; return their descriptions and names."""
     run = content.run
-    write_text(folder / "table.csv", tidy_lines(run, content.tables))
+    _write_every_number(content, folder, before)
     files = [("every number (CSV)", "table.csv")]
     for table in content.tables:
         name = f"{table.spec.name}.csv"
@@ -215,6 +227,55 @@ def _write_files(content: Content, folder: Path) -> list[tuple[str, str]]:
             copy(run.path / name, folder / name)
             files.append((what, name))
     return files
+
+
+def _write_every_number(content: Content, folder: Path, before: Path | None) -> None:
+    """Write ``table.csv``, or copy it from the folder of an earlier site if it would be the same.
+
+    Beside it, ``table.key`` has hashes of what it was made from and of its bytes.
+    """
+    made_from = _inputs_digest(content.run)
+    if before is not None:
+        try:
+            key = read_text(before / "table.key")
+            table = read_bytes(before / "table.csv")
+        except (OSError, UnicodeDecodeError):
+            key, table = "", b""
+        if key == _table_key(made_from, table):
+            write_bytes(folder / "table.csv", table)
+            write_text(folder / "table.key", key)
+            return
+    text = "".join(tidy_lines(content.run, content.tables)).encode()
+    write_bytes(folder / "table.csv", text)
+    write_text(folder / "table.key", _table_key(made_from, text))
+
+
+def _table_key(made_from: str, table: bytes) -> str:
+    return f"{made_from} {hashlib.sha256(table).hexdigest()}\n"
+
+
+def _inputs_digest(run: Run) -> str:
+    """Return a sha256 of a run's files, of the printed numbers, and of the code of tables."""
+    paths = [run.path / name for name in ("plan.json", RECORDS, PACKED_RECORDS)]
+    paths += sorted(run.path.glob("environment-*.json"))
+    printed = _printed_digest(tuple(paper.folder for paper in papers().values()))
+    digest = hashlib.sha256(f"{code_digest()} {printed}".encode())
+    for path in filter(exists_in_results, paths):
+        content = read_bytes(path, MOST_BYTES_STREAMED)
+        digest.update(f"{path.name} {len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+@cache
+def _printed_digest(folders: tuple[Path, ...]) -> str:
+    """Return a sha256 of the printed numbers and the facts of some papers."""
+    digest = hashlib.sha256()
+    for path in sorted(
+        path for folder in folders for path in folder.rglob("*") if path.suffix in {".csv", ".toml"}
+    ):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _changed(known: Ages) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,6 +26,8 @@ from svmbench.base.errors import ResultsError
 from svmbench.papers import judging as claims
 from svmbench.report.builder import read_content
 from svmbench.report.curves import Curves
+from svmbench.report.records import Run
+from svmbench.report.tables import Table
 from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
 from svmbench.site.datasets import SettingOutcome, pareto_front, subsample_baseline
@@ -521,9 +524,47 @@ def test_a_plot_is_drawn_again_if_its_data_or_its_code_changed(
     records.write_text(changed)
     assert made() != first
     assert drawn == ["accuracies"]
-    monkeypatch.setattr("svmbench.report.plots._code_digest", lambda _: "other code")
+    monkeypatch.setattr("svmbench.report.plots.code_digest", lambda _: "other code")
     made()
     assert set(drawn) == {"times", "accuracies"}
+
+
+def test_a_table_is_made_again_if_its_records_or_its_file_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = alsvm_run(tmp_path / "run")
+    target = tmp_path / "site"
+    written: list[str] = []
+    lines = runs.tidy_lines
+
+    def counted(one: Run, tables: list[Table]) -> Iterator[str]:
+        written.append(one.name)
+        return lines(one, tables)
+
+    monkeypatch.setattr(runs, "tidy_lines", counted)
+
+    def made() -> str:
+        written.clear()
+        build_site(material(run), target)
+        (table,) = target.rglob("table.csv")
+        return table.read_text()
+
+    first = made()
+    assert len(written) == 1
+    assert made() == first
+    assert written == []
+    (table,) = target.rglob("table.csv")
+    table.write_text("edited")
+    assert made() == first
+    assert len(written) == 1
+    records = run / "runs.jsonl"
+    records.write_text(
+        re.sub(r'("accuracy_pct": )[\d.]+', r"\g<1>12.5", records.read_text(), count=1)
+    )
+    assert made() != first
+    monkeypatch.setattr(runs, "code_digest", lambda: "other code")
+    made()
+    assert len(written) == 1
 
 
 def test_what_the_command_did_not_make_stays(race: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -46,6 +46,8 @@ class _BoundedComposer(yaml.composer.Composer):
     _depth = 0
     _values = 0
     _sizes: dict[int, int]
+    peek_event: Any  # of the parser
+    check_event: Any
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Compose a value, unless it is one too many or lies too deep.
@@ -78,8 +80,6 @@ class _BoundedComposer(yaml.composer.Composer):
 class _CoreSchema(yaml.resolver.Resolver):
     """The scalars of YAML 1.2's core schema."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
-
 
 class _Loader(_CoreSchema, _BoundedComposer, yaml.SafeLoader):
     """SafeLoader with the core schema and bounds."""
@@ -92,6 +92,7 @@ class _Loader(_CoreSchema, _BoundedComposer, yaml.SafeLoader):
 _TOO_LONG = f"it holds more than {MAX_YAML_VALUES:,} values, those of its aliases counted"
 
 
+_CoreSchema.yaml_implicit_resolvers = {}
 for tag, pattern, first in (
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)", "tTfF"),
     ("int", r"[-+]?[0-9]+", "-+0123456789"),
@@ -110,7 +111,7 @@ for tag, pattern, first in (
     )
 
 
-def _decimal_int(loader: yaml.constructor.SafeConstructor, node: yaml.ScalarNode) -> int:
+def _decimal_int(loader: _Loader, node: yaml.ScalarNode) -> int:
     return int(str(loader.construct_scalar(node)), 10)
 
 
@@ -125,9 +126,11 @@ def _compose_fast(text: str) -> yaml.Node | None:
     if not yaml.__with_libyaml__ or yaml.reader.Reader.NON_PRINTABLE.search(text):
         return None
 
-    class Composer(_BoundedComposer, _CoreSchema, yaml.cyaml.CParser):
+    parser: Any = vars(yaml.cyaml)["CParser"]
+
+    class Composer(_BoundedComposer, _CoreSchema, parser):  # type: ignore[misc]
         def __init__(self) -> None:
-            yaml.cyaml.CParser.__init__(self, text)
+            parser.__init__(self, text)
             yaml.composer.Composer.__init__(self)
             yaml.resolver.Resolver.__init__(self)
             self._sizes = {}
