@@ -149,9 +149,9 @@ class Solver(Versioned):
     tol : float
         Largest violation of the optimality conditions, in units of the margin.
     max_iter : int
-        Largest number of iterations.
+        Largest number of iterations, as ``n_iter_`` counts them.
     random_state : int, RandomState or None
-        Seed of the draws.
+        Seed of all that is drawn at random.
     trace : bool
         Whether to record (seconds, iterations, objective) during the search.
 

@@ -1,4 +1,4 @@
-"""A growing basis of free points, and cuts projected on its span.
+"""A growing basis of free points, cuts projected on its span, and estimators over a basis.
 
 With basis points b_1 … b_k and G = K(b, b) = L L', a vector of the span is kept by its coordinates
 in the orthonormal basis L^-1 phi(b). The projection of delta has the coordinates
@@ -8,13 +8,17 @@ a row to L and one coordinate to every projection; the other coordinates stay as
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from svmbench.base.compiled import compiled_sums
+from svmbench.core.contract.base import require_count
 from svmbench.core.kernel_svm.preimage_inputs import NearSums
 from svmbench.core.kernels.kernels import PIVOT_TOL, KernelFunction
+from svmbench.core.models.kernel_base import ClassifierWithC
 
 #: Largest number of kernel values of basis points with samples in double precision.
 FLOAT64_MAX_BASIS_VALUES = 1 << 22
@@ -191,3 +195,44 @@ class Basis:
         column_products(self.values, j, y, cuts, products)
         row = self._L[j, :j]
         return (products / len(y) - coordinates @ row) / self._L[j, j]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BasisClassifier(ClassifierWithC):
+    """A kernel SVM without an offset, as an expansion over at most `n_basis` points.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray of shape (n_used, n_features)
+        The basis points.
+    dual_coef_ : ndarray of shape (1, n_used)
+        Coefficients of the expansion.
+    objective_, dual_objective_ : float
+        The exact problem's primal value at this model, and -inf.
+    """
+
+    n_basis: int
+    tol: float
+    max_iter: int
+    random_state: Any = 0
+
+    treats_offset = "none"
+    #: The last dual value in the span of the basis.
+    _dual = -np.inf
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_count("n_basis", self.n_basis)
+
+    def lower_bound(self) -> float:
+        """Return the dual value in the span of the basis: a bound of the optimum there."""
+        return self._dual
+
+    def _warn_of_few(self, n_samples: int) -> None:
+        if int(self.n_basis) > n_samples:
+            warnings.warn(
+                f"n_basis={self.n_basis} is more than there are training samples: all {n_samples} "
+                "are used",
+                UserWarning,
+                stacklevel=4,
+            )

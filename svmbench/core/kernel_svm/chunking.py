@@ -1,12 +1,7 @@
 """Chunking: a quadratic program over all support vectors and the worst violators, again and again.
 
-Problem
-    max_beta  y'beta - 1/2 beta'K beta,   low <= beta <= high,   e'beta = 0
-    with beta_i = y_i alpha_i and the bounds [0, C] for y_i = 1, [-C, 0] for y_i = -1.
-Given
-    A kernel source, y in {-1, +1}, C, tol; perhaps a start.
-Returned
-    beta and the offset b, once no example is further than tol from its side of the margin.
+Problem, given, returned
+    As in ``working_set``.
 Reference
     Platt 1998 (MSR-TR-98-14), sections 1.2 and 3: each step solves the program over every example
     with alpha > 0 and the M = 500 that violate the conditions most, from where the last step
@@ -148,8 +143,6 @@ class Chunking(WorkingSetClassifier):
 
     Parameters
     ----------
-    max_iter : int
-        Largest number of chunks.
     cache_mb : float
         Memory that the matrix of a chunk may take, MiB; the report's machine had 128 in all.
     M : int

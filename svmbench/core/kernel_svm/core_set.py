@@ -431,11 +431,6 @@ class CoreSetMachine(ClassifierWithC):
 class CVM(CoreSetMachine):
     """L2-SVM with the offset absorbed, by the smallest ball around a core set.
 
-    Parameters
-    ----------
-    max_iter : int
-        Largest number of pair steps.
-
     Attributes
     ----------
     n_iter_ : int
@@ -463,11 +458,6 @@ class CVM(CoreSetMachine):
 )
 class BVM(CoreSetMachine):
     """L2-SVM with the offset absorbed, by moving a ball of fixed radius; see also ``cvm``.
-
-    Parameters
-    ----------
-    max_iter : int
-        Largest number of moves.
 
     Attributes
     ----------

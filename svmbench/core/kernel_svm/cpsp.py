@@ -37,7 +37,6 @@ Deviations
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -45,9 +44,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernel_svm.basis import Basis
+from svmbench.core.kernel_svm.basis import Basis, BasisClassifier
 from svmbench.core.kernel_svm.preimage import (
     BEST_OF_DRAWS,
     CERTAIN_DRAWS,
@@ -63,7 +62,7 @@ from svmbench.core.kernel_svm.preimage import (
 from svmbench.core.kernel_svm.preimage_inputs import NearSums, near_sums
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.member_rows import MEMBER_KERNELS
-from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
+from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.numeric.qp import STEPS_A_CUT, CutSet
 
 #: Standard errors that are added to the estimated squared length of a residual.
@@ -288,7 +287,7 @@ CPSP_COUNTERS = ("active_cuts", "preimage_fallbacks", "preimage_sums", "refused_
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SubspacePursuit(ClassifierWithC):
+class SubspacePursuit(BasisClassifier):
     """CPSP or CPSP(tr): cuts over a basis of points that grows with them.
 
     Parameters
@@ -298,17 +297,9 @@ class SubspacePursuit(ClassifierWithC):
     tol : float
         eps: precision in units of the mean hinge loss; the objective ends at most N C eps above
         its optimum, in the span of the basis where that is full.
-    max_iter : int
-        Largest number of cuts.
 
     Attributes
     ----------
-    support_vectors_ : ndarray of shape (n_used, n_features)
-        The basis points.
-    dual_coef_ : ndarray of shape (1, n_used)
-        Coefficients of the expansion.
-    objective_, dual_objective_ : float
-        The exact problem's primal value at this model, and -inf.
     n_iter_ : int
         Cuts.
     stop_reason_ : str
@@ -325,20 +316,11 @@ class SubspacePursuit(ClassifierWithC):
     n_basis: int = 200
     tol: float = 1e-3
     max_iter: int = 5000
-    random_state: Any = 0
 
-    treats_offset = "none"
     # In double precision, and with a basis point for each cut.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"kernel": "linear"})
     #: Whether basis points may be others than training samples.
     has_free_points: ClassVar[bool] = True
-
-    #: The dual value in the span of the basis.
-    _dual = -np.inf
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_count("n_basis", self.n_basis)
 
     @classmethod
     def warm_up_rest(cls) -> None:
@@ -359,20 +341,10 @@ class SubspacePursuit(ClassifierWithC):
             near.column(near.point(0), np.empty(3, dtype=np.float32))
             near.select(np.arange(3), np.ones(3)).sums(np.stack([near.point(0)] * 5))
 
-    def lower_bound(self) -> float:
-        """Return the dual value of the cuts: a bound of the optimum in the span."""
-        return self._dual
-
     def train(self, data: TrainingData) -> Self:
         """Add cuts and basis points until the duality gap is small enough; store the expansion."""
         n = data.X.shape[0]
-        if int(self.n_basis) > n:
-            warnings.warn(
-                f"n_basis={self.n_basis} is more than there are training samples: the basis is"
-                f" these {n}",
-                UserWarning,
-                stacklevel=3,
-            )
+        self._warn_of_few(n)
         function = self.function
         near = near_sums(data.X, self.gamma_) if self.kernel == "rbf" else None
         basis = Basis(data.X, function, near, min(int(self.n_basis), n))
@@ -413,8 +385,6 @@ class CPSP(SubspacePursuit):
     n_basis : int
         Basis points, the paper's k_max. With as many as there are training samples, or more, the
         solution solves the whole problem, and with the RBF kernel the points are samples.
-    random_state : int, RandomState or None
-        Seed of the draws that searches for basis points start from.
 
     Examples
     --------

@@ -1,12 +1,7 @@
 """SVM-light's decomposition: ten variables at a time, along the steepest feasible direction.
 
-Problem
-    max_beta  y'beta - 1/2 beta'K beta,   low <= beta <= high,   e'beta = 0
-    with beta_i = y_i alpha_i and the bounds [0, C] for y_i = 1, [-C, 0] for y_i = -1.
-Given
-    A kernel source, y in {-1, +1}, C, tol; perhaps a start.
-Returned
-    beta and the offset b, once no example is further than tol from its side of the margin.
+Problem, given, returned
+    As in ``working_set``.
 Reference
     Joachims 1999, "Making large-scale SVM learning practical": section 11.3 (working set by the
     steepest feasible direction: half of it from each end of the sorted gradient), 11.4 (shrinking:

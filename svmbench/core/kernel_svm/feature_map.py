@@ -28,7 +28,6 @@ Deviations
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -38,15 +37,16 @@ from scipy.linalg.blas import dtrsm, strsm
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils import check_random_state
 
-from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.problems import HINGE
 from svmbench.core.contract.registry import declare
+from svmbench.core.kernel_svm.basis import BasisClassifier
 from svmbench.core.kernels.columns import columns_of, warm_up_columns
 from svmbench.core.kernels.kernels import PIVOT_TOL, KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.kernels.rows import float32_rows
 from svmbench.core.linear.dcd import DescentParameters, coordinate_descent
-from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
+from svmbench.core.models.kernel_base import KernelSolution
 
 #: Tolerance at which columns have the precision of the features.
 COLUMN_TOL = {np.float64: 0.0, np.float32: 1e-2}
@@ -140,15 +140,13 @@ def icf_map(source: KernelSource, m: int) -> FeatureMap:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FeatureMapSVM(ClassifierWithC):
+class FeatureMapSVM(BasisClassifier):
     """A linear SVM on the features of Nyström's method or of ICF.
 
     Parameters
     ----------
     tol : float
         Largest difference of two projected gradients of the linear SVM at the end.
-    max_iter : int
-        Largest number of passes of the linear SVM.
 
     Attributes
     ----------
@@ -156,10 +154,6 @@ class FeatureMapSVM(ClassifierWithC):
         The basis samples that the model uses.
     support_vectors_ : ndarray or csr_array of shape (n_used, n_features)
         Inputs of the basis samples.
-    dual_coef_ : ndarray of shape (1, n_used)
-        Coefficients of the expansion.
-    objective_, dual_objective_ : float
-        The exact problem's primal value at this model, and -inf.
     n_iter_ : int
         Passes of the linear solver.
     counters_ : dict
@@ -170,15 +164,6 @@ class FeatureMapSVM(ClassifierWithC):
     n_basis: int = 1000
     tol: float = 0.1
     max_iter: int = 1000
-    random_state: Any = 0
-
-    treats_offset = "none"
-    #: The dual value of the last linear SVM.
-    _dual = -np.inf
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_count("n_basis", self.n_basis)
 
     @classmethod
     def warm_up_rest(cls) -> None:
@@ -219,19 +204,9 @@ class FeatureMapSVM(ClassifierWithC):
         self._dual = found.dual
         return KernelSolution(coefficients, 0.0, found.n_iter, found.stop_reason, counters)
 
-    def lower_bound(self) -> float:
-        """Return the dual value of the linear SVM: a bound of the optimum in the span."""
-        return self._dual
-
     def train(self, data: TrainingData) -> Self:
         """Map, solve, and store the expansion over the basis."""
-        n = data.X.shape[0]
-        if int(self.n_basis) > n:
-            warnings.warn(
-                f"n_basis={self.n_basis} is more than there are training samples: all {n} are used",
-                UserWarning,
-                stacklevel=3,
-            )
+        self._warn_of_few(data.X.shape[0])
         solution = self.solve(KernelSource.from_inputs(data.X, self.function), data.y)
         self.basis_ = np.flatnonzero(solution.coefficients)
         solution.points = data.X[self.basis_]
@@ -257,8 +232,6 @@ class Nystrom(FeatureMapSVM):
     ----------
     n_basis : int
         Basis samples, the papers' m; at most the number of samples.
-    random_state : int, RandomState or None
-        Seed of the draw, and of the order of the passes.
 
     Examples
     --------
@@ -292,8 +265,6 @@ class ICF(FeatureMapSVM):
     ----------
     n_basis : int
         Pivots, the papers' m; at most the number of samples.
-    random_state : int, RandomState or None
-        Seed of the order of the passes.
 
     Examples
     --------

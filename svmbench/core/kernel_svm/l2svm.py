@@ -115,8 +115,6 @@ class L2Classifier(ClassifierWithC):
     ----------
     C : float
         Weight of half the summed squared hinge losses, above 0: twice LIBLINEAR's C.
-    max_iter : int
-        Largest number of steps.
 
     Attributes
     ----------

@@ -432,8 +432,6 @@ class LASVM(ClassifierWithC):
         Largest number of steps of the finishing.
     cache_mb : float
         Memory for kernel values of kept samples with each other, MiB.
-    random_state : int, RandomState or None
-        Seed of order and candidates.
 
     Attributes
     ----------

@@ -117,8 +117,6 @@ class LSSVMCG(ClassifierWithC):
     ----------
     tol : float
         Length of the residual at the end, relative to the length of the right-hand side.
-    cache_mb : float
-        Memory for kernel values, MiB.
 
     Attributes
     ----------

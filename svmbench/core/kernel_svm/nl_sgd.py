@@ -182,7 +182,8 @@ class _SubGradient(ClassifierWithC):
     epochs : int
         Number of steps, divided by the number of samples.
     average : float
-        Share of the steps, from the end, over which alpha is averaged; 0 takes the last alpha.
+        Share of the steps, from the end, over which alpha is averaged (0.5 and 0.25 in the paper);
+        0 takes the last alpha.
 
     Attributes
     ----------
@@ -306,16 +307,6 @@ class NLSGD(_SubGradient):
     """Kernel Pegasos that goes through the samples in one shuffled order, epoch after epoch.
 
     Unlike :class:`KernelPegasos`, it sees every sample once an epoch.
-
-    Parameters
-    ----------
-    epochs : int
-        Number of cycles through the samples.
-    average : float
-        Share of the steps, counted from the end, over which alpha is averaged (0.5 and 0.25 in the
-        paper); with 0, the model is the alpha of the last step.
-    random_state : int, RandomState or None
-        Seed of the order.
 
     Examples
     --------

@@ -1,12 +1,7 @@
 """Osuna's decomposition: a working set of fixed size, as many examples leave it as enter.
 
-Problem
-    max_beta  y'beta - 1/2 beta'K beta,   low <= beta <= high,   e'beta = 0
-    with beta_i = y_i alpha_i and the bounds [0, C] for y_i = 1, [-C, 0] for y_i = -1.
-Given
-    A kernel source, y in {-1, +1}, C, tol; perhaps a start.
-Returned
-    beta and the offset b, once no example is further than tol from its side of the margin.
+Problem, given, returned
+    As in ``working_set``.
 Reference
     Osuna, Freund and Girosi 1997, as Platt 1998 (MSR-TR-98-14), section 1.2 describes it: a matrix
     of constant size, and any set that holds a violator makes progress.

@@ -505,8 +505,6 @@ class PlattClassifier(ClassifierWithC):
     tol : float
         Largest distance of an example from its side of the margin, in units of f. The gap m - M at
         the end is at most twice that (LIBSVM's eps bounds the gap).
-    max_iter : int
-        Largest number of sweeps over all or over the non-bound examples.
     cache_mb : float
         Memory for kernel values, MiB: if it holds the whole matrix, that is computed once.
     storage : {"sparse", "dense"}
@@ -515,7 +513,7 @@ class PlattClassifier(ClassifierWithC):
     Attributes
     ----------
     n_iter_ : int
-        Sweeps.
+        Sweeps over all or over the non-bound examples.
     counters_ : dict
         ``kernel_evaluations`` (inner products, with the linear kernel), ``updates`` (steps),
         ``sweeps``, ``support_vectors``, ``bounded_support_vectors``.

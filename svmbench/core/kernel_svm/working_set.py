@@ -1,8 +1,16 @@
 """Base of the methods that optimise a few variables at a time: variables, rows, inner program.
 
-They keep beta_i = y_i alpha_i, with the bounds [0, C] for y_i = 1 and [-C, 0] for y_i = -1, and
-the gradient v = y - K beta of the dual. The conditions hold within tol once there is a threshold b
-with v_i <= b + tol wherever beta_i can go up, and v_i >= b - tol wherever it can go down.
+Problem
+    max_beta  y'beta - 1/2 beta'K beta,   low <= beta <= high,   e'beta = 0
+    with beta_i = y_i alpha_i and the bounds [0, C] for y_i = 1, [-C, 0] for y_i = -1.
+Given
+    A kernel source, y in {-1, +1}, C, tol; perhaps a start.
+Returned
+    beta and the offset b, once no example is further than tol from its side of the margin.
+Optimality
+    With the gradient v = y - K beta of the dual, the conditions hold within tol once there is a
+    threshold b with v_i <= b + tol wherever beta_i can go up, and v_i >= b - tol wherever it can
+    go down.
 """
 
 from __future__ import annotations
@@ -183,8 +191,6 @@ class WorkingSetClassifier(ClassifierWithC):
     tol : float
         Largest violation of the optimality conditions, in units of f; m - M is at most twice that
         at the end (LIBSVM's eps bounds m - M).
-    max_iter : int
-        Largest number of working sets.
 
     Attributes
     ----------

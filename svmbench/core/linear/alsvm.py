@@ -362,16 +362,6 @@ class FALSVM(_SequentialLeastSquares):
 
     The weights equal ALSVM's on exactly the accepted samples. The first sample is always added:
     from w = 0 the test ``y w'x < 0`` never holds.
-
-    Parameters
-    ----------
-    random_state : int, RandomState or None
-        Seed of the shuffle.
-
-    Attributes
-    ----------
-    accepted_ : ndarray of int
-        Positions of the accepted samples in the order in which they were added.
     """
 
     random_state: Any = 0

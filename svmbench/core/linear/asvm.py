@@ -144,8 +144,6 @@ class ASVM(LinearClassifierWithC):
     ----------
     tol : float
         Largest component of the projected gradient of the dual, in units of the margin.
-    max_iter : int
-        Largest number of faces.
 
     Attributes
     ----------

@@ -108,8 +108,6 @@ class SVMPerf(LinearClassifierWithC):
     max_iter : int
         Largest number of cuts, and 500 times it the largest number of pair steps in the small
         programs over them, which features of very different sizes make hard.
-    trace : bool
-        Whether to record (seconds, cuts, objective) at every cut.
 
     Attributes
     ----------

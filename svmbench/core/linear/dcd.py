@@ -339,12 +339,6 @@ class _DualCoordinateDescent(Weighted, LinearClassifierWithC):
     ----------
     tol : float
         Largest difference of two projected gradients at the end, LIBLINEAR's eps.
-    max_iter : int
-        Largest number of passes.
-    random_state : int, RandomState or None
-        Seed of the order of the passes.
-    trace : bool
-        Whether to record (seconds, passes, objective) after every pass.
 
     Attributes
     ----------

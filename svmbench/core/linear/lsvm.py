@@ -101,8 +101,6 @@ class LSVM(LinearClassifierWithC):
     tol : float
         Largest violation of the optimality conditions, in units of the margin, and largest duality
         gap, relative to the objective.
-    max_iter : int
-        Largest number of steps.
 
     Attributes
     ----------

@@ -285,12 +285,8 @@ class NewtonL2(LinearClassifierWithC):
         Norm of the gradient at the end, relative to its value at 0, times the smaller class's
         share: LIBLINEAR's eps. The objective, too, ends at most this share above its optimum: by
         the duality gap, or by the Newton decrement where many rows are active.
-    max_iter : int
-        Largest number of Newton steps.
     random_state : int, RandomState or None
         Seed of the sample whose Hessian is factorised and of the sample for the first steps.
-    trace : bool
-        Whether to record (seconds, steps, objective) after every step on all samples.
 
     Attributes
     ----------

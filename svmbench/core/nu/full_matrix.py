@@ -107,8 +107,6 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         it is printed, which is *unsafe*.
     tol : float
         Duality gap, relative to the objective.
-    max_iter : int
-        Largest number of steps.
     cache_mb : float
         MiB that the matrix may take, 8 bytes a value; more samples are refused.
     fit_intercept : bool

@@ -371,11 +371,6 @@ def margin_of(cut: Cut) -> float:
 class CuttingDetector(KernelParameters, KernelDetector):
     """Base class of FOSVM1 and FOSVM2: a search, and a model over its active set.
 
-    Parameters
-    ----------
-    max_iter : int
-        Largest number of active problems that are solved.
-
     Attributes
     ----------
     members_ : ndarray of int of shape (n_active,)

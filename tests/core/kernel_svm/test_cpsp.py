@@ -299,7 +299,7 @@ def test_without_a_violator_the_program_is_solved_better(solver):
 @BOTH
 def test_a_basis_larger_than_the_samples_is_said_and_cut(solver):
     X, y = make_problem(n=30)
-    with pytest.warns(UserWarning, match="n_basis=31 is more .*: the basis is these 30"):
+    with pytest.warns(UserWarning, match="n_basis=31 is more .*: all 30 are used"):
         model = solver(n_basis=31).fit(X, y)
     assert model.counters_["basis_vectors"] <= 30
 
