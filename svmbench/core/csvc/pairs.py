@@ -402,16 +402,9 @@ class ClassRows:
 class PairSearch:
     """The search for the solutions of all pairs; parameters are those of :func:`solve_pairs`.
 
-    Attributes
-    ----------
-    bounds, variables : (ndarray, ndarray), each of shape (n_variables,)
-        Lower and upper bounds; beta and its gradient v.
-    steps, reasons : ndarray of int of shape (n_pairs,)
-        Steps taken; stop reason, ``ROWS_MISSING`` for a pair that goes on.
-    is_alone : ndarray of bool of shape (n_pairs,)
-        True for pairs that ``solver.solve_qp`` solved, and checked.
-    checks, evaluations : int
-        Checks of pairs in float64, and the kernel values that they took.
+    Its loop is not that of ``solver.Refinement``, because pairs go on at different times: all pairs
+    that are not done take steps on shared rows, each is checked by itself, and one that float32
+    can't solve leaves the loop for ``solve_qp``. Correction and verdict are those of ``solver``.
     """
 
     def __init__(
@@ -429,11 +422,14 @@ class PairSearch:
         self.tol, self.max_iter, self.cache_mb = tol, max_iter, cache_mb
         signed = bound * layout.signs
         self.bounds = Bounds(np.minimum(signed, 0.0), np.maximum(signed, 0.0))
+        # beta and its gradient v, of all pairs.
         self.variables = np.zeros(len(bound)), layout.signs.copy()
+        # Of each pair: steps; stop reason, ``ROWS_MISSING`` while it goes on; solved by `solve_qp`.
         n_pairs = len(layout.first)
         self.steps = np.zeros(n_pairs, dtype=np.int64)
         self.reasons = np.full(n_pairs, ROWS_MISSING)
         self.is_alone = np.zeros(n_pairs, dtype=bool)
+        # Checks of pairs in float64, and the kernel values that they took.
         self.checks = self.evaluations = 0
 
     def run(self) -> JointSolution:

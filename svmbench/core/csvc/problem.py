@@ -204,17 +204,13 @@ def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray
     Without a free one it is the middle of [M, m], or its end where the other one is infinite.
     """
     total, free = 0.0, 0
-    m, M = -np.inf, np.inf
     for k in range(len(beta)):
         if low[k] < beta[k] < high[k]:
             total += v[k]
             free += 1
-        if beta[k] < high[k]:
-            m = max(m, v[k])
-        if beta[k] > low[k]:
-            M = min(M, v[k])
     if free:
         return total / free
+    m, M = up_low_extremes(low, high, beta, v)
     if m == -np.inf:
         return M
     return m if np.inf == M else 0.5 * (m + M)

@@ -46,30 +46,17 @@ class Objectives(NamedTuple):
 class PairsAlone:
     """The pairs, each trained by a copy of an unfitted estimator, one after another."""
 
+    # Set by `train`.
+    iterations: np.ndarray  # int (n_pairs,): of each pair
+    stop_reason: str  # the first that is not "converged"
+    counters: dict[str, int]  # sums over the pairs
+
     def __init__(self, estimator: Any, pairs: Pairs) -> None:
         self.models, self.pairs = [unfitted(estimator) for _ in pairs], pairs
+        # A model with the kernel of all pairs.
+        self.kernel_model = self.models[0]
         # The models over shared points, set when the objectives are evaluated.
         self.shared: SharedPoints | None = None
-
-    @property
-    def iterations(self) -> np.ndarray:
-        """The iterations of each pair, int of shape (n_pairs,)."""
-        return np.array([int(np.max(model.n_iter_)) for model in self.models])
-
-    @property
-    def stop_reason(self) -> str:
-        """The first reason that is not ``"converged"``."""
-        return reason_of_all([model.stop_reason_ for model in self.models])
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """Sums over the pairs."""
-        return sum_of_counters(self.models)
-
-    @property
-    def kernel_model(self) -> Any:
-        """A model with the kernel of all pairs."""
-        return self.models[0]
 
     def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[TrainingData]:
         """Return the training data of each model, for its pair's samples."""
@@ -86,6 +73,9 @@ class PairsAlone:
         self.shared = None
         for model, part in zip(self.models, data.native, strict=True):
             model.train(part)
+        self.iterations = np.array([int(np.max(model.n_iter_)) for model in self.models])
+        self.stop_reason = reason_of_all([model.stop_reason_ for model in self.models])
+        self.counters = sum_of_counters(self.models)
 
     def evaluate_objective(self, data: TrainingData) -> Objectives:
         """Evaluate the objective of every model, and sum up."""
@@ -116,18 +106,16 @@ class PairsTogether:
     It has the interface of `PairsAlone`. Models of single pairs are made when they are first read.
     """
 
+    iterations: np.ndarray
+    stop_reason: str
+    counters: dict[str, int]
+    found: JointSolution
+
     def __init__(self, estimator: Any, pairs: Pairs) -> None:
         self.kernel_model, self.pairs = estimator, pairs
         self.shared: SharedPoints | None = None
-        self._found: JointSolution | None = None
         self._weights: np.ndarray | None = None
         self._models: list[Any] | None = None
-
-    @property
-    def found(self) -> JointSolution:
-        """The solution of the last training."""
-        assert self._found is not None, "train comes first"
-        return self._found
 
     @property
     def models(self) -> list[Any]:
@@ -135,21 +123,6 @@ class PairsTogether:
         if self._models is None:
             self._models = [self._model_of(p) for p in range(len(self.pairs))]
         return self._models
-
-    @property
-    def iterations(self) -> np.ndarray:
-        """The iterations of each pair, int of shape (n_pairs,)."""
-        return self.found.n_iter
-
-    @property
-    def stop_reason(self) -> str:
-        """The first reason that is not ``"converged"``."""
-        return reason_of_all(self.found.stop_reasons)
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """The work of the search for all pairs."""
-        return self.found.counters
 
     def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> JointData:
         """Return the layout of all pairs; the solver prepares the first pair, to set parameters."""
@@ -163,7 +136,9 @@ class PairsTogether:
     def train(self, data: TrainingData) -> None:
         """Train all pairs at once."""
         joint: JointData = data.native
-        self._found = self.kernel_model.train_jointly(joint)
+        self.found = self.kernel_model.train_jointly(joint)
+        self.iterations, self.counters = self.found.n_iter, self.found.counters
+        self.stop_reason = reason_of_all(self.found.stop_reasons)
         self._weights, self._models = joint.weights, None
         self.shared = self.found.shared_points(self.kernel_model.function, joint.points, self.pairs)
 
@@ -172,7 +147,7 @@ class PairsTogether:
         assert self.shared is not None, "train comes before evaluate_objective"
         joint: JointData = data.native
         decisions = self.shared.decide_own(joint.points, joint.layout.codes)
-        self._found, self._models = self.found.with_decisions(decisions), None
+        self.found, self._models = self.found.with_decisions(decisions), None
         return self.finish_fit(data)
 
     def finish_fit(self, data: TrainingData) -> Objectives:
