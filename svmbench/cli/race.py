@@ -291,6 +291,7 @@ def race_config(
         "tolerance": tolerance,
         "scaling": scaling,
         "pairs": [[first, other] for other in others],
+        "multiclass": "one-vs-one",
     }
     metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
     return {
@@ -323,6 +324,7 @@ def version_config(
         "max_samples": rows,
         "scaling": scaling,
         "test": 0.2,
+        "multiclass": "one-vs-one",
     }
     return {
         "title": "Two versions of a solver",
@@ -598,12 +600,18 @@ def time_(
     metavar="GITREF",
     help="Compare the working tree with this commit of the present repository instead.",
 )
+@click.option(
+    "--base-python",
+    metavar="PYTHON",
+    help="Compare this Python environment with another one, named by its interpreter, instead.",
+)
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the config of the race; run nothing.")
 @_race_options
 def race(
     datasets: tuple[str, ...],
     solvers: tuple[str, ...],
     base: str | None,
+    base_python: str | None,
     as_yaml: bool,
     shared: _SharedOptions,
 ) -> None:
@@ -615,7 +623,9 @@ def race(
 
     --base runs each solver at a commit and in the working tree, in turn, in processes of their own,
     with a fifth of the rows for testing. It shows the ratio of CPU times, accuracy and objective.
-    The solvers' code must be in the repository of the present folder.
+    The solvers' code must be in the repository of the present folder. --base-python does the same
+    with the interpreter of another environment that has svmbench, such as one with an older build
+    of a package.
 
     \b
     Examples:
@@ -623,15 +633,19 @@ def race(
       svmbench race -d a9a -s csvc C=1 -s libsvm C=1 --yaml > race.yaml
       svmbench race -d a9a --base HEAD~1 -s csvc
       PYTHONPATH=. svmbench race --base v1.0 --trust -s hersvm.HerSVM
+      svmbench race --base-python ../old/bin/python -s sklearn.svm.LinearSVC
     """
     from svmbench.data import openml
     from svmbench.experiment.config.loader import check_source
     from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
 
     racers = [parse_racer(words, trust=shared.trust) for words in solvers]
-    if len(racers) < 2 and base is None:
+    of_versions = base is not None or base_python is not None
+    if base is not None and base_python is not None:
+        raise ConfigError("--base and --base-python exclude each other")
+    if len(racers) < 2 and not of_versions:
         raise ConfigError("a race needs two solvers (-s), or --base with a commit")
-    if base is not None and shared.tolerance is not None:
+    if of_versions and shared.tolerance is not None:
         raise ConfigError("--base compares versions at given settings: leave out --tolerance")
     encoding = shared.text, shared.impute
     of_openml = [name for name in datasets if openml.reference(name)]
@@ -646,7 +660,7 @@ def race(
         for name in datasets
     ]
     rows = shared.rows or 0
-    if base is not None:
+    if of_versions:
         entries = [
             {**one, "file": str(Path(one["file"]).resolve())} if "file" in one else one
             for one in entries
@@ -658,8 +672,8 @@ def race(
     if as_yaml:
         terminal.write_output(yaml_of_value(config).rstrip())
         return
-    if base is not None:
-        _race_versions(config, racers, base, shared)
+    if of_versions:
+        _race_versions(config, racers, base, base_python, shared)
         return
     results = []
     for number, entry in enumerate(entries):
@@ -674,7 +688,11 @@ def race(
 
 
 def _race_versions(
-    config: dict[str, Any], racers: list[Racer], base: str, shared: _SharedOptions
+    config: dict[str, Any],
+    racers: list[Racer],
+    base: str | None,
+    python: str | None,
+    shared: _SharedOptions,
 ) -> None:
     """Compare two versions, print the result, and exit with 3 if a cell failed."""
     from svmbench.cli import versions
@@ -685,9 +703,11 @@ def _race_versions(
 
     options = ["--timeout", str(shared.timeout), *(["--trust"] if shared.trust else [])]
     options += ["--mirror", shared.mirror] if shared.mirror else []
-    result = versions.compare_versions(
-        config, racers, base, rounds=shared.rounds, options=options, tell=note
-    )
+    how: Any = {"rounds": shared.rounds, "options": options, "tell": note}
+    if python is not None:
+        result = versions.compare_environments(config, python, **how)
+    else:
+        result = versions.compare_versions(config, racers, str(base), **how)
     if shared.as_json:
         terminal.write_output(json.dumps(result, indent=1))
     else:

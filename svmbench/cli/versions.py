@@ -1,7 +1,8 @@
-"""Two versions of a repository in turn: the files of a commit, and the working tree.
+"""Two versions in turn: a commit and the working tree, or two Python environments.
 
-``svmbench race --base`` and ``scripts/regress.py`` share these functions. Both versions run in
-processes of the same Python, whose ``PYTHONPATH`` begins with the version's folder.
+``svmbench race --base`` and ``scripts/regress.py`` share these functions. A commit and the working
+tree run in processes of the same Python, whose ``PYTHONPATH`` begins with the version's folder.
+``svmbench race --base-python`` runs the same files with another Python.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,16 +96,21 @@ def place_of(module: str, cwd: Path, environment: dict[str, str]) -> Path | None
 
 
 def run_config(
-    config: Path, output: Path, environment: dict[str, str], *options: str, quiet: bool = False
+    config: Path,
+    output: Path,
+    environment: dict[str, str],
+    *options: str,
+    quiet: bool = False,
+    python: str = sys.executable,
 ) -> None:
-    """Run a config with the version that an environment imports.
+    """Run a config with the version that a Python imports in an environment.
 
     Raises
     ------
     SvmbenchError
         If the command could not run the config. Failed cells are no error.
     """
-    command = [*SVMBENCH, "run", str(config), "--output", str(output), *options]
+    command = [python, *SVMBENCH[1:], "run", str(config), "--output", str(output), *options]
     done = subprocess.run(
         command,
         cwd=output.parent,
@@ -146,10 +153,10 @@ def compare_versions(
     Returns
     -------
     result : dict
-        ``base`` (the commit), ``rounds``, and ``results``: for each data set and solver, the CPU
-        time of the working tree over that of the base (``times``, the median over rounds, and its
-        ``range``), and ``base`` and ``new`` with ``cpu_time_s``, ``accuracy_pct``, ``objective``
-        and ``reason`` (empty for a cell without failure).
+        ``base`` (the commit), ``new``, ``rounds``, and ``results``: for each data set and solver,
+        the CPU time of the working tree over that of the base (``times``, the median over rounds,
+        and its ``range``), and ``base`` and ``new`` with ``cpu_time_s``, ``accuracy_pct``,
+        ``objective`` and ``reason`` (empty for a cell without failure).
 
     Raises
     ------
@@ -174,21 +181,99 @@ def compare_versions(
                         f"{module} is not among the files {where}; --base compares code that the"
                         " repository of the present folder holds"
                     )
-        file = work / "race.yaml"
-        file.write_text(yaml_of_value(config), encoding="utf-8")
-        records: dict[str, list[dict[tuple[str, str], Any]]] = {side: [] for side in sides}
-        for number in range(rounds):
-            for side, environment in environments.items():
-                tell(f"round {number + 1} of {rounds}: {side}")
-                output = work / f"{side}-{number}"
-                try:
-                    run_config(file, output, environment, "--quiet", *options, quiet=True)
-                except SvmbenchError as error:
-                    version = commit if side == "base" else "the working tree"
-                    raise SvmbenchError(f"at {version}: {error}") from error
-                records[side].append(_records(output))
+        base = Side(commit, environments["base"])
+        new = Side("the working tree", environments["new"])
+        return _in_turn(config, base, new, work, rounds=rounds, options=options, tell=tell)
+
+
+def compare_environments(
+    config: dict[str, Any], python: str, *, rounds: int, options: list[str], tell: Any
+) -> dict[str, Any]:
+    """Run a config with another Python and with this one, in turn, on the same ``PYTHONPATH``.
+
+    Parameters
+    ----------
+    config, rounds, options, tell
+        As for :func:`compare_versions`.
+    python : str
+        Path of the other Python, whose environment has svmbench.
+
+    Returns
+    -------
+    result : dict
+        As :func:`compare_versions` returns it.
+
+    Raises
+    ------
+    SvmbenchError
+        If the other Python can't import svmbench, or if one of the two can't run the config.
+    """
+    found = [str(Path(one).resolve()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
+    other = str(Path(python).absolute())  # not resolved: a link decides the environment
+    sides = [
+        Side(f"{place} ({_installed(place, environment)})", environment, place)
+        for place in (other, sys.executable)
+    ]
+    with tempfile.TemporaryDirectory() as made:
+        base, new = sides
+        work = Path(made).resolve()
+        return _in_turn(config, base, new, work, rounds=rounds, options=options, tell=tell)
+
+
+def _installed(python: str, environment: dict[str, str]) -> str:
+    """Return the versions of Python and svmbench in an environment."""
+    code = (
+        "import platform; from svmbench.base.version import __version__ as v;"
+        " print(f'Python {platform.python_version()}, svmbench {v}')"
+    )
+    words = [python, "-c", code]
+    try:
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SvmbenchError(f"{python} can't be started: {error.strerror}") from error
+    if done.returncode:
+        *_, last = ["it failed", *done.stderr.splitlines()]
+        raise SvmbenchError(f"{python} can't import svmbench: {last}")
+    return done.stdout.strip()
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two versions: its name, the environment of its processes, and their Python."""
+
+    name: str
+    environment: dict[str, str]
+    python: str = sys.executable
+
+
+def _in_turn(
+    config: dict[str, Any],
+    base: Side,
+    new: Side,
+    work: Path,
+    *,
+    rounds: int,
+    options: list[str],
+    tell: Any,
+) -> dict[str, Any]:
+    """Run a config with both sides in turn, and return the result of :func:`compare_versions`."""
+    file = work / "race.yaml"
+    file.write_text(yaml_of_value(config), encoding="utf-8")
+    sides = {"base": base, "new": new}
+    records: dict[str, list[dict[tuple[str, str], Any]]] = {name: [] for name in sides}
+    for number in range(rounds):
+        for name, side in sides.items():
+            tell(f"round {number + 1} of {rounds}: {name}")
+            output = work / f"{name}-{number}"
+            words = ("--quiet", *options)
+            try:
+                run_config(file, output, side.environment, *words, quiet=True, python=side.python)
+            except SvmbenchError as error:
+                raise SvmbenchError(f"at {side.name}: {error}") from error
+            records[name].append(_records(output))
     results = [_compared(key, records) for key in records["new"][0]]
-    return {"base": commit, "rounds": rounds, "results": results}
+    return {"base": base.name, "new": new.name, "rounds": rounds, "results": results}
 
 
 def _module_of(racer: Racer) -> str:
@@ -234,7 +319,7 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
 def print_versions(result: dict[str, Any]) -> None:
     """Print a comparison of versions as a table, and a line for each failure."""
     terminal.print_line(
-        f"the working tree (new) against {result['base']} (base), {result['rounds']} rounds"
+        f"{result['new']} (new) against {result['base']} (base), {result['rounds']} rounds"
     )
     rows = []
     for one in result["results"]:

@@ -312,6 +312,16 @@ def test_the_example_of_set_works_and_plus_appends() -> None:
     assert "cv · a9a: " in ended.out
 
 
+def test_plus_appends_to_a_list_that_the_config_leaves_out() -> None:
+    plot = "plots.+={name: times, kind: bars, block: cv, x: dataset, y: train_time_s}"
+    words = ["run", "alsvm_table2", "--dry-run", "--only", "solver=pegasos,block=cv", "--set", plot]
+    ended = svmbench(*words)
+    assert ended.code == 0, ended.said
+    ended = svmbench(*words, "--set", plot)
+    assert ended.code == 2
+    assert "times" in ended.err  # the second one has the same name
+
+
 def test_no_estimate_before_a_tenth_and_a_missing_set_once() -> None:
     from svmbench.cli.progress import Narrator, Watcher
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,17 @@ def test_a_race_of_several_sets_runs_and_prints_its_config(tmp_path: Path) -> No
     ended = svmbench("run", tmp_path / "race.yaml", "--output", tmp_path / "out")
     assert ended.code == 0, ended.said
     assert "my.csv" in (tmp_path / "out/tables.md").read_text()
+
+
+def test_a_race_on_three_classes_separates_each_pair(tmp_path: Path) -> None:
+    file = tmp_path / "three.csv"
+    rows = [f"{i % 3 + 0.01 * i},{i % 5},{'abc'[i % 3]}\n" for i in range(60)]
+    file.write_text("x,y,kind\n" + "".join(rows))
+    words = ["time", file, "--label", "kind", "--rounds", 1, "--json"]
+    ended = svmbench(*words, "--solver", "dcd-l1", "--vs", "liblinear-l1")
+    assert ended.code == 0, ended.said
+    (ratio,) = json.loads(ended.out)["ratios"]
+    assert ratio["times"] > 0
 
 
 @pytest.mark.parametrize(
@@ -103,6 +115,39 @@ def test_two_versions_of_ones_own_class_are_compared(
     ended = svmbench(*race, "dcd-l1")
     assert ended.code == 1
     assert "svmbench is not among the files" in ended.err
+
+
+def test_two_environments_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, n_fits in (("one", 20), ("two", 1)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "hersvm_builds.py").write_text(SOLVER.format(n_fits=n_fits))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("two")
+    monkeypatch.setenv("PYTHONPATH", "two")
+    monkeypatch.setenv("SVMBENCH_PLUGINS", "")
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{tmp_path}/one:$PYTHONPATH" exec "{sys.executable}" "$@"\n'
+    )
+    python.chmod(0o755)
+    race = ["race", "--trust", "--rounds", 1, "-s", "hersvm_builds.HerSVM", "C=1", "--base-python"]
+    ended = svmbench(*race, "./python", "--json")
+    assert ended.code == 0, ended.said
+    result = json.loads(ended.out)
+    (one,) = result["results"]
+    assert one["times"] < 0.5  # one fit instead of twenty
+    assert one["base"]["accuracy_pct"] == one["new"]["accuracy_pct"] > 90
+    assert result["base"].startswith(f"{tmp_path}/python (Python 3.")
+    for content, said in (
+        ("exit 3", "can't import svmbench: it failed"),
+        ("echo 'No module named svmbench' >&2; exit 1", "svmbench: No module named svmbench"),
+    ):
+        python.write_text(f"#!/bin/sh\n{content}\n")
+        ended = svmbench(*race, "./python")
+        assert ended.code == 1
+        assert said in ended.err
+    assert "can't be started: No such file" in svmbench(*race, "./none").err
+    assert "exclude each other" in svmbench(*race, "./python", "--base", "HEAD").err
 
 
 def test_help_says_which_of_time_race_and_try_is_for_what() -> None:

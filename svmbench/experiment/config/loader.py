@@ -8,6 +8,7 @@ A *profile* cuts sizes, grids and folds so that the same experiment fits another
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -197,8 +198,10 @@ def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
     except ConfigError as error:
         return f"--set {shorten(text)}: {str(error).removeprefix('--set:1:')}"
     holder: Any = data
-    for part in place[:-1]:
-        holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
+    for part, after in itertools.pairwise(place):
+        if isinstance(holder, dict) and holder.get(part) is None:
+            holder[part] = [] if isinstance(after, int) else {}
+        holder = holder[part]
     if isinstance(holder, list) and place[-1] == len(holder):
         holder.append(parsed)
     else:
@@ -212,7 +215,9 @@ def _place_of(data: Any, key: str) -> ConfigPlace:
     place: ConfigPlace = ()
     target: Any = data
     for part in key.split("."):
-        if isinstance(target, dict) or target is None:
+        if target is None and part == "+":
+            place = (*place, 0)
+        elif isinstance(target, dict) or target is None:
             place = (*place, part)
             target = (target or {}).get(part)
         elif isinstance(target, list) and part == "+":
