@@ -23,14 +23,14 @@ from .core.kernel_svm.osuna import Osuna as Osuna
 from .core.kernel_svm.sgd_lssvm import SGDLSSVM as SGDLSSVM
 from .core.kernel_svm.smo import SMO as SMO
 from .core.kernel_svm.smo import FixedThresholdSMO as FixedThresholdSMO
+from .core.linear.active_lagrangian import ASVM as ASVM
+from .core.linear.active_lagrangian import LSVM as LSVM
 from .core.linear.alsvm import ALSVM as ALSVM
 from .core.linear.alsvm import FALSVM as FALSVM
 from .core.linear.alsvm_batch import ALSVMBatch as ALSVMBatch
-from .core.linear.asvm import ASVM as ASVM
 from .core.linear.cutting_plane import SVMPerf as SVMPerf
 from .core.linear.dcd import DCDL1 as DCDL1
 from .core.linear.dcd import DCDL2 as DCDL2
-from .core.linear.lsvm import LSVM as LSVM
 from .core.linear.newton import NewtonL2 as NewtonL2
 from .core.linear.pegasos import Pegasos as Pegasos
 from .core.models.multiclass import OneVsOne as OneVsOne

@@ -212,7 +212,7 @@ OF_SEVERAL_MODULES = {
     "core/csvc": "as_svc file_list gap rows",
     "core/kernel_svm": "oracles sparse_memory subproblems transcribed warm",
     "core/kernels": "given_kernel",
-    "core/linear": "active_lagrangian hard_inputs",
+    "core/linear": "hard_inputs",
     "data": "data_scripts hostile_files mirror",
     "experiment/config": "trust",
     "experiment/plan": "key_sizes sameness",

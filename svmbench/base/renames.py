@@ -286,6 +286,8 @@ RENAMED = {
     "core.kernels.thread_pool": "core.kernels.kernels",
     "core.models.joint_pairs": "core.models.ovo_model",
     "core.models.kernel_classifier": "core.models.kernel_base",
+    "core.linear.asvm": "core.linear.active_lagrangian",
+    "core.linear.lsvm": "core.linear.active_lagrangian",
 }
 
 

@@ -8,8 +8,7 @@ from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2
 from svmbench.core.contract.problems import SQUARED_HINGE
-from svmbench.core.linear.asvm import ASVM, FaceGram, active_set
-from svmbench.core.linear.lsvm import LSVM, lagrangian
+from svmbench.core.linear.active_lagrangian import ASVM, LSVM, FaceGram, active_set, lagrangian
 
 BOTH = pytest.mark.parametrize("solver", [ASVM, LSVM])
 

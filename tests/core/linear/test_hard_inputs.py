@@ -16,12 +16,11 @@ from small_problems import make_problem, needs_jit
 from svmbench.baselines import catalogue
 from svmbench.core.csvc import CSVC
 from svmbench.core.kernels.kernels import KernelSource, gamma_scale
+from svmbench.core.linear.active_lagrangian import ASVM, LSVM
 from svmbench.core.linear.alsvm import ALSVM
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
-from svmbench.core.linear.asvm import ASVM
 from svmbench.core.linear.cutting_plane import SVMPerf
 from svmbench.core.linear.dcd import DCDL1, DCDL2
-from svmbench.core.linear.lsvm import LSVM
 from svmbench.core.linear.pegasos import Pegasos
 from svmbench.core.numeric.qp import STEPS_A_CUT
 
