@@ -201,7 +201,7 @@ class SRBONuSVM(_NuSVM):
     >>> model = SRBONuSVM(kernel="linear")
     >>> data = model.prepare([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
     >>> path = model.path(data, None, "nu", [0.3, 0.6])
-    >>> [round(float(point.solution.dual_coef_[0] @ [-1, -1, 1, 1]), 6) for point in path]
+    >>> [round(float(abs(point.solution.dual_coef_).sum()), 6) for point in path]
     [0.3, 0.6]
     """
 
