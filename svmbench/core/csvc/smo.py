@@ -65,7 +65,7 @@ SELECTION_PIECE = 256
 #: LIBSVM's TAU: it replaces the curvature of a pair if that is smaller.
 MIN_CURVATURE = 1e-12
 
-#: Stop reasons of a loop or a search. ``ROWS_MISSING``: a loop in ``pairs`` waits for kernel rows.
+#: Stop reasons of a loop or a search. ``ROWS_MISSING``: it needs kernel rows, some or all.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
 #: The stop reasons in words, by their numbers; ``ROWS_MISSING`` has none, for it ends no search.

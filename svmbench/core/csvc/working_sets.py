@@ -32,6 +32,7 @@ from svmbench.core.csvc.smo import (
     CONVERGED,
     GAP,
     MAX_ITER,
+    ROWS_MISSING,
     STALLED,
     StoppingCriteria,
     block_of,
@@ -56,6 +57,10 @@ SETTLED_CHANGE, SETTLED_SETS, SETTLED_ROOM = 0.1, 4, 1.3
 
 #: Samples of the largest set, and the share of the memory for rows that its kernel values may take.
 SET_MAX_SAMPLES, SET_MAX_MEMORY = 4096, 0.25
+
+#: Once this share of all samples is free, the full matrix is wanted, up to so many samples: nearly
+#: every kernel value is needed, and working sets would compute and copy many of them several times.
+MATRIX_MIN_FREE, MATRIX_MAX_SAMPLES = 0.5, 8192
 
 #: Share of a working set that stays in the next.
 SET_KEPT = 0.5
@@ -171,6 +176,7 @@ class WorkingSetSearch:
         self.block = np.empty((0, 0), dtype=rows.dtype)
         held = math.isqrt(int(SET_MAX_MEMORY * cache_mb * MIB / rows.diagonal.itemsize))
         self.largest = max(2 * SET_SAMPLES, min(SET_MAX_SAMPLES, held))
+        self.may_end_on_matrix = rows.n_samples <= min(MATRIX_MAX_SAMPLES, held)
         self.steps = self.sets = 0
         # Multipliers that moved in the last set; the cost of carrying samples that could be shrunk,
         # a column, in units of reading a stored value.
@@ -192,6 +198,9 @@ class WorkingSetSearch:
                 return GAP
             if self.steps >= max_iter:
                 return MAX_ITER
+            free = np.count_nonzero(np.isfinite(at.v_up) & np.isfinite(at.v_low))
+            if self.may_end_on_matrix and free > MATRIX_MIN_FREE * self.rows.n_samples:
+                return ROWS_MISSING
             if self.sets and self._cut(at):
                 at = self.active.up_low_sets()
             self._renew(at)
@@ -214,8 +223,7 @@ class WorkingSetSearch:
         if np.count_nonzero(stays) > CUT_MAX_SHARE * len(stays):
             self.carried = 0.0
             return False
-        restless = np.count_nonzero(goes_up & goes_down) + self.moved
-        if self.carried < self.rows.effort * restless:
+        if self.carried < self.rows.effort * (np.count_nonzero(goes_up & goes_down) + self.moved):
             return False
         self.drop(stays)
         self.carried = 0.0

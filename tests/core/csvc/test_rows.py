@@ -42,6 +42,8 @@ from svmbench.core.kernels.rows import (
     forget_none,
 )
 from svmbench.core.kernels.source_row_cache import SourceRowCache
+from svmbench.core.nu.nu_svc import NuSVC
+from svmbench.core.oneclass.one_class import OneClass
 
 MODULES = (
     *(rows_module, problem, smo),
@@ -408,6 +410,24 @@ def test_sets_grow_once_the_free_multipliers_settle():
     assert size(5000, *5 * [many]) == 1536
     assert size(1537, *5 * [few]) == 2 * working
     assert size(1536, *5 * [few]) == 1536
+
+
+@pytest.mark.parametrize("make", [lambda: OneClass(nu=0.05), lambda: NuSVC(nu=0.2), CSVC])
+def test_full_matrix_once_most_multipliers_are_free(in_blocks, monkeypatch, make):
+    # With so narrow a kernel nearly all multipliers are free at the solution.
+    X, y = make_problem(n=240)
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 30.0))
+    whole, calls = DenseRows.whole, []
+    monkeypatch.setattr(DenseRows, "whole", lambda rows: calls.append(rows) or whole(rows))
+    monkeypatch.setattr(solver, "float32_rows", lambda source: DenseRows(*source.inputs()))
+    by_matrix = make().set_params(tol=1e-4).solve(source, y.astype(float))
+    assert len(calls) == 1
+    monkeypatch.setattr(working_sets, "MATRIX_MAX_SAMPLES", 239)
+    by_sets = make().set_params(tol=1e-4).solve(source, y.astype(float))
+    assert len(calls) == 1
+    assert by_matrix.stop_reason == by_sets.stop_reason == "converged"
+    assert_allclose(by_matrix.coefficients, by_sets.coefficients, atol=1e-3 * by_sets.alpha.max())
+    assert by_matrix.b == pytest.approx(by_sets.b, abs=1e-3)
 
 
 @needs_jit
