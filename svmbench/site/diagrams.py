@@ -177,13 +177,15 @@ def error_chart(
     baseline : sequence of (float, float)
         The points of LIBSVM on subsamples, joined by a solid line; none without.
     """
+    from matplotlib.ticker import MaxNLocator
+
     left, right, top, bottom = 64, _WIDTH - _SIDE, 12, 302
     times = [math.log10(seconds) for _, seconds, _ in points]
     low, high = math.floor(min(times)), math.ceil(max(times))
     high = max(high, low + 1)
     errors = [value for _, _, value in points]
     least, most = min(errors), max(errors)
-    room = max(most - least, 1e-9) * 0.06
+    room = max(0.06 * (most - least), 0.01)
     least, most = least - room, most + room
 
     def place(seconds: float, value: float) -> ProfileStep:
@@ -193,11 +195,11 @@ def error_chart(
         )
 
     parts = []
-    for part in range(5):
-        value = least + (most - least) * part / 4
-        y = bottom - (bottom - top) * part / 4
-        parts += [_stroke([(left, y), (right, y)], "#DDDDDD", width=1)]
-        parts += [_text(left - 6, y + 4, f"{value:.3g}", "end")]
+    for value in MaxNLocator(5).tick_values(least, most):
+        if least <= value <= most:
+            y = place(10.0**low, value)[1]
+            parts += [_stroke([(left, y), (right, y)], "#DDDDDD", width=1)]
+            parts += [_text(left - 6, y + 4, f"{value:.6g}", "end")]
     for power in range(low, high + 1):
         x = place(10.0**power, least)[0]
         parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]

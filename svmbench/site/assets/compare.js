@@ -13,6 +13,14 @@ function element(name, attributes, text) {
   return made;
 }
 
+// Multiples of 1, 2 or 5 times a power of ten, at most five between two values.
+function roundTicks(low, high) {
+  const power = 10 ** Math.floor(Math.log10((high - low) / 4));
+  const step = [1, 2, 5, 10].map((head) => head * power).find((one) => 4 * one >= high - low);
+  const start = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - start + 1 }, (_, i) => (start + i) * step);
+}
+
 // A square chart with the same axis for both solvers and its diagonal.
 function scatter(title, points, names, logarithmic) {
   const scale = (value) => (logarithmic ? Math.log10(value) : value);
@@ -29,12 +37,12 @@ function scatter(title, points, names, logarithmic) {
     svg.append(element("line", { x1, y1: SIZE - y1, x2, y2: SIZE - y2, stroke }));
   const ticks = logarithmic
     ? Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i))
-    : Array.from({ length: 5 }, (_, i) => low + ((high - low) * i) / 4);
+    : roundTicks(low, high);
   for (const tick of ticks) {
     const at = place(tick);
     line(at, EDGE, at, SIZE - 10, "#dddddd");
     line(EDGE, at, SIZE - 10, at, "#dddddd");
-    const text = String(Number(tick.toPrecision(3)));
+    const text = String(Number(tick.toPrecision(6)));
     const style = { "font-size": 11, fill: "#000000" };
     svg.append(element("text", { x: at, y: SIZE - EDGE + 15, "text-anchor": "middle", ...style }, text));
     svg.append(element("text", { x: EDGE - 4, y: SIZE - at + 4, "text-anchor": "end", ...style }, text));
@@ -82,9 +90,11 @@ function compareSolvers() {
 }
 
 const solvers = Object.keys(COMPARE);
+const usual = ["csvc", "libsvm"];
+const start = usual.every((name) => solvers.includes(name)) ? usual : solvers;
 for (const [select, at] of [[first, 0], [second, 1]]) {
   select.append(...solvers.map((name) => new Option(name, name)));
-  select.value = solvers[Math.min(at, solvers.length - 1)];
+  select.value = start[Math.min(at, start.length - 1)];
   select.addEventListener("change", compareSolvers);
 }
 const asked = new URLSearchParams(location.search);
