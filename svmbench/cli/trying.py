@@ -171,7 +171,8 @@ def try_solvers(
         joblib.dump(model, file)
         size = len(file.getvalue()) / 1024
         few = f", fitted on {rows:,} of {len(X_train):,} rows" if rows < len(X_train) else ""
-        tell(f"{name}: {tried} settings tried{few}")
+        shown = ", ".join(f"{key}={value}" for key, value in best.items())
+        tell(f"{name}: {tried} settings tried, the best {shown}{few}")
         found.append((Trial(name, accuracy, fit_s, predict_s, size, {**fixed, **best}), model))
     return sorted(found, key=lambda pair: -pair[0].accuracy_pct)
 
@@ -301,11 +302,10 @@ def try_(
                 f"{one.fit_s:.3g}",
                 f"{one.predict_s:.3g}",
                 f"{one.size_kb:.0f}",
-                ", ".join(f"{k}={v}" for k, v in one.params.items()),
             )
             for one in trials
         ],
-        header=("solver", "accuracy (%)", "fit (s)", "predict (s)", "size (KiB)", "parameters"),
+        header=("solver", "accuracy (%)", "fit (s)", "predict (s)", "size (KiB)"),
     )
     terminal.print_line(sentence)
     if wanted is None:

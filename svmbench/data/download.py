@@ -134,13 +134,13 @@ class _Transfer:
             except _RetryError as error:
                 reason = str(error)
             except requests.ConnectionError as error:
-                reason = _why(error)
+                reason = network_reason(error)
                 if "name resolution" in reason or "refused" in reason:
                     break  # no retries on an offline machine
                 if isinstance(error, requests.ConnectTimeout) and attempt:
                     break  # nor after two connection timeouts
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-                reason = _why(error)
+                reason = network_reason(error)
             except (ValueError, OSError) as error:  # a malformed response head
                 reason = f"the response is malformed ({type(error).__name__})"
             else:
@@ -241,12 +241,12 @@ def _announced(answer: requests.Response, have: int) -> int | None:
     return have + int(length)
 
 
-def _why(error: Exception) -> str:
+def network_reason(error: Exception) -> str:
     """Return a short reason for a network failure, without the library's nested messages."""
     text = str(error)
     if isinstance(error, requests.ConnectTimeout):
         return "the server did not answer in time"
-    if isinstance(error, requests.Timeout) or "Read timed out" in text:
+    if isinstance(error, requests.Timeout) or "timed out" in text:
         return "the connection stalled"
     for sign in ("NameResolutionError", "Name or service", "getaddrinfo", "name resolution"):
         if sign in text:

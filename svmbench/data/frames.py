@@ -130,6 +130,10 @@ def listed(words: list[str]) -> str:
     return ", ".join(words[:LISTED_COLUMNS]) + more
 
 
+def _counted(kind: str, columns: list[Any]) -> str:
+    return f"{len(columns)} {kind} column{'s' if len(columns) != 1 else ''}"
+
+
 def encoder(
     X: pd.DataFrame, *, text: str = DEFAULT_TEXT, impute: bool = False, scale: bool = True
 ) -> tuple[Any, list[str]]:
@@ -157,10 +161,10 @@ def encoder(
 
     numbers = numeric_columns(X)
     words = [c for c in X.columns if c not in numbers]
-    said = [f"{len(numbers)} numeric columns{', scaled to [0, 1]' if scale else ''}"]
+    said = [f"{_counted('numeric', numbers)}{', scaled to [0, 1]' if scale else ''}"]
     if words:
         named = listed([f"{c} ({X[c].nunique()} words)" for c in words])
-        said.append(f"{len(words)} text columns, {text}: {named}")
+        said.append(f"{_counted('text', words)}, {text}: {named}")
     if lacking := missing_values(X):
         if not impute:
             raise DataError(

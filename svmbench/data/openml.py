@@ -26,6 +26,7 @@ from svmbench.base.errors import DataError, DataUnavailableError
 from svmbench.base.escape import line
 from svmbench.data import fetch, frames
 from svmbench.data.archives import decompressed
+from svmbench.data.download import network_reason
 from svmbench.data.prepare import writing
 
 _REFERENCE = re.compile(r"openml:([1-9][0-9]{0,8})(?:@([0-9a-f]{64}))?", re.ASCII)
@@ -206,10 +207,8 @@ def fetch_bunch(wanted: Reference, folder: Path) -> Any:
         if isinstance(error, HTTPError):
             why = f"the server answered {error.code}"
         else:
-            why = str(getattr(error, "reason", error)) or type(error).__name__
-        raise DataUnavailableError(
-            f"{wanted.name} can't be downloaded: {line(why, 200)}"
-        ) from error
+            why = network_reason(error)
+        raise DataUnavailableError(f"{wanted.name} can't be downloaded: {why}") from error
     except OSError as error:
         if error.errno is not None:  # the disk's
             raise

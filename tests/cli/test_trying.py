@@ -44,7 +44,7 @@ def test_a_table_becomes_a_pipeline(tmp_path: Path, text: str) -> None:
     table().to_csv(file, index=False)
     ended = svmbench("try", file, "--label", "churn", "--minutes", 0.05, "--text", text)
     assert ended.code == 0, ended.said
-    assert f"1 text columns, {text}: plan (3 words)" in ended.out
+    assert f"1 text column, {text}: plan (3 words)" in ended.out
     assert "Take " in ended.out
     *_, first, second, third = ended.out.splitlines()
     assert (tmp_path / "my.joblib").is_file()

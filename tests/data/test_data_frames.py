@@ -83,7 +83,7 @@ def test_describe_counts_rows_classes_words_and_gaps(file: Path) -> None:
     card = json.loads(ended.out)
     assert card["counts"] == {"no": 60, "yes": 30}
     assert card["features"] == 4
-    assert card["columns"] == ["1 numeric columns", "1 text columns, one-hot: plan (3 words)"]
+    assert card["columns"] == ["1 numeric column", "1 text column, one-hot: plan (3 words)"]
     assert card["missing values"] == "age (1): refused unless --impute is given"
     ended = svmbench("describe", file, "--text", "ordinal")
     assert ended.code == 2
