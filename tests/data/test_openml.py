@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -176,8 +178,11 @@ def test_what_was_kept_and_is_damaged_is_fetched_again(
     server: Server, private_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load("openml:77", impute=True)
-    for place in sorted(private_cache.glob("openml/77/**/*.gz")):
-        place.write_bytes(place.read_bytes()[:-9])
+    places = sorted(private_cache.glob("openml/77/**/*.gz"))
+    assert len(places) == 4
+    for place, cut in itertools.product(places, (True, False)):
+        held = place.read_bytes()
+        place.write_bytes(held[:-9] if cut else gzip.compress(gzip.decompress(held) + b"\n"))
         monkeypatch.setenv("SVMBENCH_OFFLINE", "1")
         with pytest.raises(DataUnavailableError, match="no whole copy is kept here"):
             load("openml:77", impute=True)
