@@ -242,6 +242,14 @@ def test_every_link_inside_the_docs_leads_somewhere() -> None:
     assert lost == []
 
 
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
+def test_a_page_has_one_title(path: Path) -> None:
+    # A second one would be a page of its own in the site's table of contents.
+    prose = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
+    assert prose.startswith("# ")
+    assert len(re.findall(r"(?m)^# ", prose)) == 1
+
+
 def test_the_paper_cites_what_its_bibliography_has() -> None:
     text = (ROOT / "paper/paper.md").read_text(encoding="utf-8")
     listed = (ROOT / "paper/paper.bib").read_text("utf-8")

@@ -289,6 +289,16 @@ def test_runs_follow_the_paper_and_the_others_have_a_page_of_their_own(site: Pat
     assert not (site / "papers/smo-speed.html").exists()
 
 
+def test_runs_of_one_title_are_told_apart(race: Path, tmp_path: Path) -> None:
+    for name in ("first", "again"):
+        shutil.copytree(race, tmp_path / "runs" / name)
+    build_site(material(tmp_path / "runs", freshness=None, verdicts=()), tmp_path / "site")
+    (page,) = (tmp_path / "site/papers").glob("alsvm*.html")
+    listed = re.findall(r'<li><a href="#([\w-]+)">[^<]*</a> \(([^)]*)\)</li>', page.read_text())
+    assert len(listed) == 2
+    assert all(said.endswith(f", {slug}") for slug, said in listed), listed
+
+
 def test_variants_belong_to_the_page_of_their_solver(site: Path) -> None:
     text = " ".join(Page(site / "solvers/alsvm.html").text.split())
     assert "label in the table" in text
