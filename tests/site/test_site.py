@@ -476,8 +476,8 @@ def test_a_solver_says_what_it_is_and_where_it_stands(pages: dict[Path, Page]) -
 def test_files_are_those_of_the_run(site: Path, results: Path) -> None:
     folder_of = next((site / "data").glob("*alsvm_table2"))
     assert {path.name for path in folder_of.iterdir()} == {
-        "table.csv", "table2.csv", "runs.jsonl", "plan.json", "environment-4be1c0de.json",
-        "times.svg", "accuracies.svg",
+        "table.csv", "table.key", "table2.csv", "runs.jsonl", "plan.json",
+        "environment-4be1c0de.json", "times.svg", "accuracies.svg",
     }  # fmt: skip
     records = (results / "alsvm_table2" / "runs.jsonl").read_bytes()
     assert (folder_of / "runs.jsonl").read_bytes() == records
