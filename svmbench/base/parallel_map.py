@@ -7,10 +7,13 @@ import fcntl
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from svmbench.base.errors import SvmbenchError
@@ -58,7 +61,8 @@ def parallel_map(
             for _ in range(min(max(jobs, 1), len(waiting))):
                 ours, theirs = context.Pipe()
                 others[ours] = context.Process(target=_work, args=(theirs, function), daemon=True)
-                others[ours].start()
+                with without_unguarded_script():
+                    others[ours].start()
                 theirs.close()
         for pipe in others:
             pipe.send(waiting.pop())
@@ -112,6 +116,33 @@ def ignoring_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def without_unguarded_script() -> Iterator[None]:
+    """Keep the script that this process runs out of processes that are started meanwhile.
+
+    multiprocessing runs the script again in each of them, up to ``if __name__ == "__main__":``.
+    A script that never looks at its name would start processes without end.
+    """
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None)
+    if script is None or main.__spec__ is not None or _looks_at_its_name(script):
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = script
+
+
+@cache
+def _looks_at_its_name(script: str) -> bool:
+    try:
+        return b"__name__" in Path(script).read_bytes()
+    except OSError:
+        return True
 
 
 def end_with_parent() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from runs import wait_until
+from runs import wait_until, write_config
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.parallel_map import parallel_map
@@ -41,6 +41,22 @@ def hold(number):
 if __name__ == "__main__":
     for found in parallel_map(hold, [0, 1, 1], 2):
         print("begun", flush=True)
+"""
+
+
+#: A script that writes a line each time it is run, and whether it looks at its name.
+SCRIPT = """
+import math, sys
+from pathlib import Path
+import svmbench
+from svmbench.base.parallel_map import parallel_map
+
+with Path("runs").open("a") as file:
+    file.write("run\\n")
+{guard}
+    print(sorted(parallel_map(math.sqrt, [16.0, 4.0], 2)), flush=True)
+    frame = svmbench.run("config.yaml", output="out")
+    print(list(frame["status"]), flush=True)
 """
 
 
@@ -122,3 +138,19 @@ def test_the_end_of_the_command_is_everybodys(
     assert process.returncode != 0
     wait_until(lambda: not has_anybody(process.pid), seconds=10)
     wait_until(lambda: not any(map(os.path.exists, semaphores)), seconds=10)
+
+
+@pytest.mark.parametrize(("guard", "runs"), [("if True:", 1), ('if __name__ == "__main__":', 4)])
+def test_a_script_without_a_guard_is_not_run_by_its_workers(
+    tmp_path: Path, workshop: object, guard: str, runs: int
+) -> None:
+    write_config(tmp_path, ["liblinear-l2"])
+    (tmp_path / "script.py").write_text(SCRIPT.format(guard=guard))
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[2.0, 4.0]\n['ok']\n"
+    # Workers of a guarded script need what it defines: two of the map, one or more of the run.
+    found = (tmp_path / "runs").read_text().count("run")
+    assert found == 1 if runs == 1 else found >= runs

@@ -25,7 +25,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, cast
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.base.parallel_map import ignoring_interrupts
+from svmbench.base.parallel_map import ignoring_interrupts, without_unguarded_script
 from svmbench.experiment.measuring import environment, proc
 from svmbench.experiment.run import ipc
 from svmbench.schema.record import Reply
@@ -206,7 +206,8 @@ def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float)
     process = context.Process(target=_call, args=(theirs, function, args), daemon=True)
     try:
         _check_room_for_descriptors(theirs.fileno())
-        process.start()
+        with without_unguarded_script():
+            process.start()
     except (EOFError, ConnectionError) as error:
         ours.close()
         raise ServerDiedError("the process that starts workers died") from error

@@ -226,8 +226,8 @@ def run(
 ) -> pd.DataFrame:
     """Run a config and return its records; what an earlier run finished is not run again.
 
-    In a script, call it under ``if __name__ == "__main__":``: workers are started by importing the
-    main module.
+    Workers import a script that has ``if __name__ == "__main__":``, say for a solver that it
+    registers: call this function below that line. They don't import any other script.
 
     Parameters
     ----------
