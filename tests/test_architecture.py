@@ -218,7 +218,7 @@ OF_SEVERAL_MODULES = {
     "experiment/plan": "key_sizes sameness",
     "experiment/protocols": "block_runs combinations multiclass_runs novelty_runs one_round"
     " screening_runs search_settings",
-    "experiment/run": "arithmetic durability escapes kill_loop sabotage storage_faults",
+    "experiment/run": "cell_costs arithmetic durability escapes kill_loop sabotage storage_faults",
     "papers": "bare_numbers claims claims_command machines rendering rules single_times",
     "programs": "beyond programs",
     "report": "single_cells",

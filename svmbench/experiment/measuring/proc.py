@@ -29,6 +29,13 @@ def cpu_facts() -> dict[str, str]:
     return facts
 
 
+def mapped_libraries() -> int | None:
+    """Return how many pieces of shared libraries this process has mapped; None outside Linux."""
+    with contextlib.suppress(OSError):
+        return (measure.PROC / "self" / "maps").read_bytes().count(b".so")
+    return None
+
+
 def own_bytes(pid: int | None = None) -> int:
     """Return a process's resident memory that is no file's: private, and shared without a file.
 

@@ -152,8 +152,9 @@ def versions(modules: set[str]) -> dict[str, str]:
     return {package: _version(package) for name in outside for package in _distributions(name)}
 
 
+@cache
 def _distributions(name: str) -> list[str]:
-    """Return the distributions that install a top-level module."""
+    """Return the distributions that install a top-level module; cached, for it takes 0.3 s."""
     if name in INSTALLED_BY:
         return [INSTALLED_BY[name]]
     if _version(name):
@@ -238,6 +239,7 @@ def forget() -> None:
     """Read files anew: they have changed while this process ran."""
     for cached in (code_hash, reaches, decides, _imports, _face, _read, _is_own, source_path):
         cached.cache_clear()
+    _distributions.cache_clear()
     _version.cache_clear()
 
 

@@ -34,13 +34,12 @@ import pandas as pd  # noqa: E402, F401
 import scipy.sparse as sp  # noqa: E402, F401
 import sklearn.model_selection  # noqa: E402
 import sklearn.preprocessing  # noqa: E402, F401
-import threadpoolctl  # noqa: E402, F401
 
 import svmbench.data.prepare  # noqa: E402
-import svmbench.experiment.run.worker  # noqa: E402
 from svmbench.experiment.measuring.environment import PRELOAD_VARIABLE, SAFE_PATH  # noqa: E402
 from svmbench.experiment.measuring.measure import warm  # noqa: E402
 from svmbench.experiment.protocols import protocols  # noqa: E402
+from svmbench.experiment.run import worker  # noqa: E402
 
 if os.environ.get(SAFE_PATH[0]) == SAFE_PATH[1]:
     del os.environ[SAFE_PATH[0]]  # the programs that workers start find their modules as usual
@@ -50,6 +49,8 @@ svmbench.data.names()  # the registry, parsed and checked once instead of in eve
 for _name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
     with contextlib.suppress(Exception):
         warm(_name)
+
+worker.thread_pools()
 
 # What is loaded here lives as long as the worker: out of the collector's sight, so that the
 # collection before each timed span costs microseconds instead of a tenth of a second.

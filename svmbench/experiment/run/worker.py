@@ -241,8 +241,6 @@ def _run(
     limits: Limits,
     artifact: str | None,
 ) -> Reply:
-    import threadpoolctl
-
     from svmbench.experiment.protocols import function_of
     from svmbench.experiment.protocols.task import Task
 
@@ -268,7 +266,7 @@ def _run(
         artifact=None if artifact is None else Path(artifact),
     )
     with (
-        threadpoolctl.threadpool_limits(limits["threads"]),
+        thread_pools().limit(limits=limits["threads"]),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
@@ -276,6 +274,26 @@ def _run(
     said = (without_folders(" ".join(str(w.message).split()))[:200] for w in caught)
     messages = list(dict.fromkeys(said))
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
+
+
+#: How many pieces of libraries were mapped when thread pools were last looked for, and the pools.
+_pools: tuple[int | None, Any] = (None, None)
+
+
+def thread_pools() -> Any:
+    """Return a `ThreadpoolController` of all loaded libraries.
+
+    To look for them takes half of the CPU time of a trivial cell: each library's path is resolved.
+    The process that workers are forked from has looked, and a worker looks again only if libraries
+    were loaded since.
+    """
+    global _pools
+    import threadpoolctl
+
+    n_mapped = proc.mapped_libraries()
+    if n_mapped is None or _pools[0] != n_mapped:
+        _pools = n_mapped, threadpoolctl.ThreadpoolController()
+    return _pools[1]
 
 
 def files_of(points: str | Path) -> Path:

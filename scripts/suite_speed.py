@@ -1,0 +1,224 @@
+"""Measure the CPU time of the suite's own commands, and keep it in ``results/perf/suite``.
+
+    python scripts/suite_speed.py                      # the lines that have no record yet
+    python scripts/suite_speed.py --only claims,site   # these, again
+    python scripts/suite_speed.py --table              # only write the table of the page
+
+A line is measured in processes of its own, after one that fills the caches: user and system time of
+the command and of all that it started, in seconds. CPU time, since other work lengthens the wall
+time. The table stands in ``results/perf/README.md``. ``times.csv`` has the median of the repeats,
+the least and the largest, and the machine. Each line is written when it is measured, so that an
+interrupted call goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from svmbench import __version__
+from svmbench.base.paths import shipped_configs
+from svmbench.experiment.measuring.environment import cpu_model
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMES = ROOT / "results" / "perf" / "suite" / "times.csv"
+PAGE = ROOT / "results" / "perf" / "README.md"
+COLUMNS = ("line", "cpu_time_s", "least_s", "largest_s", "repeats", "version", "cpu", "python")
+_TABLE = re.compile(r"(<!-- suite -->\n).*?(<!-- /suite -->)", re.DOTALL)
+_COMMAND = (sys.executable, "-c", "from svmbench.cli import main; main()")
+
+#: A process's first fit, beyond the import of scikit-learn.
+_FIRST_FIT = """
+from time import process_time
+from sklearn.datasets import load_breast_cancer
+from sklearn.svm import SVC
+X, y = load_breast_cancer(return_X_y=True)
+SVC().fit(X, y)
+start = process_time()
+from svmbench import CSVC
+CSVC().fit(X, y)
+print(process_time() - start)
+"""
+#: Cells of the two runs whose difference is the time of a cell.
+_FEW, _MANY = 10, 60
+#: A config of so many trivial cells: a solver with a closed form on sixty rows.
+_CELLS = """
+title: Trivial cells
+datasets: ["breast-cancer[:60]"]
+solvers: [{{name: alsvm}}]
+blocks: [{{name: main, protocol: fit, sweep: {{solver.C: {values}}}}}]
+tables: [{{name: t, block: main, rows: solver.C}}]
+profiles: {{quick: {{}}}}
+"""
+
+
+def cpu_of(*words: str | Path) -> float:
+    """Return the CPU seconds of a command and of the processes that it waited for.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If it fails.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([*map(str, words)], check=True, capture_output=True, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _svmbench(*words: str | Path) -> float:
+    return cpu_of(*_COMMAND, *words)
+
+
+def _site(folder: Path) -> float:
+    return _svmbench("site", "-o", folder / "site")
+
+
+def _first_site(folder: Path) -> float:
+    shutil.rmtree(folder / "site", ignore_errors=True)
+    return _site(folder)
+
+
+def _cell(folder: Path) -> float:
+    """Return the time of a trivial cell: that of many cells less that of few."""
+    found = []
+    for cells in (_FEW, _MANY):
+        config = folder / "cells.yaml"
+        values = [round(0.001 * (place + 1), 3) for place in range(cells)]
+        config.write_text(_CELLS.format(values=values), encoding="utf-8")
+        found.append(_svmbench("run", config, "--fresh", "--quiet", "--output", folder / "run"))
+    return (found[1] - found[0]) / (_MANY - _FEW)
+
+
+def _first_fit(_: Path) -> float:
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST_FIT], check=True, capture_output=True, text=True
+    )
+    return float(done.stdout)
+
+
+def _quickstart(folder: Path) -> float:
+    return _svmbench("run", "quickstart", "--fresh", "--quiet", "--output", folder / "quickstart")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table: its words, its aim, and the function that measures it once."""
+
+    words: str
+    aim_s: float | None
+    measure: Callable[[Path], float]
+    repeats: int = 5
+
+
+LINES = {
+    "claims": Line("`svmbench claims`", 1.5, lambda _: _svmbench("claims")),
+    "validate": Line(
+        "`svmbench validate` of all configs",
+        1.2,
+        lambda _: _svmbench("validate", *shipped_configs()),
+    ),
+    "site": Line("`svmbench site` over an unchanged one", 8.0, _site, 3),
+    "first-site": Line("`svmbench site`, a new one", None, _first_site, 2),
+    "first-fit": Line("first `fit` of a process, `csvc`, breast-cancer", 0.5, _first_fit, 7),
+    "cell": Line("a trivial cell of `svmbench run`", 0.06, _cell),
+    "quickstart": Line("`svmbench run quickstart`, compiled code cached", None, _quickstart, 3),
+}
+
+
+def measure(line: Line) -> list[float]:
+    """Return the times of a line, without that of the first call."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [line.measure(Path(folder)) for _ in range(line.repeats + 1)][1:]
+
+
+def read_times() -> dict[str, dict[str, str]]:
+    """Return the kept times by line."""
+    if not TIMES.exists():
+        return {}
+    with TIMES.open(encoding="utf-8", newline="") as file:
+        return {row["line"]: row for row in csv.DictReader(file)}
+
+
+def keep(name: str, times: list[float]) -> None:
+    """Write the times of a line beside those of other lines."""
+    middle, least, largest = (f(times) for f in (statistics.median, min, max))
+    kept = read_times()
+    kept[name] = {
+        "line": name,
+        **{
+            column: f"{value:.4f}"
+            for column, value in zip(COLUMNS[1:4], (middle, least, largest), strict=True)
+        },
+        "repeats": str(len(times)),
+        "version": __version__,
+        "cpu": cpu_model(),
+        "python": platform.python_version(),
+    }
+    TIMES.parent.mkdir(parents=True, exist_ok=True)
+    with TIMES.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept[one] for one in LINES if one in kept)
+
+
+def table() -> str:
+    """Return the table of the page from the kept times."""
+    lines = ["| call | aim, s | CPU time, s | reached |", "|---|---:|---:|---|"]
+    kept = read_times()
+    for name, line in LINES.items():
+        aim = "–" if line.aim_s is None else f"{line.aim_s:g}"
+        if name not in kept:
+            lines.append(f"| {line.words} | {aim} | not measured | |")
+            continue
+        middle, least, largest = (float(kept[name][column]) for column in COLUMNS[1:4])
+        reached = ""
+        if line.aim_s is not None:
+            reached = "yes" if largest <= line.aim_s else "in the median"
+            reached = reached if middle <= line.aim_s else "no"
+        shown = f"{_spelt(middle)} ({_spelt(least)}–{_spelt(largest)})"
+        lines.append(f"| {line.words} | {aim} | {shown} | {reached} |")
+    return "\n".join(lines) + "\n"
+
+
+def _spelt(seconds: float) -> str:
+    return f"{seconds:.3f}" if seconds < 1.0 else f"{seconds:.1f}"
+
+
+def page_with_table(page: str) -> str:
+    """Return the page's text with the table as the kept times make it."""
+    return _TABLE.sub(lambda found: found[1] + table() + found[2], page)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Measure what the command line names, and write the table."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--only", help=f"lines, with commas: {', '.join(LINES)}")
+    parser.add_argument("--table", action="store_true", help="measure nothing")
+    given = parser.parse_args(words)
+    known = read_times()
+    names = given.only.split(",") if given.only else [one for one in LINES if one not in known]
+    if unknown := sorted(set(names) - set(LINES)):
+        parser.error(f"there is no line {', '.join(unknown)}; there are {', '.join(LINES)}")
+    # Without bytecode each process would compile the package's sources anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for name in () if given.table else names:
+        keep(name, measure(LINES[name]))
+        print(f"{name}: {read_times()[name]['cpu_time_s']} s", flush=True)
+    PAGE.write_text(page_with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The script that measures the suite's own commands: what is kept, and the table made from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from script_loading import load_script
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = load_script("suite_speed")
+    monkeypatch.setattr(module, "TIMES", tmp_path / "suite" / "times.csv")
+    monkeypatch.setattr(module, "PAGE", tmp_path / "page.md")
+    module.PAGE.write_text("before\n<!-- suite -->\nold\n<!-- /suite -->\nafter\n")
+    return module
+
+
+def lines(script: ModuleType, times: dict[str, list[float]]) -> dict[str, object]:
+    taken = {name: iter(found) for name, found in times.items()}
+    return {
+        name: script.Line(name, 2.0, lambda _, name=name: next(taken[name]), len(found) - 1)
+        for name, found in times.items()
+    }
+
+
+def test_the_page_has_the_table_of_the_kept_times() -> None:
+    module = load_script("suite_speed")
+    page = module.PAGE.read_text(encoding="utf-8")
+    assert "<!-- suite -->" in page
+    assert module.page_with_table(page) == page
+    assert module.read_times()
+
+
+def test_a_second_call_measures_what_is_missing(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        script, "LINES", lines(script, {"a": [9.0, 1.0, 3.0, 2.5], "b": [9.0, 1.5]})
+    )
+    script.main(["--only", "a"])
+    assert "| a | 2 | 2.5 (1.0–3.0) | no |" in script.PAGE.read_text()
+    assert "| b | 2 | not measured | |" in script.PAGE.read_text()
+    script.main([])
+    kept = script.read_times()
+    assert kept["a"]["cpu_time_s"] == "2.5000"
+    assert (kept["b"]["cpu_time_s"], kept["b"]["repeats"]) == ("1.5000", "1")
+    assert "| b | 2 | 1.5 (1.5–1.5) | yes |" in script.PAGE.read_text()
+    assert script.PAGE.read_text().startswith("before\n")
+
+
+def test_an_aim_may_be_reached_in_the_median(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "LINES", lines(script, {"a": [9.0, 1.0, 1.5, 2.5]}))
+    script.main([])
+    assert "| in the median |" in script.PAGE.read_text()
+
+
+def test_an_unknown_line_is_an_error(
+    script: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        script.main(["--only", "clams"])
+    assert "there is no line clams" in capsys.readouterr().err
