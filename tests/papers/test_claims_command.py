@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from claimed_runs import SCENES, Kept
 from runs import svmbench
+from synthetic_runs import planned, record, write_run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -143,3 +144,35 @@ def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
         # What is decided rests on records, or on the one file that a script keeps.
         if one["state"] != "open":
             assert one["runs"] or one["id"] == "alsvm-7"
+
+
+def test_an_unfinished_cell_has_no_age_though_its_points_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from svmbench.cli import publishing
+    from svmbench.experiment.plan import freshness
+    from svmbench.report.records import read_run
+
+    done, cut, failed = (planned("cv", "a9a", name) for name in ("alsvm", "falsvm", "pegasos"))
+    points = [
+        {
+            "schema": 1,
+            "kind": "point",
+            "key": cell["key"],
+            "point": "1",
+            "dimensions": {"solver.C": 1.0},
+            "metrics": {"accuracy_pct": 80.0},
+        }
+        for cell in (done, cut)
+    ]
+    records = [
+        record(done, {"accuracy_pct": 80.0}),
+        {**record(cut), "status": "timeout", "reason": "took too long"},
+        {**record(failed), "status": "failed", "reason": "it raised"},
+    ]
+    run = write_run(tmp_path / "run", [done, cut, failed], [*points, *records])
+    keys = [cell["key"] for cell in (done, cut, failed)]
+    monkeypatch.setattr(freshness, "changes", lambda _: dict.fromkeys(keys, ""))
+    shown = [cell.key for cell in read_run(run).cells if cell.status == "ok"]
+    assert sorted(shown) == sorted([done["key"], cut["key"]])
+    assert publishing.ages_of(run).words == {done["key"]: "fresh"}

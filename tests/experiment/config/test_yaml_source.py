@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from svmbench.base.errors import ConfigError
+from svmbench.base.paths import shipped_configs
+from svmbench.experiment.config import yaml_source
 from svmbench.experiment.config.yaml_source import YamlSource, parse_value
 
 
@@ -140,3 +142,36 @@ def test_a_file_that_is_no_text_or_has_no_end(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes("€".encode() * 300_000)
     with pytest.raises(ConfigError, match="more than the 131,072 allowed characters"):
         YamlSource.read(tmp_path / "x.yaml")
+
+
+#: Documents with what the parsers could differ in: anchors, merges, blocks of text, empty values.
+DOCUMENTS = (
+    "a: &x {b: 1, c: [no, 1e-3]}\nd: {<<: *x, e: ~}\n",
+    "a: |\n  two\n  lines\nb: >-\n  one\n  line\nc:\n",
+    "- 'it''s'\n- \"\\u00e9\\t\"\n- [a, {b: c}, []]\n- ä: ö  # a comment\n",
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*DOCUMENTS, *(path.read_text(encoding="utf-8") for path in shipped_configs())],
+    ids=[*map(str, range(len(DOCUMENTS))), *(path.stem for path in shipped_configs())],
+)
+def test_both_parsers_read_the_same_values_at_the_same_places(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert yaml_source._compose_fast(text) is not None
+    fast = YamlSource(text, "x")
+    monkeypatch.setattr(yaml_source, "_compose_fast", lambda _: None)
+    slow = YamlSource(text, "x")
+    assert repr(fast.data) == repr(slow.data)
+    assert fast._marks == slow._marks
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [1", "a: b: c", "[" * 60 + "]" * 60, "a: \x00", "*x", "- a\nb: 1", "{" * 9]
+)
+def test_the_slower_parser_says_what_is_wrong(text: str) -> None:
+    assert yaml_source._compose_fast(text) is None
+    with pytest.raises(ConfigError):
+        YamlSource(text, "x")
