@@ -145,15 +145,17 @@ def _read(folder: Path) -> Kept | None:
 
 
 def _answers(folder: Path) -> Kept:
-    """Return the answers in a folder of scikit-learn."""
+    """Return the answers in a folder of scikit-learn; raise DataError without an ARFF file."""
     described = hashlib.sha256()
-    arff = b""
+    arff = None
     for place in sorted(folder.rglob("*.gz")):
         content = decompressed(fetch.regular(place), place.name)
         if "api" in place.relative_to(folder).parts:
             described.update(content)
         else:
             arff = content
+    if arff is None:  # the server named a place outside the folder
+        raise DataError(f"{folder} has no ARFF file")
     return Kept(folder, arff, hashlib.sha256(arff).hexdigest(), described.hexdigest())
 
 
@@ -165,7 +167,10 @@ def _download(wanted: Reference, folder: Path) -> Kept:
     half = folder.with_name(f".{folder.name}-{os.getpid()}-{uuid4().hex[:8]}")
     try:
         bunch = fetch_bunch(wanted, half)
-        held = _answers(half)
+        try:
+            held = _answers(half)
+        except DataError as error:
+            raise _damaged(wanted, error) from error
         if wanted.sha256 not in ("", held.sha256):
             raise _other_checksum(wanted, held.sha256)
         (half / _CHECKSUM_FILE).write_text(f"{held.sha256} {held.described}\n")

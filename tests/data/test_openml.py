@@ -238,6 +238,18 @@ def test_other_answers_than_expected_are_told(server: Server, change: Any, said:
     assert said in ended.err
 
 
+def test_a_file_outside_the_folder_is_refused(server: Server, private_cache: Path) -> None:
+    description = json.loads(server.files[DESCRIPTION])
+    description["data_set_description"]["url"] = "https://api.openml.org/../../../escaped.arff"
+    server.files[DESCRIPTION] = json.dumps(description).encode()
+    server.files["/../../../escaped.arff"] = server.files[FILE]
+    ended = svmbench("describe", "openml:77")
+    assert ended.code == 2
+    assert "openml:77: OpenML's answer is damaged or can't be read" in ended.err
+    assert "has no ARFF file" in ended.err
+    assert not (private_cache / "openml/77").exists()
+
+
 def test_names_that_are_none_are_told() -> None:
     for name in ("openml:", "openml:0", "openml:7x", "openml:77@abc", f"openml:{'9' * 10}"):
         ended = svmbench("describe", name)
