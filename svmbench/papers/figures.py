@@ -47,7 +47,7 @@ import math
 import re
 import shlex
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -391,6 +391,19 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)
 
 
+def _named(claims: Iterable[str]) -> str:
+    """Return claims as text; of three or more with successive numbers, the first and the last."""
+    rows: list[list[str]] = []
+    for claim in claims:
+        stem, _, number = claim.rpartition("-")
+        before = f"{stem}-{int(number) - 1}" if number.isdecimal() else None
+        if rows and rows[-1][-1] == before:
+            rows[-1].append(claim)
+        else:
+            rows.append([claim])
+    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) > 2 else ", ".join(row) for row in rows)
+
+
 def _outcome_lines(only: str | None, results: Results) -> str:
     """Return the verdicts of each paper, or of one, as text.
 
@@ -404,7 +417,7 @@ def _outcome_lines(only: str | None, results: Results) -> str:
     for paper, one in outcomes(results.judged(wanted)).items():
         if one.stale:
             raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
-        claims = ", ".join(one.claims)
+        claims = _named(one.claims)
         if only is None:
             lines.append(f"- **{paper}**: {one.said} ({claims})")
         else:  # a page begins with two sentences

@@ -86,3 +86,16 @@ def test_a_file_without_a_sentence_or_its_verdicts_is_refused(content, tmp_path)
     (tmp_path / FILE).write_text(content)
     with pytest.raises(ResultsError, match=r"smo/outcome.toml has 'said', a sentence"):
         paper_outcome(paper.model_copy(update={"folder": tmp_path}), [])
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        (["smo-1"], "smo-1"),
+        (["smo-1", "smo-2"], "smo-1, smo-2"),
+        (["smo-1", "smo-2", "smo-4", "smo-5", "smo-6"], "smo-1, smo-2, smo-4 to smo-6"),
+        (["one-speed", "two-1", "one-2", "one-3", "one-4"], "one-speed, two-1, one-2 to one-4"),
+    ],
+)  # fmt: skip
+def test_claims_in_a_row_are_named_by_the_first_and_the_last(claims, said):
+    assert figures._named(claims) == said
