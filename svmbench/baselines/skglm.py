@@ -48,7 +48,7 @@ class SkglmBaseline(LinearClassifierWithC):
     """
 
     tol: float = 1e-4
-    max_iter: int = 50
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
