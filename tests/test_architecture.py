@@ -205,7 +205,7 @@ OTHER_FOLDERS = {
 #: Tests of what no single module does; the first line of each says what that is.
 OF_SEVERAL_MODULES = {
     "": "architecture docs package patterns public_names results untraced",
-    "baselines": "installed_plugins kernel_programs",
+    "baselines": "hinge_peers installed_plugins kernel_programs",
     "cli": "comforts",
     "cluster": "cluster remote_records",
     "core/contract": "as_sklearn clone finish_fit paths_of_solvers promises target_type weights",
