@@ -143,7 +143,7 @@ LIMITS = {
     ("svmbench", "colliding_names"): Limit(goal=3.0, reached=0.3),
     ("svmbench", "project_words"): Limit(goal=0, reached=0),
     ("svmbench/core", "many_arguments"): Limit(goal=37, reached=29),
-    ("svmbench/core", "lines"): Limit(goal=25_000, reached=25_549),
+    ("svmbench/core", "lines"): Limit(goal=25_000, reached=25_000),
     ("svmbench/core/csvc", "lines"): Limit(goal=2_900, reached=2_880),
     ("svmbench/core/csvc", "modules"): Limit(goal=8, reached=8),
 }

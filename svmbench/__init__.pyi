@@ -4,11 +4,12 @@ from .base.version import __version__ as __version__
 from .baselines.catalogue import solver as solver
 from .baselines.catalogue import solvers as solvers
 from .core.csvc import CSVC as CSVC
-from .core.kernel_svm.chunking import Chunking as Chunking
 from .core.kernel_svm.core_set import BVM as BVM
 from .core.kernel_svm.core_set import CVM as CVM
 from .core.kernel_svm.cpsp import CPSP as CPSP
 from .core.kernel_svm.cpsp import CPSPTr as CPSPTr
+from .core.kernel_svm.decomposition import Chunking as Chunking
+from .core.kernel_svm.decomposition import Osuna as Osuna
 from .core.kernel_svm.decomposition import SVMLight as SVMLight
 from .core.kernel_svm.feature_map import ICF as ICF
 from .core.kernel_svm.feature_map import Nystrom as Nystrom
@@ -19,7 +20,6 @@ from .core.kernel_svm.mn_svm import MNSVM as MNSVM
 from .core.kernel_svm.nl_sgd import NLSGD as NLSGD
 from .core.kernel_svm.nl_sgd import KernelPegasos as KernelPegasos
 from .core.kernel_svm.nn_isda import NNISDA as NNISDA
-from .core.kernel_svm.osuna import Osuna as Osuna
 from .core.kernel_svm.sgd_lssvm import SGDLSSVM as SGDLSSVM
 from .core.kernel_svm.smo import SMO as SMO
 from .core.kernel_svm.smo import FixedThresholdSMO as FixedThresholdSMO

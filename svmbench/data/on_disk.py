@@ -77,7 +77,7 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
     """
     place = open_blocks(path, label_column=label_column).path.resolve()
     size, changed = place.stat().st_size, place.stat().st_mtime_ns
-    X, y, classes, digest = _scanned(place, label_column, size, changed)
+    X, y, classes, digest, sha256 = _scanned(place, label_column, size, changed)
     facts = {
         "n_samples": X.shape[0],
         "n_features": X.shape[1],
@@ -86,6 +86,7 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
         "storage": "on disk, read in blocks",
         "source": "file",
         "verified": "user's own",
+        "files": {place.name: sha256},
     }
     return Dataset(str(path), X, y, None, None, facts, digest)
 
@@ -93,8 +94,8 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
 @lru_cache(maxsize=8)
 def _scanned(
     place: Path, label_column: int | str | None, _size: int, _changed: int
-) -> tuple[OnDisk, np.ndarray, list[str], str]:
-    """Return the shape, labels, classes and identity of a file in its present state."""
+) -> tuple[OnDisk, np.ndarray, list[str], str, str]:
+    """Return a file's shape, labels, classes, identity and sha256 in its present state."""
     blocks = open_blocks(place, label_column=label_column)
     found: dict[Any, int] = {}
     codes, width = [], 0
@@ -109,6 +110,7 @@ def _scanned(
         raise DataError(f"{place.name} has one class only: {next(iter(found))}")
     with place.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256")
+    sha256 = digest.hexdigest()
     digest.update(repr((blocks.reading, blocks.label_column)).encode())
     order = sorted(found, key=lambda label: (isinstance(label, str), label))
     code_of = np.empty(len(order), dtype=np.int64)
@@ -116,4 +118,4 @@ def _scanned(
         code_of[found[label]] = 2 * code - 1 if len(order) == 2 else code
     y = code_of[np.concatenate(codes)]
     names = [str(label) for label in order]
-    return OnDisk((len(y), width)), y, names, digest.hexdigest()
+    return OnDisk((len(y), width)), y, names, digest.hexdigest(), sha256

@@ -406,6 +406,23 @@ def test_a_file_is_compared_with_its_checksum(tmp_path: Path) -> None:
     assert "my.csv: the file's sha256 is not 000000000000…" in ended.err
 
 
+def test_a_file_read_in_blocks_is_compared_with_its_checksum(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.libsvm"
+    rows.write_text("1 1:1\n-1 1:2\n1 1:3\n-1 1:4\n")
+    digest = hashlib.sha256(rows.read_bytes()).hexdigest()
+    for sha256, code in ((digest, 0), ("0" * 64, 2), ("", 0)):
+        config = {
+            "title": "Rows in blocks",
+            "datasets": [{"file": str(rows), "read": "blocks", "sha256": sha256}],
+            "solvers": [{"name": "alsvm-batch"}],
+            "blocks": [{"name": "fit", "protocol": "fit", "scaling": "none"}],
+        }
+        (tmp_path / "blocks.yaml").write_text(yaml.safe_dump(config))
+        words = ("--profile", "paper", "--output", tmp_path / f"out{sha256[:1]}")
+        ended = svmbench("run", tmp_path / "blocks.yaml", *words)
+        assert (ended.code, "sha256 is not" in ended.err) == (code, code != 0), ended.said
+
+
 def test_describe_reads_a_table_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "my.csv"
     columns().to_csv(table, index=False)

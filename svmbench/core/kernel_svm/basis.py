@@ -16,7 +16,7 @@ import numpy as np
 
 from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.base import require_count
-from svmbench.core.kernel_svm.preimage_inputs import NearSums
+from svmbench.core.kernel_svm.preimage import NearSums
 from svmbench.core.kernels.kernels import PIVOT_TOL, KernelFunction
 from svmbench.core.models.kernel_base import ClassifierWithC
 

@@ -42,7 +42,7 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.member_rows import MemberInputs, fill, member_inputs
+from svmbench.core.kernels.storage import MemberInputs, fill, member_inputs
 from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.numeric.random import generator
 

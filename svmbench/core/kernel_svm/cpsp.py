@@ -51,17 +51,18 @@ from svmbench.core.kernel_svm.preimage import (
     BEST_OF_DRAWS,
     CERTAIN_DRAWS,
     STARTS,
+    NearSums,
     Probe,
     Residual,
     SampleValues,
     as_point,
     fixed_point,
+    near_sums,
     probe,
     random_starts,
 )
-from svmbench.core.kernel_svm.preimage_inputs import NearSums, near_sums
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.member_rows import MEMBER_KERNELS
+from svmbench.core.kernels.storage import MEMBER_KERNELS
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.numeric.qp import STEPS_A_CUT, CutSet
 

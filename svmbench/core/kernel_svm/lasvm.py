@@ -36,14 +36,14 @@ from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import MIB
-from svmbench.core.kernels.member_rows import (
+from svmbench.core.kernels.storage import (
     MEMBER_KERNELS,
     MemberInputs,
     fill,
     member_inputs,
+    moved_if_far,
     own_value,
 )
-from svmbench.core.kernels.storage import moved_if_far
 from svmbench.core.models.kernel_base import ClassifierWithC, Expansion, KernelSolution
 from svmbench.core.numeric.random import generator
 

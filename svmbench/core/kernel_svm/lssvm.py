@@ -13,11 +13,11 @@ Reference
     (there Q alpha = e with Q_ij = y_i y_j K_ij + nu delta_ij and s^2 in K).
 Deviations
     - Above a thousand samples the factorisation is in single precision, and conjugate gradients in
-      double precision correct the solution to a residual of 1e-10 (``refined_solve.py``); where
+      double precision correct the solution to a residual of 1e-10 (``linear_systems.py``); where
       they fail, the factorisation is repeated in double precision. counters_["refinements"] counts
       their rounds.
     - On a path over C, values that need few iterations are solved together, without a
-      factorisation, to the same residual (``shifted_solve.py``); counters_["shared_steps"] counts
+      factorisation, to the same residual (``linear_systems.py``); counters_["shared_steps"] counts
       the iterations.
     - Every residual is computed anew from the solution. If rounding keeps it above 1e-10 (nu small
       beside the rounding of K), counters_["uncertified"] is 1.
@@ -39,14 +39,15 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from svmbench.base.errors import BudgetError
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernel_svm.l2svm import MERCER
-from svmbench.core.kernel_svm.refined_solve import (
+from svmbench.core.kernel_svm.linear_systems import (
     RELATIVE_RESIDUAL,
+    Shifted,
     float64_product,
     is_worth_trying,
     solve_refined,
+    solve_shifted,
 )
-from svmbench.core.kernel_svm.shifted_solve import Shifted, solve_shifted
-from svmbench.core.kernels.kernel_product import dense_source
+from svmbench.core.kernels.columns import dense_source
 from svmbench.core.kernels.kernels import MIB, KernelSource
 from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 

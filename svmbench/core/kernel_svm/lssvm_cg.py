@@ -28,7 +28,7 @@ import numpy as np
 
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels import columns
-from svmbench.core.kernels.kernel_product import KernelProduct
+from svmbench.core.kernels.columns import KernelProduct
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.products import LARGEST_GAMMA
 from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution

@@ -16,6 +16,7 @@ Optimality
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -174,14 +175,6 @@ def solve_inner(
     return int(steps)
 
 
-def require_pair(name: str, value: int) -> None:
-    """Raise ValueError unless a number of variables is an integer of at least 2."""
-    require_count(name, value)
-    if value < 2:
-        msg = f"{name} must be at least 2, since a step moves two multipliers, got {name}={value}"
-        raise ValueError(msg)
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class WorkingSetClassifier(ClassifierWithC):
     """A method that optimises a few variables at a time; subclasses define `_optimise`.
@@ -201,6 +194,16 @@ class WorkingSetClassifier(ClassifierWithC):
     tol: float = 1e-3
     max_iter: int = 100_000
     cache_mb: float = 200.0
+    #: The parameter that says how many variables enter at a time.
+    _size: ClassVar[str] = "q"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        name, n = self._size, getattr(self, self._size)
+        require_count(name, n)
+        if n < 2:
+            msg = f"{name} must be at least 2, since a step moves two multipliers, got {name}={n}"
+            raise ValueError(msg)
 
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None

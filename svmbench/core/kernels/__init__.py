@@ -12,8 +12,8 @@ The variables
 -------------
 X : samples, shape (n, d); a `KernelFunction` is the formula with gamma, degree and coef0.
 `source` : a `KernelSource`, from which all solvers get kernel values: ``diag()``, ``block(I, J)``,
-``rows(I)``, ``subset(indices)``, and their count. It has inputs, squared distances, or a given
-matrix. `columns` : the samples of the columns, in the layout that `Rows` read for each row.
+``rows(I)``, ``subset(indices)``, and their count. It has inputs or a given matrix. `columns` : the
+samples of the columns, in the layout that `Rows` read for each row.
 
 Who calls whom
 --------------
@@ -24,11 +24,10 @@ Who calls whom
      +----------------+-------+-------+----|-------------+
      |                |               |    |             |
     Rows          Columns        Storage, Inputs    weighted_sums, add_up
-    (rows)        (columns)     (storage,           (prediction)
-     |                |          member_rows)            |
+    (rows)        (columns)      (storage)          (prediction)
      |                |               |                  |
      +-- RowCache (rows), SourceRowCache (source_row_cache)
-     |          KernelProduct (kernel_product)           |
+     |          KernelProduct (columns)                  |
      +----------------+---------------+------------------+
                       |
      products (dense, CSR, binary; the RBF exponential)   ThreadPool (kernels)

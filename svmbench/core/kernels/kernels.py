@@ -203,7 +203,7 @@ class GivenKernel(KernelFunction):
 class KernelSource:
     """One kernel matrix, by rows and blocks, with a count of the values computed.
 
-    Made by `from_inputs`, `from_distances` or `precomputed`; never an N x N matrix of its own.
+    Made by `from_inputs` or `precomputed`; never an N x N matrix of its own.
     """
 
     def __init__(self, n_samples: int, counter: list[int] | None = None) -> None:
@@ -221,17 +221,12 @@ class KernelSource:
         return _Inputs(X, function)
 
     @staticmethod
-    def from_distances(distances: np.ndarray, gamma: float) -> KernelSource:
-        """Return an RBF source over squared distances (n, n), which may be memory-mapped."""
-        return _Matrix(distances, gamma)
-
-    @staticmethod
     def precomputed(K: np.ndarray, workspace: Workspace | None = None) -> KernelSource:
         """Return a source over a kernel matrix (n, n), which may be memory-mapped.
 
         The whole matrix of a subset is put into `workspace`, if there is one; see `whole`.
         """
-        return _Matrix(K, None, workspace=workspace)
+        return _Matrix(K, workspace=workspace)
 
     def rows(self, I: Any) -> np.ndarray:  # noqa: E741
         """Return the rows at positions `I`, float64 of shape (len(I), n_samples)."""
@@ -327,29 +322,27 @@ class _Inputs(KernelSource):
 
 
 class _Matrix(KernelSource):
-    """Over a stored matrix: of kernel values, or of squared distances where `gamma` is given."""
+    """Over a stored matrix of kernel values."""
+
+    is_stored = True
 
     def __init__(
         self,
         matrix: np.ndarray,
-        gamma: float | None,
         indices: np.ndarray | None = None,
         counter: list[int] | None = None,
         workspace: Workspace | None = None,
     ) -> None:
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            msg = f"a kernel or distance matrix must be square, got shape {matrix.shape}"
+            msg = f"a kernel matrix must be square, got shape {matrix.shape}"
             raise ValueError(msg)
         self.indices = np.arange(matrix.shape[0]) if indices is None else indices
         super().__init__(len(self.indices), counter)
-        self.matrix, self.gamma, self.is_all = matrix, gamma, indices is None
-        self.is_stored, self.workspace = gamma is None, workspace
-        if gamma is None and matrix.dtype == np.float32:
+        self.matrix, self.is_all, self.workspace = matrix, indices is None, workspace
+        if matrix.dtype == np.float32:
             self._stored = np.float32
 
     def _whole(self) -> np.ndarray:
-        if self.gamma is not None:
-            return super()._whole()
         if not self.matrix.flags.c_contiguous:
             K = self.matrix[np.ix_(self.indices, self.indices)].astype(self._stored, copy=False)
         elif self.is_all:
@@ -358,26 +351,17 @@ class _Matrix(KernelSource):
             K = gather(self.matrix, self.indices, self.indices, self._stored, self.workspace)
         return self._count(K)
 
-    def _values(self, values: np.ndarray) -> np.ndarray:
-        """Return kernel values of what was stored, float64, in its place."""
-        if self.gamma is not None:
-            values *= -self.gamma
-            np.exp(values, out=values)
-        return self._count(values)
-
     def block(self, I: Any, J: Any) -> np.ndarray:  # noqa: E741
         rows, columns = self.indices[I], self.indices[J]
         if self.matrix.flags.c_contiguous:
-            return self._values(gather(self.matrix, rows, columns, np.float64))
-        return self._values(np.array(self.matrix[np.ix_(rows, columns)], dtype=np.float64))
+            return self._count(gather(self.matrix, rows, columns, np.float64))
+        return self._count(np.array(self.matrix[np.ix_(rows, columns)], dtype=np.float64))
 
     def diag(self) -> np.ndarray:
-        return self._values(np.array(self.matrix[self.indices, self.indices], dtype=np.float64))
+        return self._count(np.array(self.matrix[self.indices, self.indices], dtype=np.float64))
 
     def subset(self, indices: np.ndarray) -> KernelSource:
-        return _Matrix(
-            self.matrix, self.gamma, self.indices[indices], self._counter, self.workspace
-        )
+        return _Matrix(self.matrix, self.indices[indices], self._counter, self.workspace)
 
 
 def is_given(kernel: Any) -> bool:

@@ -1,6 +1,6 @@
 """The interchangeable solvers of the problem of ``box_qp``, by the names of `solver`.
 
-``dcdm-pairwise`` and ``dcdm`` are modules of this package. The others hand the problem to a
+``dcdm-pairwise`` and ``dcdm`` are in ``pairwise``. The others hand the problem to a
 maintained library, in the role of the paper's ``quadprog``: ``qp`` is PIQP (proximal interior
 point, BSD); ``qp-clarabel`` (interior point, Apache 2) and ``qp-cvxopt`` (interior point, GPL) take
 part where they are installed: '.[qp]'. In the scale of ``box_qp`` interior-point methods reach
@@ -19,8 +19,7 @@ import scipy.sparse as sp
 
 from svmbench.base.errors import MissingPackageError
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend
-from svmbench.core.nu.dcdm import solve_dcdm
-from svmbench.core.nu.pairwise import solve_pairwise
+from svmbench.core.nu.pairwise import solve_dcdm, solve_pairwise
 
 #: Nearer to a bound than this is on it.
 ON_BOUND = 1e-9

@@ -2,7 +2,7 @@
 
 H is positive definite and given by its products with vectors. The projected form for a quadratic
 program with a box is in ``kernel_svm/projected_gradient.py``; the form for many shifts of one
-matrix, which shares products of matrices, is in ``kernel_svm/shifted_solve.py``.
+matrix, which shares products of matrices, is in ``kernel_svm/linear_systems.py``.
 """
 
 from __future__ import annotations

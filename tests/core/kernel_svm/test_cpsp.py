@@ -11,11 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import minmax_scale
 from small_problems import needs_jit
 
-from svmbench.core.kernel_svm import basis, cpsp, preimage, preimage_inputs
+from svmbench.core.kernel_svm import basis, cpsp, preimage
 from svmbench.core.kernel_svm.basis import Basis
 from svmbench.core.kernel_svm.cpsp import CPSP, CPSPTr
-from svmbench.core.kernel_svm.preimage import Residual, SampleValues, fixed_point
-from svmbench.core.kernel_svm.preimage_inputs import near_sums
+from svmbench.core.kernel_svm.preimage import Residual, SampleValues, fixed_point, near_sums
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.linear.cutting_plane import SVMPerf
 from svmbench.core.numeric import qp
@@ -153,7 +152,7 @@ def test_cuts_are_those_of_the_printed_algorithm(n_cuts, monkeypatch):
 @pytest.mark.parametrize("of_ones", [True, False])
 @pytest.mark.parametrize("n_points", [1, 2, 4, 6])
 def test_pulls_and_values_are_the_sums_that_they_are_called(form, of_ones, n_points):
-    n = preimage_inputs.NEAR_PIECE + 100
+    n = preimage.NEAR_PIECE + 100
     X, _ = small_problems.make_problem(n=n, d=40, density=0.1)
     X = (X != 0.0).astype(float) if of_ones else X
     rng = np.random.default_rng(0)

@@ -12,10 +12,14 @@ from small_problems import make_problem, needs_jit, solutions
 
 from svmbench.base.errors import BudgetError
 from svmbench.core.contract.problems import absorbed
-from svmbench.core.kernel_svm import lssvm, refined_solve
+from svmbench.core.kernel_svm import linear_systems, lssvm
+from svmbench.core.kernel_svm.linear_systems import (
+    Preconditioner,
+    is_worth_trying,
+    solve_refined,
+    solve_shifted,
+)
 from svmbench.core.kernel_svm.lssvm import LSSVM
-from svmbench.core.kernel_svm.refined_solve import is_worth_trying, solve_refined
-from svmbench.core.kernel_svm.shifted_solve import Preconditioner, solve_shifted
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.linear.alsvm_batch import ALSVMBatch
 
@@ -140,7 +144,7 @@ def test_single_precision_is_refined_to_double(monkeypatch, dtype, nu):
     found = lssvm.solve_directly(K, y.astype(float), nu, 1.0)
     A = K.astype(np.float64) + 1.0 + nu * np.eye(300)
     assert found.factorisations == 1
-    assert 1 <= found.refinements <= refined_solve.MAX_ROUNDS
+    assert 1 <= found.refinements <= linear_systems.MAX_ROUNDS
     assert found.certified
     assert np.linalg.norm(A @ found.beta - y) <= 1.01e-10 * np.linalg.norm(y)
     assert_allclose(found.beta, np.linalg.solve(A, y), atol=1e-6 * np.abs(found.beta).max())
@@ -197,7 +201,7 @@ def test_a_path_shares_its_work_and_equals_single_fits(monkeypatch, dtype, gamma
     source, y = KernelSource.precomputed(K), y.astype(float)
     monkeypatch.setattr(lssvm, "REFINED_MIN_SAMPLES", 10)
     # Of any size: the forecast leaves the hardest to a factorisation.
-    monkeypatch.setattr("svmbench.core.kernel_svm.shifted_solve.FACTOR_WORTH", 1.0 / 60.0)
+    monkeypatch.setattr("svmbench.core.kernel_svm.linear_systems.FACTOR_WORTH", 1.0 / 60.0)
     values = [2.0**13, 2.0**-7, 1.0, 2.0**5]
     found = list(LSSVM().solve_along(source, y, "C", values))
     factorised = [solution.counters["factorisations"] for solution in found]

@@ -9,7 +9,7 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.core.kernel_svm.lssvm_cg import LSSVMCG, solve_system
 from svmbench.core.kernel_svm.sgd_lssvm import SGDLSSVM
-from svmbench.core.kernels.kernel_product import BLOCK_ROWS, KernelProduct
+from svmbench.core.kernels.columns import BLOCK_ROWS, KernelProduct
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 RBF = KernelFunction("rbf", gamma=0.7)

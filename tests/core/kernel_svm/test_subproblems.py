@@ -10,10 +10,8 @@ from small_problems import make_problem, needs_jit
 
 from svmbench.base.errors import BudgetError, SvmbenchError
 from svmbench.core.contract.declaration import KERNELS
-from svmbench.core.kernel_svm import chunking, osuna, projected_gradient
-from svmbench.core.kernel_svm.chunking import Chunking
-from svmbench.core.kernel_svm.decomposition import SVMLight
-from svmbench.core.kernel_svm.osuna import Osuna
+from svmbench.core.kernel_svm import decomposition, projected_gradient
+from svmbench.core.kernel_svm.decomposition import Chunking, Osuna, SVMLight
 from svmbench.core.kernel_svm.working_set import Variables
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
@@ -177,13 +175,13 @@ def test_osuna_says_what_its_matrix_needs():
 def test_osuna_exchanges_as_many_as_enter(monkeypatch):
     X, y = make_problem(n=60, d=5)
     sizes = []
-    solve_inner = osuna.solve_inner
+    solve_inner = decomposition.solve_inner
 
     def watched(K, part, tol):
         sizes.append((K.shape, len(part.beta)))
         return solve_inner(K, part, tol)
 
-    monkeypatch.setattr(osuna, "solve_inner", watched)
+    monkeypatch.setattr(decomposition, "solve_inner", watched)
     Osuna(q=10, gamma=1.0).fit(X, y)
     assert len(sizes) > 2
     assert set(sizes) == {((10, 10), 10)}
@@ -241,7 +239,7 @@ def test_close_up_keeps_rows_and_columns():
     K = np.arange(36.0).reshape(6, 6)
     keep = np.array([1, 2, 5])
     expected = K[np.ix_(keep, keep)]
-    chunking.close_up(K, keep)
+    decomposition.close_up(K, keep)
     assert np.array_equal(K[:3, :3], expected)
 
 

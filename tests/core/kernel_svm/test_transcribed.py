@@ -10,9 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 from small_problems import make_problem, needs_jit
 
-from svmbench.core.kernel_svm import osuna
-from svmbench.core.kernel_svm.decomposition import SVMLight, Taking
-from svmbench.core.kernel_svm.osuna import Osuna
+from svmbench.core.kernel_svm import decomposition
+from svmbench.core.kernel_svm.decomposition import Osuna, SVMLight, Taking
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
 
@@ -173,14 +172,14 @@ def test_osuna_exchanges_by_its_rule(q, C, monkeypatch):
     X, y = make_problem(n=150, d=4, density=1.0)
     y, tol = y.astype(float), 1e-4
     K = KernelFunction("rbf", 0.5).between(X, X)
-    taken, optimise = [], osuna.FixedSizeSet.optimise
+    taken, optimise = [], decomposition.FixedSizeSet.optimise
 
     def noted(chosen, variables, tol):
         steps = optimise(chosen, variables, tol)
         taken.append((chosen.members.copy(), variables.beta[chosen.members]))
         return steps
 
-    monkeypatch.setattr(osuna.FixedSizeSet, "optimise", noted)
+    monkeypatch.setattr(decomposition.FixedSizeSet, "optimise", noted)
     solution = Osuna(C=C, tol=tol, q=q).solve(KernelSource.precomputed(K), y)
     assert len(taken) >= 10
     assert_allclose(solution.coefficients, follow_osuna(K, y, C, tol, q, taken), atol=1e-9)

@@ -12,7 +12,7 @@ from small_problems import make_problem, needs_jit
 import svmbench
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
-from svmbench.core.nu import block_pivoting, dcdm, interior, pairwise, qp_solvers
+from svmbench.core.nu import block_pivoting, interior, pairwise, qp_solvers
 from svmbench.core.nu.box_qp import (
     UnitProblem,
     kth_largest,
@@ -232,8 +232,8 @@ def test_dcdm_is_the_printed_one_step_by_step(sweeps):
     n = len(Q)
     problem = UnitProblem(Q, 0.4 * n)
     point = problem.uniform()
-    dcdm.solve_dcdm(problem, point, tol=1e-2, max_iter=sweeps * n)
-    theirs = printed_dcdm(Q, 0.4 * n, dcdm.EPSILON, dcdm.EPSILON, sweeps)
+    pairwise.solve_dcdm(problem, point, tol=1e-2, max_iter=sweeps * n)
+    theirs = printed_dcdm(Q, 0.4 * n, pairwise.EPSILON, pairwise.EPSILON, sweeps)
     assert_allclose(point.a, theirs, atol=1e-9)
 
 

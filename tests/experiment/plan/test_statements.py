@@ -140,7 +140,7 @@ def test_every_file_of_the_package_is_told_from_every_other() -> None:
     files = sorted((PACKAGE / "core").rglob("*.py"))
     found = [statements.parse_source(path.read_bytes()).digest for path in files]
     full = [hashed for hashed in found if hashed != digest("")]  # the others have a docstring alone
-    assert len(set(full)) == len(full) > 90
+    assert len(set(full)) == len(full) > 75
     for path, hashed in list(zip(files, found, strict=True))[::10]:
         assert digest(ast.unparse(ast.parse(path.read_bytes()))) == hashed, path
 
