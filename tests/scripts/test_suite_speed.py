@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from script_loading import load_script
+from script_loading import ROOT, load_script
 
 
 @pytest.fixture
@@ -65,3 +67,26 @@ def test_an_unknown_line_is_an_error(
     with pytest.raises(SystemExit):
         script.main(["--only", "clams"])
     assert "there is no line clams" in capsys.readouterr().err
+
+
+#: Starts a process that outlives it, and works for 0.3 s of CPU time.
+ORPHAN = """
+import os, time
+if os.fork() == 0:
+    while time.process_time() < 0.3:
+        pass
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
+def test_the_time_of_a_process_that_outlives_its_command_counts() -> None:
+    # In a process of its own, since it waits for every child.
+    program = f"import suite_speed as s, sys; print(s.cpu_of(sys.executable, '-c', {ORPHAN!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT / "scripts",
+    )
+    assert float(done.stdout) >= 0.25
