@@ -163,14 +163,16 @@ def deviations(cls: type) -> list[str]:
     Parameters
     ----------
     cls : type
-        Its class; of one that says nothing the list is empty.
+        Its class; of one that says nothing the list is empty. Paragraphs under "Deviations of" a
+        name are those of the class that has this name, hyphens aside.
     """
     text = inspect.cleandoc(sys.modules[cls.__module__].__doc__ or "")
     found: list[str] = []
     inside = False
     for line in text.splitlines():
         if line[:1].strip():
-            inside = "deviations" in line.lower()
+            what, _, whose = line.lower().replace("-", "").partition(" of ")
+            inside = "deviations" in what and whose in ("", cls.__name__.lower())
         elif inside and line.strip():
             words = " ".join(line.split())
             if words.startswith("- ") or not found:

@@ -285,6 +285,18 @@ def test_quickstart_makes_tables_and_plots(small_run: tuple[Path, str]) -> None:
     assert "\x1b" not in out
 
 
+def test_a_solver_has_the_deviations_of_its_name_in_a_file_of_several() -> None:
+    said = {
+        name: " ".join(svmbench("describe", name).out.partition("deviations")[2].split())
+        for name in ("chunking", "osuna", "svm-light", "asvm", "lsvm")
+    }
+    assert [text[:24] for text in said.values()] == [
+        "The threshold is also di", "Whom to exchange is left", "The inner quadratic prog",
+        "(Q_BB)^-1 e_B is nu (e_B", "Qu - e is not computed: ",
+    ]  # fmt: skip
+    assert all("quadratic program" not in said[name] for name in ("chunking", "asvm", "lsvm"))
+
+
 def test_describe_names_the_extra_of_a_solver_that_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

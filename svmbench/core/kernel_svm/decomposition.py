@@ -2,44 +2,35 @@
 
 Problem, given, returned
     As in ``working_set``.
-
-Chunking
---------
-Reference
+Reference of Chunking
     Platt 1998 (MSR-TR-98-14), sections 1.2 and 3: each step solves the program over every example
     with alpha > 0 and the M = 500 that violate the conditions most, from where the last step
     ended. The projected conjugate gradient stops at a relative improvement that starts at 3e-10
     and is divided by 3 whenever the thresholds that the non-bound examples propose spread by more
     than 2 tol (2e-3 in the report).
-Deviations
+Deviations of Chunking
     - The threshold is also divided where no example outside the chunk violates: then it is the
       program's own accuracy that is missing.
     - The first chunk has M / 2 examples of each class, all of which violate equally.
     - Outputs are brought up to date by the multipliers that changed.
     - Kernel values of examples that stay in the chunk are kept; the report doesn't speak of it.
-
-Osuna's decomposition
----------------------
-Reference
+Reference of Osuna
     Osuna, Freund and Girosi 1997, as Platt 1998 (MSR-TR-98-14), section 1.2 describes it: a matrix
     of constant size, as many examples leave as enter, and any set that holds a violator makes
     progress.
-Deviations
+Deviations of Osuna
     - Whom to exchange is left open there. The worst violators enter, at most half of the set at a
       time; those leave first that are at a bound and farthest inside the conditions, and then,
       since free examples keep them best, the free ones that have been there for longest.
     - The pair of examples that violates most is always in the set: with the equality constraint,
       one violator alone can't move.
     - The inner quadratic program is solved by pair steps.
-
-SVM-light
----------
-Reference
+Reference of SVM-light
     Joachims 1999, "Making large-scale SVM learning practical": section 11.3 (working set by the
     steepest feasible direction: half of it from each end of the sorted gradient), 11.4 (shrinking:
     a variable is left out once its multiplier has held it at a bound for a number of iterations;
     at the end all are checked), 11.5 (cache of kernel rows; the least recently used give way).
-Deviations
+Deviations of SVM-light
     - The inner quadratic program is solved by pair steps, not by an interior-point method.
     - Each half of the working set stays on its own side of the middle threshold. Near the end a
       side may have fewer than half to offer; the set is then smaller than q, the paper's is not.

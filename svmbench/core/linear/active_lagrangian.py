@@ -16,7 +16,7 @@ Reference of ASVM
     on the face of B without its bounds, v_B = (Q_BB)^-1 e_B, clipped at zero; (4a) where that
     does not lower f, the way from u to v as far as it is feasible; (4b) from a minimum on a face,
     a gradient projection step with an exact line search, which lets samples back into B.
-Deviations
+Deviations of ASVM
     - (Q_BB)^-1 e_B is nu (e_B - H_B w_B) with (I / nu + H_B'H_B) w_B = H_B'e_B (Sherman, Morrison
       and Woodbury): w_B is the least-squares SVM of the samples in B.
     - Step 4a tries 1/2, 1/4 … of the way, clipped at zero, before it stops at the first bound:
@@ -29,7 +29,7 @@ Reference of LSVM
     Algorithm 1:
         u <- Q^-1 (e + ((Qu - e) - a u)_+),   0 < a < 2 / nu,   from u = Q^-1 e;
     Q^-1 = nu (I - H (I / nu + H'H)^-1 H') by Sherman, Morrison and Woodbury.
-Deviations
+Deviations of LSVM
     - Qu - e is not computed: after the step u = Q^-1 (e + s), it is s. So an iteration takes one
       product with H' and one with H.
     - The iteration stops on the optimality conditions, not on the change of u, which is also small

@@ -7,10 +7,7 @@ Given
 Returned
     The point, moved in place: by ``dcdm-pairwise`` once its duality gap is at most tol times the
     objective; by ``dcdm`` where a sweep changes nothing any more, maybe short of the optimum.
-
-``dcdm``
---------
-Erratum
+Erratum of ``dcdm``
     From a point with e'a = total no multiplier can go down unless another goes up first. One with a
     positive gradient wants to go down and can't, one with a negative gradient wants to go up: once
     all gradients are positive nothing moves, whatever the differences between them. Minimising
@@ -21,10 +18,7 @@ What the print leaves open
       sum is used up by the first samples of the file.
     - epsilon, which the paper uses and gives no value: 1e-4, this suite's choice.
     - Where the middle of three cases is meant: both bounds are tested in the scale 0 … 1.
-
-``dcdm-pairwise``
------------------
-Reference
+Reference of ``dcdm-pairwise``
     Algorithm 2, made convergent: a single multiplier can't move where the sum is kept, so that two
     do (Fan, Chen and Lin 2005, WSS 2; the steps are those of ``csvc``), and all free ones where
     that is cheaper.
