@@ -25,6 +25,8 @@ _PACKAGES = (
     "liblinear-official",
     "libsvm-official",
 )
+#: Optional packages, recorded only where they are installed.
+_PEERS = ("cyanure", "rehline", "scikit-learn-intelex", "skglm")
 
 #: The variables that decide how many threads a numerical library starts.
 THREAD_VARIABLES = (
@@ -66,7 +68,11 @@ def environment_facts(threads: int) -> dict[str, Any]:
         "ram_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "blas": _blas(),
         "threads": threads,
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {
+            name: _version(name)
+            for name in (*_PACKAGES, *_PEERS)
+            if name in _PACKAGES or _version(name) != "not installed"
+        },
     }
     if kind := os.environ.get(KIND_VARIABLE):
         facts["kind"] = kind

@@ -83,3 +83,14 @@ def test_without_proc_psutil_says_what_there_is(
         child.communicate(b"\n")
     assert proc.own_bytes(child.pid) == 0
     assert proc.descendants(child.pid) == []
+
+
+def test_the_environment_has_versions_of_installed_peers_alone(monkeypatch):
+    from svmbench.experiment.measuring import environment
+
+    versions = {"rehline": "0.1.4"}
+    monkeypatch.setattr(environment, "_version", lambda name: versions.get(name, "not installed"))
+    packages = environment.environment_facts(1)["packages"]
+    assert packages["rehline"] == "0.1.4"
+    assert "skglm" not in packages
+    assert packages["numpy"] == "not installed"
