@@ -97,12 +97,14 @@ class _Rows:
             after = self.piece.index(b"\n", end) + 1
             if self._has_grown_for(end, after):
                 continue
+            # A carriage return alone also ends a line.
+            some = self.piece[end:after]
             X, labels = libsvm.read_slowly(
-                *(self.piece[end:after], name, sort_indices, line + lines, n_features),
+                *(some, name, sort_indices, line + lines, n_features),
                 begun=begun or self.n_rows > 0,
             )
             self._append(X, labels)
-            end, lines = after, lines + 1
+            end, lines = after, lines + len(some.splitlines())
 
     def _has_grown_for(self, line: int, after: int) -> bool:
         """Grow the arrays for all remaining lines if a line doesn't fit; True if they grew."""

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -103,6 +103,7 @@ def test_every_number_is_the_nearest(value, digits):
 
 
 @settings(max_examples=200, deadline=None)
+@example("\r0\n:")
 @given(
     st.text(alphabet=list("0123456789.:+-eE# \t\r\nqnaif_"), max_size=60)
     | st.lists(st.sampled_from(["1 1:2", "-1 2:.5 3:4", "", "#x", "1", "1 2:3\r", " 1\t1:1 "])).map(
