@@ -8,28 +8,28 @@ Variables, as in Fan, Chen and Lin 2005
     v = p - K beta, the gradient, which is their -y_i grad f(alpha)_i.
     I_up: the samples with beta_i < high_i. I_low: the samples with beta_i > low_i.
     m(alpha) = max of v over I_up, M(alpha) = min of v over I_low.
-    The search ends once the gap m - M <= tol (LIBSVM's eps).
+    The search ends once the gap m - M (not the duality gap) is at most tol, LIBSVM's eps.
 
 Who calls whom::
 
     estimator.CSVC.fit
       |-- two classes ------------> solver.solve_qp
-      |                               |-- stored matrix, < 500 samples --> smo.shrinking_steps
-      |                               |-- up to 2,000 samples -----------> smo.steps_on_matrix
-      |                               |-- more --------------------------> working_sets, which calls
-      |                               |                                    smo.steps_on_matrix
+      |                               |-- stored matrix or < 500 samples --> smo.shrinking_steps
+      |                               |-- up to 2,000 samples -------------> smo.steps_on_matrix
+      |                               |-- more ----------------------------> working_sets (calls
+      |                               |                                      smo.steps_on_matrix)
       |                               '-- float32 --> solver.check_in_float64, then more steps
       |-- more classes -----------> pairs.solve_pairs
-      |                               |-- steps -------------------------> select_j … of smo
+      |                               |-- steps ---------------------------> select_j … of smo
       |                               |-- float32 --> solver.judge_check, then more steps
-      |                               '-- pairs that float32 can't solve -> solver.solve_qp
-      '-- CSVC.solve_along (a path of values of C) -> path.along_c ------> smo.shrinking_steps
+      |                               '-- pairs that float32 can't solve ---> solver.solve_qp
+      '-- CSVC.solve_along (a path of values of C) -> path.along_c --------> smo.shrinking_steps
 
 What each module does, in the order of use
     estimator.py     ``CSVC``: parameters in, model out
     problem.py       the problem as arrays; m(alpha) and M(alpha), thresholds, the duality gap
     solver.py        ``solve_qp``, the only place that chooses the method; refinement; stopping rule
-    smo.py           the steps on a matrix: select_working_set, solve_pair, update_gradient, shrink
+    smo.py           steps in phases: select_working_set, solve_pair, update_gradient, shrink
     working_sets.py  more than 2,000 samples: steps inside working sets, rows made when needed
     pairs.py         one problem per pair of classes; all pairs share kernel rows
     path.py          ascending values of C on one matrix, as one compiled function

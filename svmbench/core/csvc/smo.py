@@ -17,8 +17,8 @@ Phases that ``pair_steps`` and ``grouped_steps`` repeat, until ``why_stop`` retu
     select_working_set  i = argmax of v over I_up; j = argmax of b_ij^2 / a_ij over the j in I_low
                         with b_ij = v_i - v_j > 0, a_ij = K_ii + K_jj - 2 K_ij (WSS 2)
     solve_pair          t = b_ij / a_ij, cut at the bounds
-    update_gradient     v -= t (K_i - K_j), in the same pass over v as the next choice of i
-                        (``update_gradient_select_i``, then ``select_j``)
+    update_gradient     v -= t (K_i - K_j), in the same pass over v as the next choice of i. So the
+                        functions are ``update_gradient_select_i`` and ``select_j``
     shrink              in ``shrinking_steps`` alone, between calls of ``pair_steps``
 References
     Fan, Chen and Lin 2005: WSS 2. Chang and Lin 2001: with several sums, both variables of a pair
@@ -37,8 +37,8 @@ Deviations
 From other modules
     ``larger`` is the larger of two numbers that are not NaN, ``wide_vectors`` a hint to use the
     widest registers, ``compiled_sums`` lets the compiler reorder sums, ``up_low_extremes`` returns
-    m and M, ``subtract_rows`` does v -= sum_q f_q K_q, ``copy_part`` copies rows and columns of a
-    matrix, ``raw`` returns a read-only view, so that Numba compiles one version of a function.
+    m and M, ``subtract_rows`` does v -= sum_q f_q K_q in a range of v, ``copy_part`` copies rows
+    and columns, ``raw`` returns a read-only view, so that Numba compiles one version of a function.
 Measured
     ``loose_steps``: the second variable saves 36 % of the CPU time of a fit in the median (25 data
     sets of 300 to 5,000 samples; C = 1: 15 %, -1 to 71 %; C = 100: 69 %, 10 to 94 %).
@@ -65,10 +65,10 @@ SELECTION_PIECE = 256
 #: LIBSVM's TAU: it replaces the curvature of a pair if that is smaller.
 MIN_CURVATURE = 1e-12
 
-#: Stop reasons of a loop or a search. ``ROWS_MISSING``: it needs kernel rows, some or all.
+#: Stop reasons. ``ROWS_MISSING``: ``pairs`` needs some rows, or ``working_sets`` the full matrix.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
-#: The stop reasons in words, by their numbers; ``ROWS_MISSING`` has none, for it ends no search.
+#: In words; ``no margin``: rho may be 0 (``solver``). ``ROWS_MISSING`` ends no search: it has none.
 STOP_REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
 
 #: Returned instead of a stop reason: take another step.
@@ -110,7 +110,7 @@ class StoppingCriteria(NamedTuple):
 def why_stop(gap: float, steps: int, j: int, criteria: StoppingCriteria) -> int:
     """Return the stop reason after the selection of a working set, or ``NOT_YET``.
 
-    `gap` is m(alpha) - M(alpha); j is -1 if the selection found no second variable.
+    `gap` is m(alpha) - M(alpha); j is -1 if no score is above 0: in float32, scores can underflow.
     """
     if gap <= criteria.tol:
         return CONVERGED
@@ -371,7 +371,7 @@ def update_gradient_select_first(
     """
     wide_vectors()
     n = len(v)
-    m, M, most, piece = 0.0, 0.0, 0.0, -1
+    m, M, most, piece = 0.0, 0.0, 0.0, -1  # m is max(m, 0), but M is -min(M, 0): the gap is m + M
     for start in range(0, n, SELECTION_PIECE):
         stop = start + SELECTION_PIECE
         values, scale = v[start:stop], inverse[start:stop]
@@ -408,7 +408,7 @@ def select_second(
     i: int,
     score: np.ndarray,
 ) -> int:
-    """Return j that gains most after the own best step of i; -1 if no j gains beyond rounding.
+    """Return j that gains most after i's own best step; -1 if none gains, or if it is i (rounding).
 
     After that step, j has the gradient r_j = v_j - v_i K_ij / K_ii; with i at its best for every
     value of beta_j, the curvature for j is K_jj - K_ij^2 / K_ii.
@@ -556,7 +556,7 @@ class ActivePart(NamedTuple):
 
 @compiled
 def steps_between_checks(n: int) -> int:
-    """Return the number of steps between two tests of the duality gap, for n samples."""
+    """Return the number of steps between two tests of the duality gap or shrinking, n samples."""
     return LOOK_STEPS if n >= SHRINK_MIN_SAMPLES else LOOK_STEPS_FEW_SAMPLES
 
 
@@ -580,11 +580,11 @@ def shrinking_steps(
     # All samples, as views: steps on them act on beta and v.
     whole = ActivePart(np.arange(n), low, high, beta, v)
     # values, own: the part's matrix and diagonal. before: beta when v of all was last up to date.
-    # idle: updates of v at samples to shrink, since the last copy; one counts as a value copied.
+    # idle: updates of v at samples to shrink since the last copy; each costs like copying a value.
     part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
     while True:
         reason = NOT_YET
-        # Test the duality gap, if it has a limit.
+        # Test the duality gap, if it has a limit; v of shrunk samples may be out of date.
         if limit >= 0.0:
             if not is_whole:
                 write_back(part, beta, v)
@@ -600,13 +600,13 @@ def shrinking_steps(
         if reason != MAX_ITER or steps >= max_iter:
             if is_whole:
                 return steps, reason
-            # The active samples ended, for any reason: reconstruct v, and test all samples.
+            # Steps on the active samples ended: reconstruct v, and go on with all samples.
             write_back(part, beta, v)
             reconstruct_gradient(K, part.members, before, beta, v)
             part, values, own, is_whole, idle = whole, K, diag, True, 0.0
         elif n >= SHRINK_MIN_SAMPLES:
-            # shrink, once idle is at least the cost of the copy (m x m kernel values of the
-            # remaining samples) and of the later reconstruction of the gradient.
+            # shrink, once idle pays for the copy (m x m values) and a later reconstruction of v. If
+            # some are shrunk already, reconstruct their v first: all shrunk samples share `before`.
             stays = not_shrunk(part)
             m = np.count_nonzero(stays)
             idle += taken * (len(stays) - m)
@@ -643,8 +643,8 @@ def not_shrunk(part: ActivePart) -> np.ndarray:
 def gap_so_far(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
     """Return the duality gap at the offset b: the sum of max(low u, high u) - beta u, u = v - b.
 
-    b is the mean of v at free samples; without one, the middle of [M, m]. This is
-    ``problem.duality_gap``, which derives it, but for rounding; these loops vectorise.
+    b is the mean of v at free samples; without one, the middle of [M, m]. ``problem.duality_gap``
+    derives the formula. It returns the same, but for rounding; these loops vectorise.
     """
     wide_vectors()
     total, free = 0.0, 0.0
@@ -688,7 +688,7 @@ def reconstruct_gradient(
 
     `members`, the active samples, have their gradient already. `beta` is copied to `before`.
     """
-    right = v[members]
+    right = v[members]  # up to date already: put back below
     moved = np.flatnonzero(beta != before)
     subtract_rows(K, moved, beta[moved] - before[moved], v, 0, len(v))
     v[members] = right

@@ -5,18 +5,18 @@ Problem
     variables. The C-SVC has beta_i = y_i alpha_i, p = y and one group; a C-SVC without an offset
     keeps no sum; the ν-SVC has a group for each class. v = p - K beta is the gradient, m(alpha) its
     maximum over I_up (beta_i < high_i), M(alpha) its minimum over I_low (beta_i > low_i), and
-    m - M the violation, also called the gap (Fan, Chen and Lin 2005, eq. 6). Each group has
-    its own m and M, and the largest m - M counts; without a sum, m >= 0 and M <= 0.
+    m - M the violation, or gap (Fan, Chen and Lin 2005, eq. 6), not the duality gap. Each
+    group has its own m and M; the largest m - M counts. Without a sum: max(m, 0) - min(M, 0).
 Given
     A source of kernel values, the problem, a feasible start.
 Returned
-    beta and v once m - M <= tol, or once the duality gap is at most a limit.
+    beta and v once m - M <= tol, or once the duality gap is at most a limit (reason ``GAP``).
 The choice (``solve_qp``)
-    A precomputed matrix (shrunk from 1,000 on), or fewer than 500 samples: ``smo`` on the matrix.
+    A precomputed matrix (with one sum, shrunk from 1,000 on), or under 500 samples: ``smo`` on it.
     Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
     More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
-    in float32, with refinement; it shrinks samples, and reconstructs their v at the end. Once half
-    of all are free: ``smo`` on the full float32 matrix, up to 8,192 samples.
+    in float32, with shrinking and refinement. With up to 8,192 samples, once over half are free
+    (low < beta < high), this stops (``ROWS_MISSING``): then ``smo`` takes the full float32 matrix.
 Refinement (``Refinement``)
     Kernel values in float32 have errors of 1e-7, and a gradient summed from them errors of 1e-5.
     So after steps that ended with m - M <= tol, v is computed again in float64 for every sample
@@ -26,7 +26,7 @@ Refinement (``Refinement``)
 Measured
     Below 500 samples a float64 matrix saves 12 % of the CPU time of a fit with a float32 matrix and
     a check, in the median (21 data sets, cut to 450 samples, C = 1 and 10,000; half of the fits:
-    4 to 16 %). Inputs of 0 and 1 lose up to 67 % of it: float32 rows from bits are cheaper.
+    4 to 16 %). Inputs of 0 and 1 take up to 67 % more: float32 rows from bits are cheaper.
     From 500 to 2,000 samples, single rows, computed when a step needs them, save nothing in the
     median (15 data sets; CPU time with the full matrix over that with single rows: 0.76 to 3.7).
     If over half of the multipliers are free, the full matrix takes 1.8 times less CPU time than
@@ -35,19 +35,19 @@ Measured
 A tolerance relative to the margin, for the ν-SVC, the one-class SVM and SVDD
     A C-SVC's margin is 1, so its tolerance is a share of the margin. The margin of other SVMs, rho
     (SVDD: the squared radius), can have any size; an absolute tolerance above it accepts nearly any
-    point. Here the largest violation is at most ``tol * min(1, rho)``, with rho in the scale of v,
-    or the rounding of the gradient if that is larger. If rho >= 1, this is LIBSVM's rule.
+    point. Here the largest violation is at most ``tol * min(1, rho)``, or the gradient's rounding
+    if larger. Like v, rho grows with the bounds (1, not 1/n). If rho >= 1, this is LIBSVM's rule.
 A margin of 0
     The ν-SVC has the optimum w = 0, rho = 0 if the reduced convex hulls of the classes meet (Crisp
     and Burges 1999), and the one-class SVM if the origin lies in the reduced convex hull. No
     violation is small relative to rho = 0. The primal value is the duality gap minus |dual|, since
-    the dual value -1/2 beta'K beta is not above 0. w = 0 has the value 0: so rho > 0 is proven once
-    the gap is below |dual|. Until then, the search takes a limited number of further steps.
+    the dual value -1/2 beta'K beta is not above 0. w = 0 has the primal value 0, so a value below 0
+    (a gap below |dual|) proves that rho > 0. Until then, the number of further steps is limited.
 From other modules
-    ``up_low_sets`` returns v over I_up (else -inf) and over I_low (else inf), m and M;
-    ``gap_of_problem`` the duality gap; ``exact_values(...).block(I, J)`` K[I, J] in float64;
-    ``float32_rows`` the fastest maker of float32 kernel rows that the samples and kernel allow;
-    ``subtract_kernel`` does v -= K t over such rows; ``columns(None)`` names all samples.
+    ``up_low_sets``: v over I_up (else -inf), v over I_low (else inf), m, M. ``gap_of_problem``: the
+    duality gap. ``exact_values(...).block(I, J)``: K[I, J] in float64. ``float32_rows``: the best
+    maker of float32 rows; ``SourceRows``: of any source. ``subtract_kernel``: v -= K t by these.
+    ``source.inputs()``: (X, kernel); None if K is stored. ``source.whole``: K; None above cache_mb.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ CHECK_SAFETY = 10.0
 #: float32 makes progress if the true violation falls to at most this share of the last one.
 CHECK_PROGRESS = 0.5
 
-#: Exact kernel values held in memory at a time, and rows of a symmetric block of them.
+#: Most float64 kernel values computed at a time; most rows at a time, of a symmetric matrix.
 CHECK_VALUES, CHECK_ROWS = 1 << 21, 256
 
 #: Rounding of a gradient, in float64 epsilons of (largest kernel value times sum of |beta|).
 GRADIENT_ROUNDINGS = 8.0
 
-#: The next violation to reach: with a proven margin, the first times the violation that the margin
-#: asks for; without one, the second times the present violation.
+#: The next violation to reach. First: this share of what a proven margin asks for, since the margin
+#: may shrink meanwhile. Second: without a proven margin, this share of the present violation.
 SHORT_OF_WANTED, CLOSER_TO_MARGIN = 0.9, 0.1
 
 #: Largest number of further steps without a proven margin: the larger of this many per sample and
@@ -128,7 +128,7 @@ class ShareOfMargin:
 
     tol: float
     margin: Callable[[np.ndarray, np.ndarray], float]  # (beta, v) -> rho, in the scale of v
-    can_vanish: bool = True  # a margin of 0 means that w = 0 is the only solution
+    can_vanish: bool = True  # rho may be 0 at the optimum; ``has_margin`` can prove it isn't
 
 
 @dataclass
@@ -136,7 +136,7 @@ class QPResult:
     """The solution of a problem, with the work that it took."""
 
     beta: np.ndarray  # (n_samples,)
-    # (n_samples,): float64 values near m and M, and so at free variables; elsewhere maybe float32
+    # (n_samples,), float64; far from m and M, perhaps summed from kernel values in float32
     v: np.ndarray
     steps: int = 0
     checks: int | None = 0  # in float64; None on a stored matrix, which is not checked
@@ -274,7 +274,7 @@ class Refinement:
     ) -> QPResult:
         """Solve from `start`, or from zero; with a `share`, the tolerance is relative."""
         source, problem = self.source, self.problem
-        # members: samples of the working sets: all, or those just checked. A full matrix has all.
+        # members: samples of a search by working sets: all, or those just checked. With K: unused.
         everyone = members = np.arange(len(problem.low))
         before = source.kernel_evaluations
         found = QPResult(np.zeros(len(everyone)), np.array(problem.linear))
@@ -287,7 +287,7 @@ class Refinement:
             found.beta = np.array(start, dtype=np.float64)
             self.set_gradient(rows, K, found)
         tolerance = Tolerance(share, criteria, problem, rows.diagonal, (found.beta, found.v))
-        made, checks, last = 0, 0, np.inf
+        made, checks, last = 0, 0, np.inf  # made: values of old rows, not in the source's count
         while True:
             tol = tolerance.now
             self.take_steps(rows, K, members, tolerance.criteria(found.steps), found)
@@ -297,7 +297,7 @@ class Refinement:
             if found.reason == GAP:
                 if gap_of_problem(problem, found.beta, found.v) <= criteria.limit:
                     break
-                # The v of shrunk samples, on which the limit was met, was out of date until now.
+                # The limit was met with outdated v of shrunk samples. With v up to date, it isn't.
                 members = everyone
                 continue
             if found.reason == MAX_ITER:
@@ -374,7 +374,7 @@ def judge_check(gap: float, last: float, tol: float, reason: int) -> int:
 
     `gap` is the true violation, `last` the true violation at the previous check (infinite at the
     first), `reason` why the steps stopped. ``OVER`` ends the search, ``GO_ON`` continues in float32
-    from the corrected gradient, and ``EXHAUSTED`` continues in float64.
+    from the corrected gradient, and ``EXHAUSTED`` (float32 gets no further) continues in float64.
     """
     if gap <= tol:
         return OVER
@@ -413,14 +413,14 @@ def correct_near(
             v[at] = found
             done[at] = True
         # Assume that v errs by at most e = CHECK_SAFETY * error at unchecked samples. `near` marked
-        # all that could violate if v errs by `width`: e <= width is enough, 2 e lets e grow.
+        # all that could violate if v errs by `width`: e <= width is enough. Else 2 e: e may grow.
         if width >= CHECK_SAFETY * error:
             return done
         width = 2.0 * CHECK_SAFETY * error
 
 
 def near_violation(problem: QPProblem, beta: np.ndarray, v: np.ndarray, width: float) -> np.ndarray:
-    """Mark the samples that could be part of a violation if v errs by `width`."""
+    """Mark samples that could violate if v errs by `width`; after steps, m may be below M."""
     at = up_low_sets(problem, beta, v)
     rises = at.v_up >= np.minimum(at.m, at.M) - width
     return rises | (at.v_low <= np.maximum(at.m, at.M) + width)
@@ -434,7 +434,7 @@ def exact_gradient(
     support, own = np.flatnonzero(is_support), samples[is_support[samples]]
     is_support[own] = False
     others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
-    # idle x support, own x others. own: support vectors in `samples`; others: those outside it.
+    # idle x support, own x others. Support vectors: own (in `samples`) and others; idle: beta = 0.
     for rows, columns in ((idle, support), (own, others)):
         height = max(1, CHECK_VALUES // max(1, len(columns)))
         for top in range(0, len(rows), height):
@@ -469,7 +469,7 @@ class Tolerance:
         size = float(np.max(np.abs(diagonal), initial=0.0)) * float(np.sum(np.abs(beta)))
         size += float(np.max(np.abs(problem.linear), initial=0.0))
         self.rounding = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * size
-        # Begin with a tolerance relative to the violation at the start: it has the kernel's scale.
+        # rho isn't known yet: begin relative to the start's violation; it has the kernel's scale.
         violation = up_low_sets(problem, beta, v).gap
         self.now = max(limits.tol * min(1.0, violation), self.rounding)
 
@@ -504,8 +504,8 @@ class Tolerance:
 
 
 def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
-    """Return True if the duality gap proves that w is not 0 at the optimum of a ν-problem."""
-    dual = 0.5 * float(beta @ (problem.linear + v))
+    """Return True if the duality gap proves w != 0 at the optimum of a ν-SVC or one-class SVM."""
+    dual = 0.5 * float(beta @ (problem.linear + v))  # p'beta - 1/2 beta'K beta, as K beta = p - v
     return gap_of_problem(problem, beta, v) < abs(dual)
 
 
