@@ -33,7 +33,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
 
 from svmbench import NLSGD, SMO, Chunking, SVMLight, load
-from svmbench.core.kernel_svm import chunking, decomposition
+from svmbench.core.kernel_svm import decomposition
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.numeric.random import generator
 
@@ -82,15 +82,15 @@ def smo_errors(X: np.ndarray, y: np.ndarray) -> Iterator[Counted]:
 
 def chunking_values(X: np.ndarray, y: np.ndarray) -> Iterator[Counted]:
     """Have every member leave and come back whenever a chunk changes."""
-    replace = chunking.Chunk.replace
+    replace = decomposition.Chunk.replace
 
-    def anew(chunk: chunking.Chunk, leaving: np.ndarray, entering: np.ndarray) -> None:
+    def anew(chunk: decomposition.Chunk, leaving: np.ndarray, entering: np.ndarray) -> None:
         everyone = np.arange(len(chunk.members))
         stays = np.delete(chunk.members, leaving)
         replace(chunk, everyone, np.concatenate([stays, entering]))
 
     own = counters_of(Chunking(C=1.0), X, y)
-    with mock.patch.object(chunking.Chunk, "replace", anew):
+    with mock.patch.object(decomposition.Chunk, "replace", anew):
         other = counters_of(Chunking(C=1.0), X, y)
     yield from compare(own, other, "n_iter", "kernel_evaluations")
 

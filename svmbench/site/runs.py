@@ -274,7 +274,7 @@ def _printed_digest(folders: tuple[Path, ...]) -> str:
     for path in sorted(
         path for folder in folders for path in folder.rglob("*") if path.suffix in {".csv", ".toml"}
     ):
-        digest.update(path.read_bytes())
+        digest.update(read_bytes(path))
     return digest.hexdigest()
 
 
