@@ -5,7 +5,7 @@ The package is optional (``pip install '.[peers]'``).
 Problem
     Squared hinge loss; the constant feature that `prepare` appends is regularised.
 Given
-    The samples in Cyanure's format; `train` calls the `fit` of its ``Classifier``, without the scan
+    The samples in Cyanure's format; `call` calls the `fit` of its ``Classifier``, without the scan
     for NaN, which `prepare` does.
 Reference
     Mairal 2019 (Cyanure); Mairal 2015 (MISO); Lin, Mairal and Harchaoui 2019 (QNing).
@@ -15,19 +15,14 @@ Deviations
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
-from svmbench.core.contract.base import TrainingData, require_count
-from svmbench.core.contract.linear_base import LinearClassifierWithC
+from svmbench.baselines.linear_peer import LinearPeer
+from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.registry import declare
-from svmbench.core.numeric.arrays import append_bias
 
 #: This module declares a solver only if the package is installed; completion reads the name.
 CYANURE_REQUIREMENT = "cyanure"
@@ -37,7 +32,7 @@ CYANURE_SOLVERS = ("auto", "miso", "catalyst-miso", "qning-miso")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CyanureBaseline(LinearClassifierWithC):
+class CyanureBaseline(LinearPeer):
     """Cyanure's ``Classifier`` with squared hinge loss, on one thread.
 
     Parameters
@@ -64,20 +59,11 @@ class CyanureBaseline(LinearClassifierWithC):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_count("max_iter", self.max_iter)
         if self.solver not in CYANURE_SOLVERS:
             msg = f"solver must be one of {', '.join(CYANURE_SOLVERS)}, got solver={self.solver!r}"
             raise ValueError(msg)
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and append the constant feature."""
-        data = self._validate(X, y)
-        native = append_bias(data.X, self.bias)
-        # Cyanure accepts only scipy's older class of sparse matrices.
-        data.native = sp.csr_matrix(native) if sp.issparse(native) else native
-        return data
-
-    def train(self, data: TrainingData) -> Self:
+    def call(self, data: TrainingData) -> tuple[np.ndarray, int]:
         """Call the `fit` of Cyanure's classifier."""
         from cyanure.estimators import Classifier
 
@@ -94,17 +80,8 @@ class CyanureBaseline(LinearClassifierWithC):
             verbose=False,
             safe=False,
         )
-        with warnings.catch_warnings():
-            # `_store` warns about the iteration limit.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(data.native, data.y)
-        w, n_iter = np.ravel(model.coef_).astype(np.float64), int(np.max(model.n_iter_))
-        return self._store_with_bias(
-            w,
-            n_iter=max(1, n_iter),
-            stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
-            counters={"passes": n_iter},
-        )
+        model.fit(data.native, data.y)
+        return model.coef_, int(np.max(model.n_iter_))
 
 
 if find_spec(CYANURE_REQUIREMENT) is not None:
