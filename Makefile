@@ -101,7 +101,7 @@ coverage: setup-dev  ## Line coverage of svmbench/, the tests of core run with a
 	$(MAKE) test PYTEST_FLAGS="--cov --cov-report="
 	$(MAKE) test-slow PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(MAKE) test-no-jit PYTEST_FLAGS="--cov --cov-append --cov-report="
-	$(BIN)/python -m coverage report --fail-under=90
+	$(BIN)/python -m coverage report
 
 lint: setup-dev  ## ruff, formatting, types, sp-repo-review, and the limits on the package's size.
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
@@ -118,16 +119,20 @@ def ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+#: The line of a script below which it is not run in processes that import it.
+_GUARD = re.compile(rb"^[ \t]*if\b[^\n]*\b__name__\b", re.MULTILINE)
+
+
 @contextlib.contextmanager
 def without_unguarded_script() -> Iterator[None]:
-    """Keep the script that this process runs out of processes that are started meanwhile.
+    """Keep a script without ``if __name__ == "__main__":`` out of processes started meanwhile.
 
-    multiprocessing runs the script again in each of them, up to ``if __name__ == "__main__":``.
-    A script that never looks at its name would start processes without end.
+    multiprocessing runs the script again in each new process. Without that line the script would
+    try to start processes there, which multiprocessing refuses: the new process dies.
     """
     main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
-    if script is None or main.__spec__ is not None or _looks_at_its_name(script):
+    if script is None or main.__spec__ is not None or _has_guard(script):
         yield
         return
     del main.__file__
@@ -138,9 +143,9 @@ def without_unguarded_script() -> Iterator[None]:
 
 
 @cache
-def _looks_at_its_name(script: str) -> bool:
+def _has_guard(script: str) -> bool:
     try:
-        return b"__name__" in Path(script).read_bytes()
+        return _GUARD.search(Path(script).read_bytes()) is not None
     except OSError:
         return True
 

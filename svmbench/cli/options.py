@@ -80,6 +80,23 @@ MIRROR = click.option(
     show_envvar=True,
     help="Folder or URL of data files, named as at their source; plain, .xz, .bz2 or .gz.",
 )
+#: What the word ``auto`` of --jobs stands for.
+AUTO = 0
+
+
+class Jobs(click.IntRange):
+    """A number of at least 1, or ``auto``."""
+
+    name = "number or auto"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number, `AUTO` for the word, or fail with a sentence."""
+        return AUTO if value == "auto" else int(super().convert(value, param, ctx))
+
+
 JOBS = jobs_option("Number of cells run at a time. Above 1, times are marked as contended.")
 CLUSTER = click.option(
     "--cluster",

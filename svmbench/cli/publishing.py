@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from svmbench.papers.judging.verdict import Verdict
     from svmbench.report.records import Run
     from svmbench.schema.rechecks import Ages
+    from svmbench.site.material import FreshnessLookup
 
 #: What of a solver's card the head of its page says anyway.
 _SAID_ELSEWHERE = ("solver", "deviations")
@@ -312,11 +313,8 @@ def kept_results() -> Path:
     return found
 
 
-def _age(*, look: bool) -> Callable[..., Ages] | None:
-    """Return a cached function from a run folder, and its run if it was read, to its results' ages.
-
-    None where nobody shall look.
-    """
+def _age(*, look: bool) -> FreshnessLookup | None:
+    """Return a cached lookup of the ages of a run folder's results, or None if `look` is False."""
     if not look:
         return None
     found: dict[Path, Ages] = {}
@@ -340,17 +338,19 @@ def _metrics(file: Path | None) -> list[str]:
 
 
 def _verdicts(
-    known: Sequence[Claim], folders: Sequence[Path], age: Callable[..., Ages] | None, *, trust: bool
+    known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
 ) -> list[Verdict]:
     """Judge some claims from some folders, each machine apart and all together."""
     from svmbench.papers import judging
     from svmbench.report.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 
-    look: judging.Freshness | None = age and (lambda source: age(source.run.path, source.run))
+    look: judging.Freshness | None = (
+        None if age is None else lambda source: age(source.run.path, source.run)
+    )
 
     def origin(verdict: Verdict) -> str:
         places = [Path(folder) for folder, _, _ in verdict.sources]
-        found = {origin_of(place, age and age(place)) for place in places}
+        found = {origin_of(place, None if age is None else age(place)) for place in places}
         return next((one for one in (ELSEWHERE, CONFIRMED) if one in found), OURS)
 
     apart = {

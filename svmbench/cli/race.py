@@ -644,15 +644,19 @@ def race(
     if base is not None and base_python is not None:
         raise ConfigError("--base and --base-python exclude each other")
     if len(racers) < 2 and not of_versions:
-        raise ConfigError("a race needs two solvers (-s), or --base with a commit")
+        raise ConfigError("a race needs two solvers (-s), or one with --base or --base-python")
     if of_versions and shared.tolerance is not None:
-        raise ConfigError("--base compares versions at given settings: leave out --tolerance")
+        raise ConfigError(
+            "--base and --base-python compare versions at given settings: leave out --tolerance"
+        )
     encoding = shared.text, shared.impute
     of_openml = [name for name in datasets if openml.reference(name)]
     files = [name for name in datasets if name not in of_openml and is_file(name)]
     labelled = files or of_openml  # a file's column is no column of OpenML's
     if not labelled and (shared.label or any(encoding)):
-        raise ConfigError("--label, --text and --impute are of tables, and no -d is a file")
+        raise ConfigError(
+            "--label, --text and --impute are for tables, and no -d is a file or of OpenML"
+        )
     entries = [
         dataset_entry(name, shared.label if name in labelled else None, *encoding)
         if name in files or name in of_openml

@@ -27,7 +27,7 @@ from svmbench.base.errors import (
 )
 from svmbench.cli import terminal
 from svmbench.cli.options import FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS
-from svmbench.cli.publishing import kept_results
+from svmbench.cli.publishing import ages_of, kept_results
 
 if TYPE_CHECKING:
     from svmbench.experiment.run.draws import Candidate
@@ -66,7 +66,8 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
 @click.option(
     "--samples",
     is_flag=True,
-    help="Draw whole samples: what each run needs to be called rechecked, the quickest run first.",
+    help="Draw whole samples: for each older run the cells that make it rechecked, the quickest "
+    "run first.",
 )
 @click.option(
     "--changelog",
@@ -109,12 +110,14 @@ def recheck(
     """
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.experiment.run.draws import draw, draw_samples
-    from svmbench.schema.rechecks import append_recheck
+    from svmbench.schema.rechecks import OLDER, append_recheck
 
     load_plugins()
     accepted = _named_changes(changelog) if changelog else frozenset()
     deadline = time.monotonic() + 60 * budget
     runs = {run.name: run for run in _kept_runs(results or (kept_results(),))}
+    if samples:  # others gain nothing from a sample
+        runs = {name: run for name, run in runs.items() if ages_of(run.folder).word == OLDER}
     candidates = [one for run in runs.values() for one in run.candidates]
     drawn: dict[str, list[Candidate]] = {}
     for one in (draw_samples if samples else draw)(candidates, budget * 60, seed):

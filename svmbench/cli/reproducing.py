@@ -6,6 +6,7 @@ import functools
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from svmbench.base import escape
-from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError, SvmbenchError
+from svmbench.base.errors import (
+    EXIT_FAILED_CELLS,
+    EXIT_INTERRUPTED,
+    ConfigError,
+    ResultsError,
+    SvmbenchError,
+)
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
-from svmbench.cli.options import FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST
+from svmbench.cli.options import AUTO, FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST, Jobs
 from svmbench.cli.publishing import ages_of, kept_results
 
 if TYPE_CHECKING:
-    from svmbench.experiment.config.models import Config
     from svmbench.experiment.run.batch import Batch, ConfigOutcome, Job
     from svmbench.experiment.run.session import Request
     from svmbench.experiment.settings.cells import Cell
@@ -39,26 +45,9 @@ _OUTPUT = click.option(
     show_default=True,
     help="Parent of the run folders <name>-<profile>.",
 )
-#: What the word ``auto`` of --jobs stands for.
-AUTO = 0
 _QUIET = click.option(
     "-q", "--quiet", is_flag=True, help="Print errors and the final summary only."
 )
-
-
-class Jobs(click.IntRange):
-    """A number of at least 1, or ``auto``."""
-
-    name = "number or auto"
-
-    def __init__(self) -> None:
-        super().__init__(min=1)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number, `AUTO` for the word, or fail with a sentence."""
-        return AUTO if value == "auto" else int(super().convert(value, param, ctx))
-
-
 #: Largest number of reasons for failed cells shown for one config.
 _MOST_REASONS = 3
 
@@ -76,8 +65,8 @@ _MOST_REASONS = 3
     type=Jobs(),
     default=1,
     show_default=True,
-    help="Number of cells run at a time, or 'auto': one for configs with races, elsewhere as many "
-    "as there are CPU cores for. Above 1, times are marked as contended.",
+    help="Number of cells run at a time. 'auto' runs configs with races one cell at a time, and "
+    "others on all CPU cores. Above 1, times are marked as contended.",
 )
 @_BUDGET
 @RETRY
@@ -128,8 +117,7 @@ def reproduce(
     due, without = [], []
     for name in configs or tuple(path.stem for path in shipped_configs()):
         path = find_config(name)
-        settings = load_config(path)
-        if not configs and profile not in settings.profiles:
+        if not configs and profile not in load_config(path).profiles:
             without.append(path.stem)
             continue
         request = Request(
@@ -138,7 +126,7 @@ def reproduce(
             output=output / f"{path.stem}-{profile}",
             mirror=mirror,
             trust=trust,
-            jobs=_automatic_jobs(settings) if jobs == AUTO else jobs,
+            jobs=_automatic_jobs(path) if jobs == AUTO else jobs,
             retry=retry,
         )
         due.append(Job(request, _expected(request, kept)))
@@ -155,12 +143,17 @@ def reproduce(
     _end(outcomes)
 
 
-def _automatic_jobs(config: Config) -> int:
-    """Return how many cells of a config run at a time: races alone, others on all CPU cores."""
+def _automatic_jobs(path: Path) -> int:
+    """Return the number of cells to run at a time: 1 with races, else as many as the cores hold."""
     import joblib
 
+    from svmbench.experiment.config.loader import load_config
     from svmbench.experiment.protocols import protocols
 
+    try:
+        config = load_config(path)
+    except ConfigError:
+        return 1  # the batch says what is wrong with it
     if any(protocols()[block.protocol].is_race for block in config.blocks):
         return 1
     return max(1, joblib.cpu_count() // config.threads)
@@ -300,9 +293,9 @@ class OldRun:
 
 def _old_runs(folders: Sequence[Path]) -> list[OldRun]:
     """Return our runs to measure again: changed, races, deciding a claim, then by seconds."""
-    from svmbench.report.folders import is_contributed, runs_below
+    from svmbench.report.folders import our_runs
 
-    runs = [run for run in runs_below(folders).values() if not is_contributed(run)]
+    runs = our_runs(folders)
     deciding = _deciding_configs()
     found = [one for folder in runs if (one := _old_run(folder, deciding)) is not None]
     return sorted(
@@ -329,7 +322,7 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
         for line in result_lines(folder)
         if line["kind"] == "cell" and line["status"] == "ok"
     }
-    found = ages_of(folder)
+    found = ages_of(folder, run)
     keys = {key for key, word in found.words.items() if word in {CHANGED, OLDER}}
     if not keys:
         return None
@@ -412,20 +405,24 @@ def _kept_cells(kept: Path, config: str, profile: str) -> Iterator[Any]:
     from svmbench.report.records import result_lines
 
     for folder in _kept_by_config(kept).get((config, profile), []):
-        yield from (line for line in result_lines(folder) if line["kind"] == "cell")
+        with suppress(ResultsError):  # an estimate can do without a damaged run
+            yield from (line for line in result_lines(folder) if line["kind"] == "cell")
 
 
 @functools.cache
 def _kept_by_config(kept: Path) -> dict[tuple[str, str], list[Path]]:
     """Return our kept run folders by config and profile."""
     from svmbench.base.files import read_json
-    from svmbench.report.folders import is_contributed, run_folders
+    from svmbench.report.folders import our_runs
 
     found: dict[tuple[str, str], list[Path]] = {}
-    for folder in run_folders(kept):
-        plan = read_json(folder / "plan.json")
-        if not is_contributed(folder):
-            found.setdefault((plan["config"]["name"], plan["profile"]), []).append(folder)
+    for folder in our_runs([kept]):
+        try:
+            plan = read_json(folder / "plan.json")
+            named = str(plan["config"]["name"]), str(plan["profile"])
+        except (OSError, RecursionError, ValueError, KeyError, TypeError):
+            continue  # an estimate can do without a damaged run
+        found.setdefault(named, []).append(folder)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -208,28 +209,33 @@ def compare_environments(
     SvmbenchError
         If the other Python can't import svmbench, or if one of the two can't run the config.
     """
-    found = [str(Path(one).resolve()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
-    other = str(Path(python).absolute())  # not resolved: a link decides the environment
-    sides = [
-        Side(f"{place} ({_installed(place, environment)})", environment, place)
-        for place in (other, sys.executable)
-    ]
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join(str(Path(one).resolve()) for one in given)
+    # Each Python chooses the folder of its own versions' compiled code.
+    environment.pop("NUMBA_CACHE_DIR", None)
+    # Links are not resolved: they decide the environment.
+    other = str(Path(shutil.which(python) or python).absolute())
     with tempfile.TemporaryDirectory() as made:
-        base, new = sides
         work = Path(made).resolve()
+        base, new = (
+            Side(f"{place} ({_installed(place, work, environment)})", environment, place)
+            for place in (other, sys.executable)
+        )
         return _in_turn(config, base, new, work, rounds=rounds, options=options, tell=tell)
 
 
-def _installed(python: str, environment: dict[str, str]) -> str:
-    """Return the versions of Python and svmbench in an environment."""
+def _installed(python: str, work: Path, environment: dict[str, str]) -> str:
+    """Return the versions of Python and svmbench in an environment, seen from the folder `work`."""
     code = (
         "import platform; from svmbench.base.version import __version__ as v;"
         " print(f'Python {platform.python_version()}, svmbench {v}')"
     )
     words = [python, "-c", code]
     try:
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            words, cwd=work, env=environment, capture_output=True, text=True, check=False
+        )
     except OSError as error:
         raise SvmbenchError(f"{python} can't be started: {error.strerror}") from error
     if done.returncode:

@@ -135,9 +135,8 @@ def _needs_slow_pass(content: bytes) -> bool:
 
 
 def _fast(content: bytes) -> tuple[sp.csr_array, np.ndarray] | None:
-    from sklearn.datasets import (
-        load_svmlight_file,
-    )  # not above: facts about a data set need no file
+    # Imported here: facts about a data set need no file.
+    from sklearn.datasets import load_svmlight_file
 
     try:
         X, labels = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=True)

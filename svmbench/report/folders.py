@@ -40,6 +40,11 @@ def runs_below(folders: Iterable[Path]) -> dict[Path, Path]:
     return found
 
 
+def our_runs(folders: Iterable[Path]) -> list[Path]:
+    """Return the run folders at or below some folders that were not added from a pack."""
+    return [run for run in runs_below(folders).values() if not is_contributed(run)]
+
+
 def folders_with_tables(root: Path) -> list[Path]:
     """Return the folders at or below `root` with tables, in order."""
     return _holding(root, "tables.md")

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers.judging.verdict import Ages, Verdict
 from svmbench.report.folders import bare_folders, runs_below
+from svmbench.report.records import Run
 
-#: From a run folder to the words of its results: fresh, rechecked, changed, older.
-FreshnessLookup = Callable[[Path], Ages]
+
+class FreshnessLookup(Protocol):
+    """A function from a run folder to the words of its results: fresh, rechecked, changed, older.
+
+    A caller that has read the folder's run passes it.
+    """
+
+    def __call__(self, folder: Path, run: Run | None = None) -> Ages:
+        """Return the words."""
+
 
 #: The page of runs that belong to no paper.
 UNASSIGNED_PAGE = "others"

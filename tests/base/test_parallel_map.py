@@ -140,7 +140,10 @@ def test_the_end_of_the_command_is_everybodys(
     wait_until(lambda: not any(map(os.path.exists, semaphores)), seconds=10)
 
 
-@pytest.mark.parametrize(("guard", "runs"), [("if True:", 1), ('if __name__ == "__main__":', 4)])
+@pytest.mark.parametrize(
+    ("guard", "runs"),
+    [("if True:", 1), ("name = __name__\nif name:", 1), ('if __name__ == "__main__":', 4)],
+)
 def test_a_script_without_a_guard_is_not_run_by_its_workers(
     tmp_path: Path, workshop: object, guard: str, runs: int
 ) -> None:

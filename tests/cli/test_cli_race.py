@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,15 @@ def test_two_environments_are_compared(tmp_path: Path, monkeypatch: pytest.Monke
         ended = svmbench(*race, "./python")
         assert ended.code == 1
         assert said in ended.err
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tmp_path / "svmbench").mkdir()  # no package of the present folder takes part
+    (tmp_path / "svmbench" / "__init__.py").write_text("raise RuntimeError")
+    monkeypatch.delenv("PYTHONPATH")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("./python", "python"):
+        ended = svmbench("race", "--rounds", 1, "-s", "dcd-l1", "--base-python", name, "--json")
+        assert ended.code == 0, ended.said
+        assert json.loads(ended.out)["base"].startswith(f"{tmp_path}/python (Python 3.")
     assert "can't be started: No such file" in svmbench(*race, "./none").err
     assert "exclude each other" in svmbench(*race, "./python", "--base", "HEAD").err
 

@@ -17,6 +17,7 @@ from runs import cells_of, svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.cli import reproducing
+from svmbench.cli.options import AUTO, Jobs
 from svmbench.experiment.config.loader import find_config, load_config
 from svmbench.experiment.plan.keys import code_hash
 from svmbench.experiment.run import batch
@@ -330,10 +331,12 @@ def test_auto_runs_races_alone_and_other_cells_side_by_side(
     config: str, n_jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("joblib.cpu_count", lambda: 6)
-    settings = load_config(find_config(config))
-    assert reproducing._automatic_jobs(settings) == n_jobs
-    assert reproducing._automatic_jobs(settings.model_copy(update={"threads": 4})) == 1
-    assert reproducing.Jobs().convert("auto", None, None) == reproducing.AUTO
+    path = find_config(config)
+    assert reproducing._automatic_jobs(path) == n_jobs
+    settings = load_config(path).model_copy(update={"threads": 4})
+    monkeypatch.setattr("svmbench.experiment.config.loader.load_config", lambda _: settings)
+    assert reproducing._automatic_jobs(path) == 1
+    assert Jobs().convert("auto", None, None) == AUTO
     assert svmbench("reproduce", config, "--jobs", "many").code == 2
 
 
@@ -347,6 +350,26 @@ def test_a_kept_time_of_a_like_cell_is_the_expected_time(finished: Path, tmp_pat
     records.write_text("".join(json.dumps(one) + "\n" for one in lines))
     assert reproducing._expected(request, finished) > 1000.0 > guessed
     assert reproducing._expected(replace(request, profile="other"), finished) == 0.0
+
+
+def test_a_damaged_kept_run_is_no_part_of_an_estimate(finished: Path, tmp_path: Path) -> None:
+    request = Request(config="good.yaml", output=tmp_path / "new")
+    guessed = reproducing._expected(request, None)
+    (finished / "runs.jsonl").write_bytes(b"{}\n" * 3)
+    assert reproducing._expected(request, finished) == guessed
+    reproducing._kept_by_config.cache_clear()
+    (finished / "plan.json").write_text("{")
+    assert reproducing._expected(request, finished) == guessed
+
+
+def test_a_config_that_is_no_yaml_fails_alone(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("a: [")
+    for jobs in ("1", "auto"):
+        words = ("bad.yaml", "good.yaml", "--jobs", jobs, "--output", f"out{jobs}")
+        ended = svmbench("reproduce", *words, "--site", f"site{jobs}")
+        assert ended.code == 3, ended.said
+        assert "bad: bad.yaml:" in ended.out
+        assert (tmp_path / f"out{jobs}" / "good-quick" / "tables.md").is_file()
 
 
 def test_refresh_takes_changed_runs_then_races_then_what_decides(

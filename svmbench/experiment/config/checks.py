@@ -147,7 +147,7 @@ def _refusal(solver: Any, params: dict[str, Any]) -> str:
             solver._check_parameters(solver(**params))
             _refusals[given] = ""
         except (ValueError, TypeError) as error:
-            _refusals[given] = escape.line(error, 300)
+            _refusals[given] = escape.line(error, 300) or type(error).__name__
     return _refusals[given]
 
 

@@ -69,9 +69,9 @@ def environment_facts(threads: int) -> dict[str, Any]:
         "blas": _blas(),
         "threads": threads,
         "packages": {
-            name: _version(name)
+            name: version
             for name in (*_PACKAGES, *_PEERS)
-            if name in _PACKAGES or _version(name) != "not installed"
+            if (version := _version(name)) != "not installed" or name in _PACKAGES
         },
     }
     if kind := os.environ.get(KIND_VARIABLE):

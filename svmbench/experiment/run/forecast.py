@@ -128,6 +128,9 @@ def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
         "nowhere": "not available here",
     }
     for name in names:
+        if name.startswith("openml:"):
+            yield f"{name}, from OpenML, by 'svmbench describe {name}' or the run itself"
+            continue
         try:
             status = data.status(name, mirror)
         except SvmbenchError:

@@ -322,8 +322,8 @@ def warm_server(threads: int, solvers: Iterable[str], blas_core: str | None) -> 
     if blas_core is not None:
         settings[environment.CORE_VARIABLE] = blas_core
     context = multiprocessing.get_context("forkserver")
-    # A worker runs the imports of the parent's main program, if that is a file. Those of the
-    # installed script take 20 ms of CPU time unless they are there.
+    # A worker imports the parent's main script again. Where that is svmbench's, its imports are
+    # made once, in the server.
     command_line = [_COMMAND_LINE] if _COMMAND_LINE in sys.modules else []
     context.set_forkserver_preload([*command_line, "svmbench.experiment.run.preload"])
     with _variables(settings):

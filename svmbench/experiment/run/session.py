@@ -226,8 +226,8 @@ def run(
 ) -> pd.DataFrame:
     """Run a config and return its records; what an earlier run finished is not run again.
 
-    Workers import a script that has ``if __name__ == "__main__":``, say for a solver that it
-    registers: call this function below that line. They don't import any other script.
+    Call it under ``if __name__ == "__main__":`` if workers need what the script defines, such as a
+    registered solver. Workers don't import a script without that line.
 
     Parameters
     ----------

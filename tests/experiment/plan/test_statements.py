@@ -229,7 +229,8 @@ def test_a_damaged_cache_is_none(emptied: Path, damage: bytes) -> None:
     emptied.write_bytes(damage.replace(b"NAME", name.encode()))
     assert statements.kept_source(b"x = 1\n") == statements.parse_source(b"x = 1\n")
     statements._keep(emptied)
-    assert name in json.loads(emptied.read_bytes())
+    kept = json.loads(emptied.read_bytes())[name]
+    assert kept == [statements.parse_source(b"x = 1\n").digest, []]
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(emptied: Path) -> None:
