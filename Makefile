@@ -64,7 +64,7 @@ setup: $(READY)  ## Make .venv and install svmbench.
 
 setup-dev: $(VENV)/.installed  ## Make .venv and install svmbench with its development tools.
 
-quickstart: setup  ## Run a small real experiment that needs no download; prints its table and where the plot is.
+quickstart: setup  ## Run a small real experiment that needs no data download; prints its table and where the plot is.
 	@echo "the first run compiles the loops of its solvers (a minute or two); later runs reuse them"
 	@$(BIN)/svmbench run quickstart --profile quick
 

@@ -73,14 +73,13 @@ answers are kept in `openml/NUMBER` of the cache, with the checksum of the first
 read from there afterwards. If the kept copy is damaged, it is downloaded again. A mirror has no
 data sets of OpenML; with `SVMBENCH_OFFLINE`, only kept ones are used. In a run, a data set that
 can't be downloaded is marked `unavailable`. The records have a hash of the encoded rows and labels
-(`data_sha256`), so that another version of the data is another result.
+(`data_sha256`), so a changed version of the data is rerun.
 
 The columns are read as those of a table: OpenML's label, or `label_column` (`--label`); its
 identifiers and ignored columns are left out. Nominal values and text are one-hot encoded, or
 `ordinal` with `text`. Missing values are refused and listed unless `impute` is given. A sparse
-data set stays sparse; `try` doesn't take it. scikit-learn's parser that reads every kind of ARFF
-file is written in Python, so the first reading of a large file takes long; after it the prepared
-arrays are kept.
+data set stays sparse; `try` doesn't take it. The first reading of a large file is slow; the
+prepared arrays are kept.
 
 ## Adding a data set
 

@@ -4,11 +4,13 @@
     python scripts/suite_speed.py --only claims,site   # these, again
     python scripts/suite_speed.py --table              # only write the table of the page
 
-A line is measured in processes of its own, after one that fills the caches: user and system time of
-the command and of all that it started, in seconds. CPU time, since other work lengthens the wall
-time. The table stands in ``results/perf/README.md``. ``times.csv`` has the median of the repeats,
-the least and the largest, and the machine. Each line is written when it is measured, so that an
-interrupted call goes on where it was.
+Each command of a line runs in a new process, after one that fills the caches. Its time is the user
+and system time of the command and of all processes that it started, in seconds. CPU time is
+measured because it depends less than wall time on other work. The aims were set as wall times: CPU
+time is at most the wall time where a command uses one core at a time, and can be more where it uses
+several. ``results/perf/README.md`` has the table. ``times.csv`` has the median of the repeats, the
+least and the largest, and the machine. Each line is written when it is measured, so that an
+interrupted call continues with the missing lines.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from pathlib import Path
 
 from svmbench import __version__
 from svmbench.base.paths import shipped_configs
+from svmbench.baselines.launcher import PR_SET_CHILD_SUBREAPER
 from svmbench.experiment.measuring.environment import cpu_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,24 +44,10 @@ COLUMNS = ("line", "cpu_time_s", "least_s", "largest_s", "repeats", "version", "
 _TABLE = re.compile(r"(<!-- suite -->\n).*?(<!-- /suite -->)", re.DOTALL)
 _COMMAND = (sys.executable, "-c", "from svmbench.cli import main; main()")
 
-#: A process's first fit, beyond the import of scikit-learn.
-_FIRST_FIT = """
-from time import process_time
-from sklearn.datasets import load_breast_cancer
-from sklearn.svm import SVC
-X, y = load_breast_cancer(return_X_y=True)
-SVC().fit(X, y)
-start = process_time()
-from svmbench import CSVC
-CSVC().fit(X, y)
-print(process_time() - start)
-"""
-#: prctl's option that makes this process the parent of orphans below it.
-_PR_SET_CHILD_SUBREAPER = 36
-#: Cells of the two runs whose difference is the time of a cell.
-_FEW, _MANY = 5, 25
-#: A config of so many trivial cells: a solver with a closed form on sixty rows.
-_CELLS = """
+#: Numbers of cells of two runs; the difference of their times gives the time of a cell.
+SHORT_RUN_CELLS, LONG_RUN_CELLS = 5, 25
+#: A config with one trivial cell for each value: a solver with a closed form on sixty rows.
+_CELLS_CONFIG = """
 title: Trivial cells
 datasets: ["breast-cancer[:60]"]
 solvers: [{{name: alsvm}}]
@@ -76,8 +65,9 @@ def cpu_of(*words: str | Path) -> float:
     subprocess.CalledProcessError
         If it fails.
     """
-    # The process that workers are forked from outlives its parent; Linux then gives it to this one.
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # The process that workers are forked from outlives its parent, and then becomes a child of
+    # this one.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*map(str, words)], check=True, capture_output=True, cwd=ROOT)
     with suppress(ChildProcessError):
@@ -101,21 +91,14 @@ def _first_site(folder: Path) -> float:
 
 
 def _cell(folder: Path) -> float:
-    """Return the time of a trivial cell: that of many cells less that of few."""
-    found = []
-    for cells in (_FEW, _MANY):
+    """Return the time of a trivial cell, from a long and a short run."""
+    times = []
+    for n_cells in (SHORT_RUN_CELLS, LONG_RUN_CELLS):
         config = folder / "cells.yaml"
-        values = [round(0.001 * (place + 1), 3) for place in range(cells)]
-        config.write_text(_CELLS.format(values=values), encoding="utf-8")
-        found.append(_svmbench("run", config, "--fresh", "--quiet", "--output", folder / "run"))
-    return (found[1] - found[0]) / (_MANY - _FEW)
-
-
-def _first_fit(_: Path) -> float:
-    done = subprocess.run(
-        [sys.executable, "-c", _FIRST_FIT], check=True, capture_output=True, text=True
-    )
-    return float(done.stdout)
+        values = [round(0.001 * (place + 1), 3) for place in range(n_cells)]
+        config.write_text(_CELLS_CONFIG.format(values=values), encoding="utf-8")
+        times.append(_svmbench("run", config, "--fresh", "--quiet", "--output", folder / "run"))
+    return (times[1] - times[0]) / (LONG_RUN_CELLS - SHORT_RUN_CELLS)
 
 
 def _quickstart(folder: Path) -> float:
@@ -124,9 +107,9 @@ def _quickstart(folder: Path) -> float:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: its words, its aim, and the function that measures it once."""
+    """A line of the table: its label, its aim, and the function that measures it once."""
 
-    words: str
+    label: str
     aim_s: float | None
     measure: Callable[[Path], float]
     repeats: int = 5
@@ -141,7 +124,6 @@ LINES = {
     ),
     "site": Line("`svmbench site` over an unchanged one", 8.0, _site, 3),
     "first-site": Line("`svmbench site`, a new one", None, _first_site, 2),
-    "first-fit": Line("first `fit` of a process, `csvc`, breast-cancer", 0.5, _first_fit, 7),
     "cell": Line("a trivial cell of `svmbench run`", 0.06, _cell, 3),
     "quickstart": Line("`svmbench run quickstart`, compiled code cached", None, _quickstart, 3),
 }
@@ -163,14 +145,11 @@ def read_times() -> dict[str, dict[str, str]]:
 
 def keep(name: str, times: list[float]) -> None:
     """Write the times of a line beside those of other lines."""
-    middle, least, largest = (f(times) for f in (statistics.median, min, max))
+    seconds = (statistics.median(times), min(times), max(times))
     kept = read_times()
     kept[name] = {
         "line": name,
-        **{
-            column: f"{value:.4f}"
-            for column, value in zip(COLUMNS[1:4], (middle, least, largest), strict=True)
-        },
+        **{column: f"{value:.4f}" for column, value in zip(COLUMNS[1:4], seconds, strict=True)},
         "repeats": str(len(times)),
         "version": __version__,
         "cpu": cpu_model(),
@@ -180,7 +159,7 @@ def keep(name: str, times: list[float]) -> None:
     with TIMES.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(kept[one] for one in LINES if one in kept)
+        writer.writerows(kept[line] for line in LINES if line in kept)
 
 
 def table() -> str:
@@ -190,19 +169,19 @@ def table() -> str:
     for name, line in LINES.items():
         aim = "–" if line.aim_s is None else f"{line.aim_s:g}"
         if name not in kept:
-            lines.append(f"| {line.words} | {aim} | not measured | |")
+            lines.append(f"| {line.label} | {aim} | not measured | |")
             continue
-        middle, least, largest = (float(kept[name][column]) for column in COLUMNS[1:4])
+        median, least, largest = (float(kept[name][column]) for column in COLUMNS[1:4])
         reached = ""
         if line.aim_s is not None:
             reached = "yes" if largest <= line.aim_s else "in the median"
-            reached = reached if middle <= line.aim_s else "no"
-        shown = f"{_spelt(middle)} ({_spelt(least)}–{_spelt(largest)})"
-        lines.append(f"| {line.words} | {aim} | {shown} | {reached} |")
+            reached = reached if median <= line.aim_s else "no"
+        times = f"{_in_digits(median)} ({_in_digits(least)}–{_in_digits(largest)})"
+        lines.append(f"| {line.label} | {aim} | {times} | {reached} |")
     return "\n".join(lines) + "\n"
 
 
-def _spelt(seconds: float) -> str:
+def _in_digits(seconds: float) -> str:
     return f"{seconds:.3f}" if seconds < 1.0 else f"{seconds:.1f}"
 
 
@@ -216,14 +195,15 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--only", help=f"lines, with commas: {', '.join(LINES)}")
     parser.add_argument("--table", action="store_true", help="measure nothing")
-    given = parser.parse_args(words)
-    known = read_times()
-    names = given.only.split(",") if given.only else [one for one in LINES if one not in known]
+    arguments = parser.parse_args(words)
+    kept = read_times()
+    missing = [line for line in LINES if line not in kept]
+    names = arguments.only.split(",") if arguments.only else missing
     if unknown := sorted(set(names) - set(LINES)):
         parser.error(f"there is no line {', '.join(unknown)}; there are {', '.join(LINES)}")
-    # Without bytecode each process would compile the package's sources anew.
+    # Without bytecode, each process would compile the package's sources again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    for name in () if given.table else names:
+    for name in () if arguments.table else names:
         keep(name, measure(LINES[name]))
         print(f"{name}: {read_times()[name]['cpu_time_s']} s", flush=True)
     PAGE.write_text(page_with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -26,7 +26,8 @@ import signal
 import sys
 import time
 
-_SUBREAPER, _DEATH_SIGNAL = 36, 1
+#: Options of `prctl` (linux/prctl.h).
+PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG = 36, 1
 #: Number of bytes kept from the end of a program's output.
 _KEPT_OUTPUT_BYTES = 1 << 16
 #: Seconds after the program's end within which its child processes may end.
@@ -39,8 +40,8 @@ _prctl = ctypes.CDLL(None).prctl
 
 def main() -> None:
     """Run the command from standard input; print its result on standard output."""
-    _prctl(_SUBREAPER, 1, 0, 0, 0)
-    _prctl(_DEATH_SIGNAL, signal.SIGCONT, 0, 0, 0)
+    _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
     words = json.loads(_line(0))
     start = time.perf_counter()
     program, outputs, failed = _start(words)
@@ -80,7 +81,7 @@ def _start(words: list[str]) -> tuple[int, list[int], int]:
     pipes = [os.pipe() for _ in range(3)]
     program = os.fork()
     if program == 0:
-        _prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for ours, theirs in ((nothing, 0), (pipes[0][1], 1), (pipes[1][1], 2)):
             os.dup2(ours, theirs)

@@ -142,8 +142,8 @@ def show_run(
             undrawn.append((one.spec.heading, one.gaps))
             continue
         file = f"{one.spec.name}.svg"
-        before = earlier / "data" / slug / file if earlier else None
-        (folder / file).write_bytes(_picture(run, one, before))
+        earlier_file = earlier / "data" / slug / file if earlier else None
+        (folder / file).write_bytes(_picture(run, one, earlier_file))
         pictures.append(Picture(one.spec.heading, f"data/{slug}/{file}", _alt(one), _said(one)))
         if kind_of(one.spec).fits:
             path = folder / f"{one.spec.name}-exponents.csv"
@@ -188,11 +188,11 @@ def _with_results(grid: PageTable) -> PageTable:
     return replace(grid, rows=rows, notes=notes)
 
 
-def _picture(run: Run, curves: Curves, before: Path | None) -> bytes:
+def _picture(run: Run, curves: Curves, earlier: Path | None) -> bytes:
     """Return the SVG of a plot; its last line says what it was drawn from."""
     ending = f"<!-- drawn from {drawing_key(run, curves)} -->\n".encode()
-    if before is not None and exists_in_results(before):
-        content = read_bytes(before)
+    if earlier is not None and exists_in_results(earlier):
+        content = read_bytes(earlier)
         if content.endswith(ending):
             return content
     return lighter(draw_plot(run, curves, endings=("svg",))["svg"]) + ending
@@ -203,10 +203,10 @@ def lighter(svg: bytes) -> bytes:
     return _PATH.sub(lambda found: _FINER.sub(b"", found[0]), svg)
 
 
-def _write_files(content: Content, folder: Path, before: Path | None) -> list[tuple[str, str]]:
+def _write_files(content: Content, folder: Path, earlier: Path | None) -> list[tuple[str, str]]:
     """Write tables, plan, records and environments; return their descriptions and names."""
     run = content.run
-    _write_every_number(content, folder, before)
+    _write_or_reuse_table(content, folder, earlier)
     files = [("every number (CSV)", "table.csv")]
     for table in content.tables:
         name = f"{table.spec.name}.csv"
@@ -229,29 +229,29 @@ def _write_files(content: Content, folder: Path, before: Path | None) -> list[tu
     return files
 
 
-def _write_every_number(content: Content, folder: Path, before: Path | None) -> None:
-    """Write ``table.csv``, or copy it from the folder of an earlier site if it would be the same.
+def _write_or_reuse_table(content: Content, folder: Path, earlier: Path | None) -> None:
+    """Write ``table.csv``, or copy it from an earlier site if its inputs and bytes are unchanged.
 
-    Beside it, ``table.key`` has hashes of what it was made from and of its bytes.
+    ``table.key`` holds both hashes, since a CSV has no comments.
     """
-    made_from = _inputs_digest(content.run)
-    if before is not None:
+    inputs_digest = _inputs_digest(content.run)
+    if earlier is not None:
         try:
-            key = read_text(before / "table.key")
-            table = read_bytes(before / "table.csv")
+            key = read_text(earlier / "table.key")
+            table = read_bytes(earlier / "table.csv")
         except (OSError, UnicodeDecodeError):
             key, table = "", b""
-        if key == _table_key(made_from, table):
+        if key == _table_key(inputs_digest, table):
             write_bytes(folder / "table.csv", table)
             write_text(folder / "table.key", key)
             return
     text = "".join(tidy_lines(content.run, content.tables)).encode()
     write_bytes(folder / "table.csv", text)
-    write_text(folder / "table.key", _table_key(made_from, text))
+    write_text(folder / "table.key", _table_key(inputs_digest, text))
 
 
-def _table_key(made_from: str, table: bytes) -> str:
-    return f"{made_from} {hashlib.sha256(table).hexdigest()}\n"
+def _table_key(inputs_digest: str, table: bytes) -> str:
+    return f"{inputs_digest} {hashlib.sha256(table).hexdigest()}\n"
 
 
 def _inputs_digest(run: Run) -> str:

@@ -177,3 +177,10 @@ def test_the_interval_of_a_share_is_wilsons():
     none = share_interval(0, 9)
     assert (none.value, none.low) == (0.0, 0.0)
     assert 0.2 < none.high < 0.4
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 9), (5, 9), (9, 9), (1, 400)])
+def test_the_interval_of_a_share_is_scipys(count, n):
+    found = share_interval(count, n)
+    expected = stats.binomtest(count, n).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
