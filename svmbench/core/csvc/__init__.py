@@ -30,7 +30,7 @@ What each module does, in the order of use
     problem.py       the problem as arrays; m(alpha) and M(alpha), thresholds, the duality gap
     solver.py        ``solve_qp``, the only place that chooses the method; refinement; stopping rule
     smo.py           steps in phases: select_working_set, solve_pair, update_gradient, shrink
-    working_sets.py  more than 2,000 samples: steps inside working sets, rows made when needed
+    working_sets.py  more than 2,000 samples: steps inside working sets; ends early if most are free
     pairs.py         one problem per pair of classes; all pairs share kernel rows
     path.py          ascending values of C on one matrix, as one compiled function
 

@@ -12,11 +12,11 @@ Given
 Returned
     beta and v once m - M <= tol, or once the duality gap is at most a limit (reason ``GAP``).
 The choice (``solve_qp``)
-    A precomputed matrix (with one sum, shrunk from 1,000 on), or under 500 samples: ``smo`` on it.
+    A precomputed matrix (one sum, 1,000 samples or more: shrunk), or under 500: ``smo`` on it.
     Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
     More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
-    in float32, with shrinking and refinement. With up to 8,192 samples, once over half are free
-    (low < beta < high), this stops (``ROWS_MISSING``): then ``smo`` takes the full float32 matrix.
+    in float32, with shrinking and refinement. Once over half of up to 8,192 samples are free (low <
+    beta < high), and `cache_mb` / 4 holds the full matrix, ``smo`` takes it (``ROWS_MISSING``).
 Refinement (``Refinement``)
     Kernel values in float32 have errors of 1e-7, and a gradient summed from them errors of 1e-5.
     So after steps that ended with m - M <= tol, v is computed again in float64 for every sample
@@ -29,8 +29,8 @@ Measured
     4 to 16 %). Inputs of 0 and 1 take up to 67 % more: float32 rows from bits are cheaper.
     From 500 to 2,000 samples, single rows, computed when a step needs them, save nothing in the
     median (15 data sets; CPU time with the full matrix over that with single rows: 0.76 to 3.7).
-    If over half of the multipliers are free, the full matrix takes 1.8 times less CPU time than
-    working sets alone in the median (15 problems of 3,000 to 7,500 samples: 1.2 to 4.2).
+    If over half of the multipliers are free, working sets alone take 1.8 times the CPU time of the
+    full matrix in the median (15 problems of 3,000 to 7,500 samples, one thread: 1.2 to 4.2).
 
 A tolerance relative to the margin, for the ν-SVC, the one-class SVM and SVDD
     A C-SVC's margin is 1, so its tolerance is a share of the margin. The margin of other SVMs, rho

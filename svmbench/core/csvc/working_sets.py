@@ -5,7 +5,7 @@ Problem
 Given
     A maker of kernel rows, and a start with its gradient v = p - K beta.
 Returned
-    beta and v in place, once m(alpha) - M(alpha) <= tol for the samples that are still active.
+    beta and v in place, and why it stopped: m(alpha) - M(alpha) <= tol for active samples, or else.
 Each loop repeats (``WorkingSetSearch.run``)
     shrink              drop samples that can't change any more, where that pays (``_cut``)
     select_working_set  half of the last set, and samples from both ends of v (``_renew``)
@@ -55,11 +55,11 @@ SET_SAMPLES = 512
 #: share, all active samples are one set.
 SETTLED_CHANGE, SETTLED_SETS, SETTLED_ROOM = 0.1, 4, 1.3
 
-#: Samples of the largest set, and the share of the memory for rows that its kernel values may take.
+#: Samples of the largest set; share of `cache_mb` for its kernel values, or for a full matrix.
 SET_MAX_SAMPLES, SET_MAX_MEMORY = 4096, 0.25
 
-#: Once this share of all samples is free, the full matrix is wanted, up to so many samples: nearly
-#: every kernel value is needed, and working sets would compute and copy many of them several times.
+#: Once more than this share of all samples is free, ask for the full matrix, up to so many samples:
+#: working sets would compute and copy most of its values several times.
 MATRIX_MIN_FREE, MATRIX_MAX_SAMPLES = 0.5, 8192
 
 #: Share of a working set that stays in the next.
@@ -187,8 +187,8 @@ class WorkingSetSearch:
     def run(self, max_iter: int, limit: float = -1.0) -> int:
         """Solve working sets until the violation is at most `tol`; return the stop reason.
 
-        A `limit` that is not negative ends the search once the duality gap, with gradients of
-        shrunk samples that may be out of date, is at most that.
+        ``ROWS_MISSING`` asks for the full matrix. A `limit` that is not negative ends the search
+        once the duality gap, with gradients of shrunk samples maybe out of date, is at most that.
         """
         while True:
             at = self.active.up_low_sets()

@@ -1,4 +1,4 @@
-"""Chunking, Osuna's decomposition and that of SVM-light: a few variables are optimised at a time.
+"""Chunking, Osuna's decomposition and SVM-light: each step optimises a few variables.
 
 Problem, given, returned
     As in ``working_set``.
@@ -313,8 +313,8 @@ class FixedSizeSet:
 class Osuna(WorkingSetClassifier):
     """Osuna's decomposition.
 
-    Where `Chunking` lets its set grow to all support
-    vectors, this one has a matrix of constant size; it keeps no rows.
+    Its working set has a constant size, where that of `Chunking` grows to all support vectors. It
+    keeps no kernel rows.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ Who calls whom
                               |            ^
      +----------------+-------+-------+----|-------------+
      |                |               |    |             |
-    Rows          Columns        Storage, Inputs    weighted_sums, add_up
+    Rows          Columns      Storage, MemberInputs   weighted_sums, add_up
     (rows)        (columns)      (storage)          (prediction)
      |                |               |                  |
      +-- RowCache (rows), SourceRowCache (source_row_cache)
@@ -41,8 +41,8 @@ many rows, several times   `Rows`, chosen by `float32_rows`: `BitRows` (all inpu
                            digits), `DenseRows` (one product of matrices), `SourceRows` (the rest)
 each column once           `Columns`, chosen by `columns_of`: the whole matrix up to 1,024 samples;
                            `Rows` for binary inputs and for many columns; else single columns
-one sample with a list,    `Storage` (SMO; every kernel, double precision), `Inputs` (LASVM, CVM;
-inside a compiled loop     exponential in single precision)
+one sample with a list,    `Storage` (SMO; every kernel, double precision), `MemberInputs` (LASVM,
+inside a compiled loop     CVM; exponential in single precision)
 products with vectors      `KernelProduct`: blocks right of the diagonal, each used twice
 sums at new samples        `weighted_sums` (one model), `add_up` (all pairs of classes), in tiles
 ========================== =====================================================================
@@ -50,7 +50,7 @@ sums at new samples        `weighted_sums` (one model), `add_up` (all pairs of c
 Choices
 -------
 - One exponential (`products`): a polynomial, which vectorises. ``np.exp`` is left for tables
-  and stored distances.
+  and for single values of `Storage`.
 - One update, ``v -= sum_q f_q K[q]`` (`rows.subtract_rows`), four rows at a time in double
   precision. The nu solvers and FOSVM have loops of their own, whose comments state the gain.
 - All classes of float32 rows share one compiled loop over tiles of 256 x 512 values, which stay in
@@ -58,7 +58,7 @@ Choices
   computes, took 22 % more CPU time in the median of 12 sums of kernel values (3 to 211 %).
 - One row cache (`RowCache`); `SourceRowCache` computes the rows that a compiled loop misses.
   `KernelProduct` has a cache of blocks instead: the matrix is symmetric, and it stores one half.
-- `Storage` (double precision) and `Inputs` (exponential in single precision) are two classes.
+- `Storage` (double precision) and `MemberInputs` (exponential in single) are two classes.
   `Rows` (one set of samples, float32) and the tiles of `prediction` (two sets, either precision)
   are separate as well, so that predictions have the accuracy that `predict` documents.
 """

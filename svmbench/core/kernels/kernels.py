@@ -1,7 +1,7 @@
 """Kernel values: the formula, the parameters `kernel` and `gamma`, and blocks and rows for solvers.
 
 `KernelFunction` is the formula. `KernelSource` is the type that a solver reads: rows and blocks of
-one kernel matrix by position, from inputs, from distances, or precomputed, and a count of the
+one kernel matrix by position, from inputs or precomputed, and a count of the
 values that were asked for. Makers of many rows, and rows that stay in memory, are in ``rows.py``.
 `ThreadPool` is a number of threads that share one job.
 

@@ -515,7 +515,7 @@ class SourceRows(Rows):
             out[at[rows], left : left + len(J)] = self.source.block(taken[rows], J)
 
     def whole(self) -> np.ndarray:
-        """Return the whole matrix, which a small problem is solved on."""
+        """Return the whole matrix, rounded from float64 values of the source."""
         return self.source.rows(np.arange(self.n_samples)).astype(self.dtype, copy=False)
 
 

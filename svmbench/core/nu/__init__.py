@@ -13,7 +13,7 @@ Which file does what, in the order of use
     path.py          the path: delta, screening test, the remaining problem, each timed
     screening.py     balls that hold w, bounds of the margin, the multipliers that they settle
     qp_solvers.py    the solvers by name: libraries in the role of quadprog, and each of
-      pairwise.py        coordinate descent; pairs, where slow one of the next two as well
+      pairwise.py        ``dcdm``: single multipliers; ``dcdm-pairwise``: pairs, or the next two
       block_pivoting.py  many multipliers at a time
       interior.py        interior points
     box_qp.py        the problem as arrays; gap, margin, order statistics

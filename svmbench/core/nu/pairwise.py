@@ -10,8 +10,8 @@ Returned
 Erratum of ``dcdm``
     From a point with e'a = total no multiplier can go down unless another goes up first. One with a
     positive gradient wants to go down and can't, one with a negative gradient wants to go up: once
-    all gradients are positive nothing moves, whatever the differences between them. Minimising
-    1/2 a'Qa that is the rule, so that the method stalls; ``dcdm-pairwise`` is the cure.
+    all gradients are positive nothing moves, whatever the differences between them. With the
+    objective 1/2 a'Qa they usually are, so the method stalls; ``dcdm-pairwise`` converges.
 What the print leaves open
     - The step s: 1/Q_ii, which solves for the multiplier, as the text says it does.
     - The start: all multipliers equal with the least sum. From the other end, all of them 1, the
@@ -47,8 +47,8 @@ from svmbench.core.numeric.submatrix import gather
 #: Added to the diagonal of the free multipliers' Q, as a share of its mean.
 NEWTON_RIDGE = 1e-13
 
-#: The violation asked of steps falls to this share where the gap is not reached: with a kept sum,
-#: and without.
+#: If the gap is not reached, the next round's tolerance is this share of the last: with a kept
+#: sum, and without.
 CLOSER, CLOSER_WITHOUT_SUM = 0.2, 0.1
 
 #: Steps along a path's tangent in a row, each of which loses one free multiplier to a bound.

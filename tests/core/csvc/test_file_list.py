@@ -75,7 +75,7 @@ print(*sorted(f for f in entered if "/svmbench/" in f and "<" not in f), sep="\\
     ],
 )
 def test_a_fit_enters_few_files(n_classes, is_large, most, expected):
-    """Compiled loops count, too: without them a fit of two classes enters 12 files at most."""
+    """The files of compiled loops count, too, since these run as plain Python here."""
     done = subprocess.run(
         [sys.executable, "-c", COUNT, str(n_classes), str(int(is_large))],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},

@@ -21,6 +21,7 @@ from svmbench.core.csvc import (
     working_sets,
 )
 from svmbench.core.csvc.problem import csvc_problem, up_low_sets
+from svmbench.core.csvc.smo import ROWS_MISSING
 from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch
 from svmbench.core.kernels import rows as rows_module
 from svmbench.core.kernels.kernels import (
@@ -428,6 +429,37 @@ def test_full_matrix_once_most_multipliers_are_free(in_blocks, monkeypatch, make
     assert by_matrix.stop_reason == by_sets.stop_reason == "converged"
     assert_allclose(by_matrix.coefficients, by_sets.coefficients, atol=1e-3 * by_sets.alpha.max())
     assert by_matrix.b == pytest.approx(by_sets.b, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("share", "cache_mb", "changes"), [(0.5, 1024.0, True), (0.7, 1024.0, False), (0.5, 0.5, False)]
+)
+def test_no_full_matrix_with_few_free_multipliers_or_little_memory(
+    in_blocks, monkeypatch, share, cache_mb, changes
+):
+    X, _ = make_problem(n=240)
+    rows = DenseRows(X, KernelFunction("rbf", 30.0))  # 0.22 MiB as a full matrix
+    monkeypatch.setattr(working_sets, "MATRIX_MIN_FREE", share)
+    beta = np.where(np.arange(240) < 150, 0.5, 0.0)
+    problem = csvc_problem(np.ones(240), 1.0)
+    active = ActiveSamples(np.arange(240), problem, beta, np.linspace(-1.0, 1.0, 240))
+    sets = WorkingSetSearch(rows, active, 1e-4, cache_mb, ThreadPool(1))
+    assert (sets.run(1) == ROWS_MISSING) == changes
+
+
+def test_limits_hold_after_the_change_to_the_full_matrix(in_blocks, monkeypatch):
+    X, y = make_problem(n=240)
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 30.0))
+    whole, calls = DenseRows.whole, []
+    monkeypatch.setattr(DenseRows, "whole", lambda rows: calls.append(rows) or whole(rows))
+    monkeypatch.setattr(solver, "float32_rows", lambda source: DenseRows(*source.inputs()))
+    found = CSVC(tol=1e-6).solve(source, y.astype(float))
+    stopped = CSVC(tol=1e-6, max_iter=found.n_iter - 1).solve(source, y.astype(float))
+    assert (stopped.n_iter, stopped.stop_reason) == (found.n_iter - 1, "max_iter")
+    by_gap = CSVC(tol=1e-6, stop="gap", gap=1e-2).solve(source, y.astype(float))
+    assert by_gap.stop_reason == "gap"
+    assert by_gap.n_iter < found.n_iter
+    assert len(calls) == 3
 
 
 @needs_jit
