@@ -5,8 +5,8 @@ The package is optional (``pip install '.[peers]'``).
 Problem
     Squared hinge loss; the constant feature that `prepare` appends is regularised.
 Given
-    The samples in Cyanure's format; `call` calls the `fit` of its ``Classifier``, without the scan
-    for NaN, which `prepare` does.
+    The samples in Cyanure's format; `fit_native` calls the `fit` of its ``Classifier``, without the
+    scan for NaN, which `prepare` does.
 Reference
     Mairal 2019 (Cyanure); Mairal 2015 (MISO); Lin, Mairal and Harchaoui 2019 (QNing).
 Deviations
@@ -63,7 +63,7 @@ class CyanureBaseline(LinearPeer):
             msg = f"solver must be one of {', '.join(CYANURE_SOLVERS)}, got solver={self.solver!r}"
             raise ValueError(msg)
 
-    def call(self, data: TrainingData) -> tuple[np.ndarray, int]:
+    def fit_native(self, data: TrainingData) -> tuple[np.ndarray, int]:
         """Call the `fit` of Cyanure's classifier."""
         from cyanure.estimators import Classifier
 

@@ -10,32 +10,27 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifierWithC
-from svmbench.core.numeric.arrays import append_bias
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearPeer(LinearClassifierWithC):
-    """A linear classifier of another package; subclasses define `call`.
+    """A linear classifier of another package; subclasses define `fit_native`.
 
     The constant feature is appended here, and regularised with the others.
     """
 
     max_iter: int = 1000
     #: The counter that has the number of iterations.
-    counter: ClassVar[str] = "passes"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_count("max_iter", self.max_iter)
+    iteration_counter: ClassVar[str] = "passes"
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and append the constant feature."""
-        data = self._validate(X, y)
-        native = append_bias(data.X, self.bias)
-        # Some packages accept only SciPy's older class of sparse matrices.
-        data.native = sp.csr_matrix(native) if sp.issparse(native) else native
+        data = super().prepare(X, y)
+        if sp.issparse(data.native):
+            # Some packages accept only SciPy's older class of sparse matrices.
+            data.native = sp.csr_matrix(data.native)
         return data
 
     def train(self, data: TrainingData) -> Self:
@@ -43,14 +38,14 @@ class LinearPeer(LinearClassifierWithC):
         with warnings.catch_warnings():
             # `_store` warns about the iteration limit.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            w, n_iter = self.call(data)
+            w, n_iter = self.fit_native(data)
         return self._store_with_bias(
             np.ravel(w).astype(np.float64),
             n_iter=max(1, n_iter),
             stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
-            counters={self.counter: n_iter},
+            counters={self.iteration_counter: n_iter},
         )
 
-    def call(self, data: TrainingData) -> tuple[np.ndarray, int]:
-        """Train; return the weights, and the number of iterations."""
-        raise AssertionError("a subclass defines call")
+    def fit_native(self, data: TrainingData) -> tuple[np.ndarray, int]:
+        """Train; return the weights, the constant feature's last, and the number of iterations."""
+        raise AssertionError("a subclass defines fit_native")

@@ -5,7 +5,7 @@ The package is optional (``pip install '.[peers]'``).
 Problem
     Hinge loss; the constant feature that `prepare` appends is regularised.
 Given
-    The samples, dense or CSR; `call` calls ``ReHLine_solver``.
+    The samples, dense or CSR; `fit_native` calls ``ReHLine_solver``.
 Reference
     Dai and Qiu 2023 (ReHLine).
 Deviations
@@ -47,7 +47,7 @@ class RehlineBaseline(LinearPeer):
     tol: float = 1e-3
     max_iter: int = 10_000
 
-    def call(self, data: TrainingData) -> tuple[np.ndarray, int]:
+    def fit_native(self, data: TrainingData) -> tuple[np.ndarray, int]:
         """Call ReHLine's solver."""
         from rehline import ReHLine_solver
 

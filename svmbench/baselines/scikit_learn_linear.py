@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
+from svmbench.baselines.linear_peer import LinearPeer
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolution
 from svmbench.core.contract.registry import declare
@@ -84,7 +86,7 @@ class LinearSVCBaseline(LinearClassifierWithC):
     reference="sklearn.linear_model.SGDClassifier(loss='hinge', alpha=1/(N C)); Bottou's steps",
 )
 @dataclass(eq=False, repr=False, kw_only=True)
-class SGDBaseline(LinearClassifierWithC):
+class SGDBaseline(LinearPeer):
     """scikit-learn's SGDClassifier with an absorbed offset.
 
     Its own offset is not regularised, so a constant feature replaces it.
@@ -113,9 +115,11 @@ class SGDBaseline(LinearClassifierWithC):
     average: bool = False
     random_state: Any = 0
 
+    iteration_counter: ClassVar[str] = "epochs"
+
     optional = ("tol",)
 
-    def train(self, data: TrainingData) -> Self:
+    def fit_native(self, data: TrainingData) -> tuple[np.ndarray, int]:
         """Call SGDClassifier's `fit`."""
         model = SGDClassifier(
             loss="hinge",
@@ -126,14 +130,5 @@ class SGDBaseline(LinearClassifierWithC):
             fit_intercept=False,
             random_state=self.random_state,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(data.native, data.y)
-        w = model.coef_[0].copy()
-        n_iter = int(model.n_iter_)
-        return self._store_with_bias(
-            w,
-            n_iter=n_iter,
-            stop_reason="max_iter" if n_iter >= self.max_iter else "converged",
-            counters={"epochs": n_iter},
-        )
+        model.fit(data.native, data.y)
+        return model.coef_, int(model.n_iter_)

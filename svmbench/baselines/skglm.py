@@ -5,7 +5,7 @@ The package is optional (``pip install '.[peers]'``).
 Problem
     Hinge loss; the constant feature that `prepare` appends is regularised.
 Given
-    The samples, dense or CSR; `call` calls the `fit` of skglm's ``LinearSVC``.
+    The samples, dense or CSR; `fit_native` calls the `fit` of skglm's ``LinearSVC``.
 Reference
     Bertrand, Klopfenstein, Bannier, Gidel and Massias 2022 (skglm).
 """
@@ -45,9 +45,9 @@ class SkglmBaseline(LinearPeer):
 
     tol: float = 1e-4
     max_iter: int = 1000
-    counter: ClassVar[str] = "working_sets"
+    iteration_counter: ClassVar[str] = "working_sets"
 
-    def call(self, data: TrainingData) -> tuple[np.ndarray, int]:
+    def fit_native(self, data: TrainingData) -> tuple[np.ndarray, int]:
         """Call the `fit` of skglm's classifier."""
         from skglm.estimators import LinearSVC
 

@@ -35,7 +35,7 @@ def test_same_optimum_as_dual_coordinate_descent(peer, form, settings):
     assert found.stop_reason_ == "converged"
 
 
-@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("peer", [RehlineBaseline, SkglmBaseline])
 def test_a_count_below_1(peer):
     with pytest.raises(ValueError, match="max_iter"):
         peer(max_iter=0).fit(*problem())
