@@ -30,7 +30,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev docs compiled quickstart test test-slow test-all test-beyond test-oldest test-core-type test-no-jit coverage lint format validate regress baseline reproduce-all clean
+.PHONY: help setup setup-dev docs compiled quickstart test test-slow test-all test-beyond test-oldest test-core-type test-no-jit coverage coverage-report lint format validate regress baseline reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -101,7 +101,11 @@ coverage: setup-dev  ## Line coverage of svmbench/, the tests of core run with a
 	$(MAKE) test PYTEST_FLAGS="--cov --cov-report="
 	$(MAKE) test-slow PYTEST_FLAGS="--cov --cov-append --cov-report="
 	$(MAKE) test-no-jit PYTEST_FLAGS="--cov --cov-append --cov-report="
-	$(BIN)/python -m coverage report
+	$(MAKE) coverage-report
+
+# A limit in pyproject.toml would hold for each stage of the tests alone.
+coverage-report: setup-dev  ## Show the coverage of the tests that ran; less than 93 % fails.
+	$(BIN)/python -m coverage report --fail-under=93
 
 lint: setup-dev  ## ruff, formatting, types, sp-repo-review, and the limits on the package's size.
 	$(BIN)/ruff check .
