@@ -33,12 +33,6 @@ from svmbench.base.errors import ConfigError
 from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
 
-#: The environment variable that names further folders.
-FURTHER = "SVMBENCH_PAPERS"
-
-#: The group of entry points by which an installed package names folders.
-PAPERS_ENTRY_POINTS = "svmbench.papers"
-
 #: Largest number of reported mistakes in one file.
 _MOST_PROBLEMS = 50
 
@@ -127,7 +121,7 @@ def papers() -> dict[str, Paper]:
         For a folder without a ``paper.toml`` that can be read, and for two papers of one key: all
         mistakes at once.
     """
-    return _read(os.environ.get(FURTHER, ""))
+    return _read(os.environ.get(paths.FURTHER_PAPERS, ""))
 
 
 @cache
@@ -157,11 +151,11 @@ def _shipped() -> Iterator[tuple[Path, str]]:
 
 def _named(further: str) -> Iterator[tuple[Path, str]]:
     for name in filter(None, further.split(os.pathsep)):
-        yield paths.expanded(name).resolve(), FURTHER
+        yield paths.expanded(name).resolve(), paths.FURTHER_PAPERS
 
 
 def _installed() -> Iterator[tuple[Path, str]]:
-    for entry in sorted(entry_points(group=PAPERS_ENTRY_POINTS), key=lambda entry: entry.name):
+    for entry in sorted(entry_points(group=paths.PAPERS_ENTRY_POINTS), key=lambda one: one.name):
         package = entry.dist.name if entry.dist else "?"
         yield _place(entry), f"the package {line(package, 60)}"
 

@@ -56,6 +56,10 @@ def shipped_configs() -> list[Path]:
 
 #: Names files with entries of data sets of one's own, separated as in ``PATH``.
 FURTHER_REGISTRIES = "SVMBENCH_DATASETS"
+#: Names folders of further papers, separated as in ``PATH``.
+FURTHER_PAPERS = "SVMBENCH_PAPERS"
+#: The group of entry points by which an installed package names folders of papers.
+PAPERS_ENTRY_POINTS = "svmbench.papers"
 
 
 def registry_files() -> tuple[Path, ...]:

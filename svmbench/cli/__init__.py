@@ -207,22 +207,21 @@ def validate(configs: tuple[str, ...], trust: bool) -> None:
     Example:
       svmbench validate configs/*.yaml
     """
-    from svmbench.experiment.config.loader import apply_profile, check_config, find_config
+    from svmbench.experiment.config.validation import Validation
 
     problems: list[str] = []
+    validation = Validation(trust=trust)
     for name in configs:
         try:
-            config = check_config(find_config(name), trust=trust, files=True)
-            for profile in config.profiles:
-                apply_profile(config, profile)
+            n_blocks, profiles = validation.outline(name)
         except ConfigError as error:
             problems += error.problems
         else:
-            n_blocks = len(config.blocks)
             terminal.print_line(
                 f"{name}: ok ({n_blocks} block{'s' if n_blocks > 1 else ''}, "
-                f"profiles {', '.join(config.profiles)})"
+                f"profiles {', '.join(profiles)})"
             )
+    validation.keep()
     if problems:
         raise ConfigError(problems)
 

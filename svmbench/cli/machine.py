@@ -136,7 +136,7 @@ def cache(days: float | None, prepared: bool, dry_run: bool) -> None:
     removed = [one for one in chosen if not is_cleaning or dry_run or remove_entry(one)]
     sizes: dict[tuple[str, str], int] = {}
     for one in removed:
-        other = "hashes of code" if one.kind == PARSED else "compiled loops"
+        other = "facts about code and configs" if one.kind == PARSED else "compiled loops"
         named = one.kind, one.dataset or other
         sizes[named] = sizes.get(named, 0) + one.n_bytes
     rows = sorted(sizes.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from svmbench.report.records import Run
     from svmbench.schema.rechecks import Ages
     from svmbench.site.material import FreshnessLookup
-
-#: What of a solver's card the head of its page says anyway.
-_SAID_ELSEWHERE = ("solver", "deviations")
 
 
 @click.command()
@@ -246,6 +242,7 @@ def make_site(
     """
     from svmbench.base.paper_folders import papers
     from svmbench.baselines.catalogue import load_plugins
+    from svmbench.cli.solver_cards import solver_cards
     from svmbench.papers import judging
     from svmbench.papers.judging.export import summary
     from svmbench.site import Material, PaperFacts, SolverFacts, build_site, check_place
@@ -253,7 +250,7 @@ def make_site(
     folders = results or (kept_results(),)
     check_place(output)
     load_plugins()
-    cards = _solver_cards()
+    cards = solver_cards()
     known = judging.read_all_claims(file, metrics=_metrics(file), trust=trust)
     age = _age(look=freshness)
     verdicts = _verdicts(known, folders, age, trust=trust)
@@ -370,31 +367,6 @@ def _require_results(folders: Sequence[Path]) -> None:
             f"{', '.join(map(str, folders))} {verb} no results: name run folders, or a folder that "
             "has some; 'svmbench run CONFIG' makes them"
         )
-
-
-@functools.cache
-def _solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
-    """Return name, facts and deviations of every solver of the package.
-
-    Another process reads them: the classes of all solvers, with their imports, take 150 MiB.
-    """
-    from svmbench.base.parallel_map import parallel_map
-
-    (cards,) = parallel_map(_read_solver_cards, [_SAID_ELSEWHERE], 1)
-    return cards
-
-
-def _read_solver_cards(left_out: tuple[str, ...]) -> list[tuple[str, dict[str, Any], list[str]]]:
-    """Return name, facts (but for some) and deviations of every declared solver."""
-    from svmbench.baselines.catalogue import solvers
-    from svmbench.cli import listing
-
-    cards = []
-    for name in solvers():
-        card = listing.card_of(name)
-        facts = {key: value for key, value in card.items() if key not in left_out and value}
-        cards.append((name, facts, card["deviations"]))
-    return cards
 
 
 def _dataset_facts() -> dict[str, dict[str, Any]]:

@@ -40,7 +40,7 @@ class CacheEntry:
     ----------
     kind : str
         ``prepared``, ``downloads``, ``numba`` (compiled loops), ``parsed`` (hashes of the code
-        that keys cover) or ``openml``.
+        that keys cover, outlines of valid configs, cards of solvers) or ``openml``.
     dataset : str
         The data set of prepared arrays or its number, the names of the downloaded files, or empty.
     path : Path

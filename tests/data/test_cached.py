@@ -51,7 +51,7 @@ def test_sizes_by_kind_and_data_set(cache: Path) -> None:
     assert ["prepared", "a9a+test", "1.0", "MiB"] in rows
     assert ["downloads", "a9a.bz2", "2.0", "MiB"] in rows
     assert ["numba", "compiled", "loops", "1.0", "MiB"] in rows
-    assert ["parsed", "hashes", "of", "code", "1.0", "MiB"] in rows
+    assert ["parsed", "facts", "about", "code", "and", "configs", "1.0", "MiB"] in rows
     assert f"10.0 MiB in {cache}" in shown.out
     assert "thesis" not in shown.out
 

@@ -213,7 +213,8 @@ def all_solvers(config: Config) -> list[SolverSpec]:
     return [*config.solvers, *own]
 
 
-def _all_datasets(config: Config) -> list[DatasetSpec]:
+def all_datasets(config: Config) -> list[DatasetSpec]:
+    """Return the config's data sets and those of its blocks."""
     return [*config.datasets, *(spec for block in config.blocks for spec in block.datasets)]
 
 
@@ -261,7 +262,7 @@ def _check_places(draft: Draft, findings: Findings) -> None:
     config = draft.config
     assert config is not None
     swept = {name.removeprefix("solver.") for name in _dimensions(config)}
-    kept = [dataset.params for dataset in _all_datasets(config)]
+    kept = [dataset.params for dataset in all_datasets(config)]
     kept += [profile.params for profile in config.profiles.values()]
     for prefix, specs, _ in _lists(config):
         for i, spec in enumerate(specs):
@@ -315,7 +316,7 @@ def _check_profiles(draft: Draft, findings: Findings) -> None:
         before = read_draft(dict(findings.source.data or {}), Findings(findings.source)).config
         known += [before] if before else []
     specs = [spec for one in known for spec in all_solvers(one)]
-    datasets = list(dict.fromkeys(spec.name for one in known for spec in _all_datasets(one)))
+    datasets = list(dict.fromkeys(spec.name for one in known for spec in all_datasets(one)))
     searched = list(dict.fromkeys(key for spec in specs for key in spec.grid))
     swept = list(dict.fromkeys(name for one in known for name in _dimensions(one)))
     for name, profile in config.profiles.items():

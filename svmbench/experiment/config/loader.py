@@ -18,6 +18,7 @@ from svmbench.base.paths import shipped_configs
 from svmbench.baselines.catalogue import why_not_loaded
 from svmbench.experiment.config.checks import check_files, check_names, cross_check
 from svmbench.experiment.config.counts import check_counts
+from svmbench.experiment.config.find import find_config
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.config.partial_parse import Draft, read_draft
@@ -28,38 +29,6 @@ from svmbench.experiment.protocols import protocols
 from svmbench.schema.specs import plot_kinds
 
 __all__ = ["apply_profile", "check_config", "find_config", "load_config", "shipped_configs"]
-
-
-def find_config(name: str) -> Path:
-    """Return the path of a config: a file, or the name of one that ships with the package.
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        If there is neither, with the nearest shipped name.
-    """
-    path = Path(name)
-    try:
-        if path.is_file():
-            return path
-        if (path / "plan.json").is_file():
-            raise ConfigError(
-                f"{name} is a results folder, and a run needs a config: give the one that made the"
-                f" folder, or make its tables again with 'svmbench table {name}'"
-            )
-        if path.is_dir():
-            configs = ", ".join(sorted(one.name for one in path.glob("*.yaml"))[:5])
-            found = f" (it holds {configs})" if configs else ""
-            raise ConfigError(f"{name} is a folder; a config is a YAML file{found}")
-    except OSError as error:  # a name too long for a file, say
-        raise ConfigError(f"{name}: {error.strerror or error}") from error
-    shipped = {p.stem: p for p in shipped_configs()}
-    if path.stem in shipped and path.parent.name in {"", "configs"}:
-        return shipped[path.stem]
-    raise ConfigError(
-        f"{name}: no such config file{suggestion(path.stem, list(shipped))}"
-        " ('svmbench list configs' shows those that ship with svmbench)"
-    )
 
 
 def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from importlib.util import resolve_name
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
@@ -154,10 +154,13 @@ def versions(modules: set[str]) -> dict[str, str]:
 
 @cache
 def _distributions(name: str) -> list[str]:
-    """Return the distributions that install a top-level module; cached, for it takes 0.3 s."""
+    """Return the distributions that install a top-level module; cached, for it takes 0.3 s.
+
+    A module that isn't installed stands for its own distribution.
+    """
     if name in INSTALLED_BY:
         return [INSTALLED_BY[name]]
-    if _version(name):
+    if _version(name) or find_spec(name) is None:
         return [name]
     return sorted(set(packages_distributions().get(name, []))) or [name]
 

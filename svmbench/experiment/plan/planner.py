@@ -23,7 +23,8 @@ from svmbench.experiment.config.capabilities import (
     why_not_in_blocks,
 )
 from svmbench.experiment.config.checks import all_solvers
-from svmbench.experiment.config.loader import apply_profile, check_config, find_config
+from svmbench.experiment.config.find import find_config
+from svmbench.experiment.config.loader import apply_profile, check_config
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.keys import code_hash, hash_of, manifest, reaches

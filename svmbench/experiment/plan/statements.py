@@ -16,24 +16,14 @@ from __future__ import annotations
 import ast
 import atexit
 import hashlib
-import json
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from svmbench.base import files
-from svmbench.base.errors import SvmbenchError
-from svmbench.base.paths import cache_dir
+from svmbench.base.kept_entries import KeptEntries
 
 #: The package whose own module paths are left out of hashes.
 OWN_PACKAGE = "svmbench"
-
-#: Largest number of files whose statements the cache keeps. Beyond it, a process replaces them by
-#: those that it parsed itself.
-MOST_KEPT_SOURCES = 5_000
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -74,8 +64,8 @@ def parse_source(content: bytes) -> ParsedSource:
     return ParsedSource(hashlib.sha256("".join(words).encode()).hexdigest(), tuple(imports))
 
 
-#: The files that this process parsed, by the hash of their bytes.
-_parsed: dict[str, ParsedSource] = {}
+#: The parsed files, by the hash of their bytes.
+_parsed = KeptEntries("statements", __file__)
 
 
 def kept_source(content: bytes) -> ParsedSource:
@@ -90,32 +80,12 @@ def kept_source(content: bytes) -> ParsedSource:
         If it is no Python.
     """
     name = hashlib.sha256(content).hexdigest()
-    known = _checked(_kept(_cache_file()).get(name))
-    if known is None and name not in _parsed:
-        if not _parsed:
-            atexit.register(_keep, _cache_file())
-        _parsed[name] = parse_source(content)
-    return known or _parsed[name]
-
-
-def _cache_file() -> Path:
-    return cache_dir() / "parsed" / _version() / "statements.json"
-
-
-@cache
-def _version() -> str:
-    """Return a hash of the code that parses and of Python's version."""
-    return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()[:16]
-
-
-@cache
-def _kept(path: Path) -> dict[str, Any]:
-    """Return what the cache keeps; nothing where its file is missing or damaged."""
-    try:
-        found = files.read_json(path)
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    known = _checked(_parsed.find(name))
+    if known is None:
+        if not _parsed.own:
+            atexit.register(_parsed.keep, _parsed.place())
+        known = _parsed.own[name] = parse_source(content)
+    return known
 
 
 def _checked(entry: Any) -> ParsedSource | None:
@@ -125,16 +95,6 @@ def _checked(entry: Any) -> ParsedSource | None:
         return ParsedSource(str(digest), tuple((str(one), tuple(names)) for one, names in imports))
     except (TypeError, ValueError):
         return None
-
-
-def _keep(path: Path) -> None:
-    """Add the files that this process parsed to the cache."""
-    _kept.cache_clear()  # another process may have written meanwhile
-    kept = _kept(path)
-    entries = {**kept, **_parsed} if len(kept) < MOST_KEPT_SOURCES else _parsed
-    with suppress(OSError, SvmbenchError):  # a cache that can't be written
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(path, json.dumps(entries))
 
 
 def _spell(

@@ -221,6 +221,17 @@ def test_another_version_of_a_package_is_another_key(
     keys.forget()
 
 
+def test_nobody_looks_for_the_package_of_a_module_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys.forget()
+    monkeypatch.setattr(keys, "packages_distributions", lambda: pytest.fail("it takes 0.3 s"))
+    assert keys._distributions("no_such_module") == ["no_such_module"]
+    with pytest.raises(pytest.fail.Exception):
+        keys._distributions("importlib")  # one that is installed under another name
+    keys.forget()
+
+
 def test_a_solver_s_key_follows_what_it_imports() -> None:
     reached = keys.closure("svmbench.core.linear.pegasos")
     assert {"svmbench.core.contract.base", "svmbench.core.contract.problems"} <= reached

@@ -1,0 +1,54 @@
+"""The cards of all solvers, as the pages of a site show them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from svmbench.base.kept_entries import KeptEntries, surroundings
+
+#: What of a solver's card the head of its page says anyway.
+_SAID_ELSEWHERE = ("solver", "deviations")
+
+#: The cards of all solvers, by the hash of all that decides them.
+_cards = KeptEntries("cards", __file__)
+
+
+@cache
+def solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
+    """Return name, facts and deviations of every solver of the package.
+
+    Another process reads them if none are kept: the classes of all solvers, with their imports,
+    take 150 MiB and 2 s of CPU time.
+    """
+    from svmbench.base.parallel_map import parallel_map
+
+    key = surroundings()
+    cards: Any = _cards.find(key) if key else None
+    if not _are_cards(cards):
+        (cards,) = parallel_map(_read_cards, [_SAID_ELSEWHERE], 1)
+        if key:
+            _cards.own[key] = cards
+            _cards.keep()
+    return [(name, facts, deviations) for name, facts, deviations in cards]
+
+
+def _read_cards(left_out: tuple[str, ...]) -> list[list[Any]]:
+    """Return name, facts (but for some) and deviations of every declared solver."""
+    from svmbench.baselines.catalogue import solvers
+    from svmbench.cli import listing
+
+    cards = []
+    for name in solvers():
+        card = listing.card_of(name)
+        facts = {key: value for key, value in card.items() if key not in left_out and value}
+        cards.append([name, facts, card["deviations"]])
+    return cards
+
+
+def _are_cards(kept: Any) -> bool:
+    """Return True for cards; the file that keeps them may be damaged."""
+    return isinstance(kept, list) and all(
+        isinstance(card, list) and [type(part) for part in card] == [str, dict, list]
+        for card in kept
+    )
