@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import cpu_limit
 import pytest
 import untraced
 from workshop_setup import sabotaged
@@ -19,7 +20,8 @@ sys.path.append(str(HERE / "core"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have coverage, where it is measured, follow what is ours."""
+    """Name tests that take long; have coverage, where it is measured, follow what is ours."""
+    config.pluginmanager.register(cpu_limit)
     if config.pluginmanager.hasplugin("_cov"):
         untraced.leave_out_foreign_work()
         untraced.spare_workers()

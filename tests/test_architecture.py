@@ -204,7 +204,7 @@ OTHER_FOLDERS = {
 }
 #: Tests of what no single module does; the first line of each says what that is.
 OF_SEVERAL_MODULES = {
-    "": "architecture docs package patterns public_names results untraced",
+    "": "architecture cpu_limit docs package patterns public_names results untraced",
     "baselines": "hinge_peers installed_plugins kernel_programs",
     "cli": "comforts",
     "cluster": "cluster remote_records",

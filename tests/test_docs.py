@@ -221,6 +221,7 @@ def test_a_page_that_errs_is_noticed() -> None:
     assert not says("b\na\n", ["a", "b"])
 
 
+@pytest.mark.slow
 def test_the_python_of_the_estimators_page_runs() -> None:
     page = (DOCS / "estimators.md").read_text(encoding="utf-8")
     blocks = [content for language, _, content in FENCE.findall(page) if language == "python"]

@@ -60,6 +60,7 @@ def test_configs_registry_and_published_numbers_are_inside(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "results/"))]
 
 
+@pytest.mark.slow
 def test_the_wheel_works_without_a_checkout(wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)

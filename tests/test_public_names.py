@@ -130,6 +130,7 @@ def test_a_wrong_name_is_an_attribute_error() -> None:
         svmbench.CSVM  # noqa: B018
 
 
+@pytest.mark.slow
 def test_type_checkers_see_the_classes(tmp_path: Path) -> None:
     assert (Path(svmbench.__file__).parent / "py.typed").is_file()
     script = tmp_path / "uses.py"

@@ -263,6 +263,7 @@ def shown(run: Path) -> None:
     assert sum(1 for _ in tidy_lines(content.run, content.tables)) > len(content.run.cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", [shown, read_side, lambda run: sum(1 for _ in result_lines(run))])
 def test_what_a_record_takes_of_the_memory(tmp_path: Path, use: Callable[[Path], object]) -> None:
     """Allocations are counted, of so many records more: the same on every machine."""

@@ -140,6 +140,7 @@ def test_the_end_of_the_command_is_everybodys(
     wait_until(lambda: not any(map(os.path.exists, semaphores)), seconds=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("guard", "runs"),
     [("if True:", 1), ("name = __name__\nif name:", 1), ('if __name__ == "__main__":', 4)],

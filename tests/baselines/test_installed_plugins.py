@@ -73,6 +73,7 @@ def installed(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_plugins_are_listed_without_being_imported(installed: Path) -> None:
     rows = json.loads(run(installed, "list", "plugins", "--json").stdout)
     assert {"name": "mcc", "module": "theirs", "package": "theirs 1.0"} in rows
@@ -95,6 +96,7 @@ def test_the_shell_completes_entry_points_without_importing_them(installed: Path
     assert not (installed / "imported").exists()
 
 
+@pytest.mark.slow
 def test_what_a_config_names_is_told_and_not_imported_without_trust(installed: Path) -> None:
     done = run(installed, "validate", "named.yaml")
     assert done.returncode == 2
@@ -105,6 +107,7 @@ def test_what_a_config_names_is_told_and_not_imported_without_trust(installed: P
     assert not (installed / "imported").exists()
 
 
+@pytest.mark.slow
 def test_a_package_takes_no_name_that_this_one_has(installed: Path) -> None:
     text = (installed / "named.yaml").read_text()
     config = {**yaml.safe_load(text), "solvers": [{"name": "csvc"}], "plots": []}
@@ -130,6 +133,7 @@ def test_a_trusted_plugin_takes_part_in_planning_in_workers_and_in_the_report(
     assert (folder / "p.svg").is_file()
 
 
+@pytest.mark.slow
 def test_commands_that_name_a_plugin_ask_for_trust(installed: Path) -> None:
     for words in (["describe", "lbfgs-l2"], ["warmup", "lbfgs-l2"]):
         done = run(installed, *words)

@@ -373,6 +373,7 @@ def test_quiet_says_only_what_went_wrong(tmp_path: Path) -> None:
     assert len(lines) == 3
 
 
+@pytest.mark.slow
 def test_debug_shows_where_wherever_it_stands() -> None:
     done = in_own_process("run", "nowhere", "--debug")
     assert done.returncode == 1
@@ -395,6 +396,7 @@ def test_an_error_nobody_foresaw_is_one_sentence_too(monkeypatch: pytest.MonkeyP
     assert ended.err == "svmbench: ZeroDivisionError: no such luck (--debug shows where)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["COLORTERM", "NO_COLOR"])
 def test_a_run_on_a_terminal_shows_a_bar(tmp_path: Path, variable: str) -> None:
     config = write_config(tmp_path, ["test-slow", "test-raises"], {"protocol": "cv", "folds": 3})

@@ -93,6 +93,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_two_versions_of_ones_own_class_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +119,7 @@ def test_two_versions_of_ones_own_class_are_compared(
     assert "svmbench is not among the files" in ended.err
 
 
+@pytest.mark.slow
 def test_two_environments_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, n_fits in (("one", 20), ("two", 1)):
         (tmp_path / name).mkdir()

@@ -52,18 +52,21 @@ def compare(base: Path, new: Path) -> tuple[Ended, list[tuple[str, str, str]]]:
     return ended, [(c["kind"], c["where"], c["what"]) for c in changes if c["verdict"] == "worse"]
 
 
+@pytest.mark.slow
 def test_an_unchanged_tree_passes(base: Path, shared_cache: Path, tmp_path: Path) -> None:
     ended = svmbench("compare", base, gate_run(tmp_path / "again", shared_cache))
     assert ended.code == 0, ended.out
     assert ended.out.startswith("no regression (values compared: 7 result, 2 accuracy, 8 objective")
 
 
+@pytest.mark.slow
 def test_twice_as_slow_is_caught(base: Path, shared_cache: Path, tmp_path: Path) -> None:
     ended, worse = compare(base, gate_run(tmp_path / "slow", shared_cache, flaw="slow"))
     assert ended.code == 4
     assert worse == [("time", "speed · synthetic-linear", "dcd-l2 vs liblinear-l1")]
 
 
+@pytest.mark.slow
 def test_a_point_of_accuracy_is_caught(base: Path, shared_cache: Path, tmp_path: Path) -> None:
     ended, worse = compare(base, gate_run(tmp_path / "wrong", shared_cache, flaw="wrong"))
     assert ended.code == 4
@@ -94,7 +97,7 @@ def test_the_kept_baseline_is_of_the_config_as_it_is() -> None:
     assert places(kept["cells"]) == places(planned), again
 
 
-def test_the_table_says_what_moved(base: Path, tmp_path: Path) -> None:
+def test_the_table_says_what_moved(tmp_path: Path) -> None:
     ended = svmbench("keep", CONFIG.parent.parent / "results", tmp_path / "kept")
     assert ended.code == 1
     assert "is not a run folder" in ended.err

@@ -179,6 +179,7 @@ def keep_updates(folder: Path) -> None:
     (folder / "updates.csv").write_text("\n".join([head, *lines, ""]))
 
 
+@pytest.mark.slow
 def test_reproduce_runs_all_and_says_last_what_failed(
     workplace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_terminal_has_colours_and_a_pipe_has_none(monkeypatch: pytest.MonkeyPa
     assert terminal.table_width(80, 4) == 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", WORSE)
 def test_a_run_ends_as_if_it_had_been_heard(tmp_path: Path, how: str) -> None:
     config = write_config(tmp_path, ["alsvm"], {"protocol": "fit"})
@@ -125,6 +126,7 @@ def test_a_run_ends_as_if_it_had_been_heard(tmp_path: Path, how: str) -> None:
     assert (tmp_path / "out" / "tables.md").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["closed", "reader gone"])
 def test_a_run_that_is_refused_ends_with_its_own_code(tmp_path: Path, how: str) -> None:
     datasets = [{"file": str(tmp_path / "nowhere.csv")}]
@@ -133,6 +135,7 @@ def test_a_run_that_is_refused_ends_with_its_own_code(tmp_path: Path, how: str) 
     assert done.returncode == 2, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "words"),
     [

@@ -37,6 +37,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trying, "CANDIDATES", trying.CANDIDATES[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("text", ["one-hot", "ordinal"])
 def test_a_table_becomes_a_pipeline(tmp_path: Path, text: str) -> None:

@@ -459,6 +459,7 @@ def test_fetch_many_goes_on_after_a_failure(use_registry, server):
     assert [o.status for o in again] == ["cached"]
 
 
+@pytest.mark.slow
 def test_fetch_many_in_several_processes(monkeypatch):
     names = ["synthetic-linear", "breast-cancer", "gauss-1", "circle"]
     outcomes = data.fetch_many(names, jobs=2)

@@ -316,6 +316,7 @@ def test_try_writes_a_pipeline_for_the_frames_of_scikit_learn(
     assert np.mean(model.predict(frame) == frame.churn) > 0.95
 
 
+@pytest.mark.slow
 def test_a_config_and_the_races_take_a_number(
     server: Server, tmp_path: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +424,7 @@ def test_a_file_read_in_blocks_is_compared_with_its_checksum(tmp_path: Path) -> 
         assert (ended.code, "sha256 is not" in ended.err) == (code, code != 0), ended.said
 
 
+@pytest.mark.slow
 def test_describe_reads_a_table_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "my.csv"
     columns().to_csv(table, index=False)

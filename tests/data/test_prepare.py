@@ -309,6 +309,7 @@ def _load_and_report(queue, cache):
     queue.put((held.sha256, float(held.X.sum())))
 
 
+@pytest.mark.slow
 def test_two_processes_prepare_one_set_once():
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()

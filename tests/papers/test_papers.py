@@ -179,6 +179,7 @@ def test_a_check_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     judging.CHECKS.pop("smu-1")
 
 
+@pytest.mark.slow
 def test_a_package_names_its_papers_and_is_not_imported(tmp_path: Path) -> None:
     make(tmp_path / "their_package" / "papers" / "theirs")
     (tmp_path / "their_package" / "__init__.py").write_text("raise SystemExit('imported')\n")

@@ -48,6 +48,7 @@ def test_it_is_a_failure_where_all_is_required(monkeypatch: pytest.MonkeyPatch) 
     beyond.need(package="numpy", program="sh")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "folders"),
     [
@@ -94,6 +95,19 @@ def test_the_stage_runs_each_of_its_folders_once() -> None:
     assert "make test APART=1" in gate
     assert "make test-slow APART=1" in gate
     assert "make test-beyond" in gate
+
+
+def test_the_gate_runs_the_tests_of_the_algorithms_once() -> None:
+    """`make test` and `make test-slow` leave them to `make test-core-type`, which has no marker."""
+    gate = (ROOT / ".ci" / "run").read_text().replace("\\\n", " ")
+    stages = re.findall(r"^make (test\S*)(.*)$", gate, re.MULTILINE)
+    leave_out = [name for name, words in stages if "--ignore=tests/core" in words]
+    assert leave_out == ["test", "test-slow"]
+    makefile = (ROOT / "Makefile").read_text()
+    (recipe,) = re.findall(r"^test-core-type:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert recipe.rstrip().endswith("tests/core")
+    assert re.findall(r" -m (\S+)", recipe) == ["pytest"]
+    assert [name for name, _ in stages].count("test-core-type") == 1
 
 
 def _all(folder: Path) -> str:

@@ -710,6 +710,7 @@ def test_a_ratio_of_nothing_is_judged(tmp_path: Path, ratio: float) -> None:
     assert any("BASE has the ratio" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_a_comparison_takes_time_in_proportion_to_its_cells() -> None:
     def side(number: int) -> comparing.Side:
         cell = {

@@ -262,7 +262,10 @@ def judge(name, kind):
 
 @needs_jit
 @pytest.mark.parametrize("kind", INPUTS)
-@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "osuna" else name for name in JUDGED],
+)
 def test_what_is_promised_holds_or_is_warned_of(name, kind):
     assert judge(name, kind) == []
 

@@ -198,6 +198,7 @@ def test_warmup_imports_no_class_of_others_without_trust(
     assert "other classes need --trust" in ended.err
 
 
+@pytest.mark.slow
 def test_a_long_temporary_folder_and_few_open_files_are_no_internal_error(tmp_path: Path) -> None:
     long = tmp_path / ("x" * 120)
     long.mkdir()

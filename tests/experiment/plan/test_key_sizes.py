@@ -57,6 +57,7 @@ def test_no_key_of_a_linear_solver_covers_kernel_code() -> None:
             assert not any("kernel" in module for module in modules), (name, protocol)
 
 
+@pytest.mark.slow
 def test_what_runs_in_a_cell_is_in_its_key() -> None:
     """Each solver is traced under `fit`, and some under every protocol, in plain Python."""
     script = Path(__file__).with_name("traced_cells.py")

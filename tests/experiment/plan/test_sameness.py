@@ -63,6 +63,7 @@ def by_solver(folder: Path, solver: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_two_names_of_a_solver_see_the_same_rows(swept: Path) -> None:
     first, second = by_solver(swept, "test-random"), by_solver(swept, "again")
     assert len(first) == 3 + 1 + 2 + 1 + 3
@@ -71,6 +72,7 @@ def test_two_names_of_a_solver_see_the_same_rows(swept: Path) -> None:
     assert len(set(rows[:3])) == 3  # each outer fold has rows of its own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["reversed", "two at a time", "nothing shared"])
 def test_results_do_not_depend_on_how_they_were_run(tmp_path: Path, swept: Path, how: str) -> None:
     solvers = SOLVERS[::-1] if how == "reversed" else SOLVERS
@@ -129,6 +131,7 @@ class Mine(Works):
 """
 
 
+@pytest.mark.slow
 def test_a_changed_source_changes_the_keys_of_its_solver_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +167,7 @@ def crowding() -> float:
     return (time.perf_counter() - began[0]) / (time.process_time() - began[1])
 
 
+@pytest.mark.slow
 def test_a_cell_costs_little_more_than_its_work(tmp_path: Path) -> None:
     """Process start, shipping and recording: under 0.2 s a cell (0.04 to 0.07 s on an idle core).
 

@@ -49,6 +49,7 @@ def calls_made(monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_a_call_is_timed_for_each_solver_and_in_turn(monkeypatch, private_cache):
     made = calls_made(monkeypatch)
     outcome = run(calls={"trained": "train"})
@@ -64,6 +65,7 @@ def test_a_call_is_timed_for_each_solver_and_in_turn(monkeypatch, private_cache)
     assert metrics["n_train"] + metrics["n_test"] == 569
 
 
+@pytest.mark.slow
 def test_predict_is_called_on_held_out_rows_with_its_arguments(monkeypatch, private_cache):
     seen = []
     predict = CSVC.predict
@@ -81,6 +83,7 @@ def test_predict_is_called_on_held_out_rows_with_its_arguments(monkeypatch, priv
     assert outcome["metrics"]["n_train"] == 455
 
 
+@pytest.mark.slow
 def test_more_classes_and_one_alone_are_called_as_a_user_would(private_cache):
     dataset = {"name": "iris", "file": "", "label_column": ""}
     several = {"dataset": dataset, "n_rows": 150, "task": "multiclass", "repeats": 1}
@@ -100,6 +103,7 @@ def test_more_classes_and_one_alone_are_called_as_a_user_would(private_cache):
         assert metrics["ratio:one-class:libsvm-oneclass"] > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", protocol.APART)
 def test_first_calls_have_a_process_of_their_own(call, monkeypatch, private_cache):
     made = calls_made(monkeypatch)
@@ -113,6 +117,7 @@ def test_first_calls_have_a_process_of_their_own(call, monkeypatch, private_cach
     )
 
 
+@pytest.mark.slow
 def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cache):
     X = np.random.default_rng(0).normal(size=(40, 3))
     given = {
@@ -124,6 +129,7 @@ def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cac
     assert cold.cpu > 5 * first.cpu
 
 
+@pytest.mark.slow
 def test_a_process_keeps_bytecode_whatever_the_environment_says(
     private_cache, tmp_path, monkeypatch
 ):
@@ -138,6 +144,7 @@ def test_a_process_keeps_bytecode_whatever_the_environment_says(
     assert list((tmp_path / "bytecode").rglob("svmbench/core/csvc/*.pyc"))
 
 
+@pytest.mark.slow
 def test_what_a_process_says_last_is_told(private_cache):
     given = {
         "call": "first-fit", "solver": "csvc", "class": ("svmbench", "CSVC"), "params": {},

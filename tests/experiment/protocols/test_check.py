@@ -57,6 +57,7 @@ def test_values_of_a_path_are_chosen_in_its_grid_and_only_says_so(tmp_path: Path
     assert [point["dimensions"] for point in points] == [{"solver.nu": 0.2}]
 
 
+@pytest.mark.slow
 def test_novelty_is_scored_by_auc_on_rows_of_both_classes(tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended = svmbench("run", "novelty", "--output", out)
@@ -92,6 +93,7 @@ def test_convergence_is_followed_outside_what_is_measured(tmp_path: Path) -> Non
 SOLVER = {"name": "csvc", "params": {"gamma": 0.1}, "grid": {"C": [0.25, 0.5, 1.0, 2.0]}}
 
 
+@pytest.mark.slow
 def test_planes_are_kept_for_the_plot_and_drawn_with_their_support_vectors(tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended = svmbench("run", "decision", "--output", out)
@@ -130,6 +132,7 @@ def test_a_plane_of_other_than_two_features_is_a_sentence() -> None:
         )
 
 
+@pytest.mark.slow
 def test_an_interrupted_path_goes_on_where_it_was() -> None:
     from svmbench.experiment.config.models import Config
     from svmbench.experiment.plan.planner import make_plan

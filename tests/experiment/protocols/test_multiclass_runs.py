@@ -41,6 +41,7 @@ def run(folder: Path, datasets: Any, solvers: list[Any], block: dict[str, Any]) 
     return folder / "out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scaling", ["outer-fold", "all-rows", "every-fold"])
 def test_the_search_on_shared_kernels_and_the_plain_one_agree(
     tmp_path: Path, flowers: Any, scaling: str

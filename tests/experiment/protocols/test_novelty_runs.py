@@ -28,6 +28,7 @@ def scored(solvers: list[dict], **block):
     return cell
 
 
+@pytest.mark.slow
 def test_a_race_reports_costs_and_scores_of_models_that_saw_the_normal_class_alone() -> None:
     solvers = [
         {"name": "fosvm1", "params": {"gamma": 1.0}},
@@ -53,6 +54,7 @@ def test_a_race_reports_costs_and_scores_of_models_that_saw_the_normal_class_alo
     assert cell["stop_reason"] == ""
 
 
+@pytest.mark.slow
 def test_a_ladder_costs_its_first_rung_near_the_reference_or_never_gets_there() -> None:
     reference = {"name": "one-class", "params": {"gamma": 1.0, "nu": 0.1}}
     rungs = [0.9, 0.5, 0.1, 0.01]

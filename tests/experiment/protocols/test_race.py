@@ -109,6 +109,7 @@ def spec(**more: Any) -> dict[str, Any]:
     return {**base, **more}
 
 
+@pytest.mark.slow
 def test_a_real_race_reports_ratios_and_who_missed_the_target(private_cache: object) -> None:
     result = run_race(Task(spec=spec()))
     metrics = result["metrics"]
@@ -122,6 +123,7 @@ def test_a_real_race_reports_ratios_and_who_missed_the_target(private_cache: obj
     assert result["counters"]["passes:dcd-l1"] > 0
 
 
+@pytest.mark.slow
 def test_objectives_are_compared_where_problem_and_offset_agree(private_cache: object) -> None:
     grid = [{"C": 1.0}]
     racers = [
@@ -145,6 +147,7 @@ def test_objectives_are_compared_where_problem_and_offset_agree(private_cache: o
     assert "objective_difference:none:also none" not in metrics
 
 
+@pytest.mark.slow
 def test_shared_work_along_c_is_run_once(private_cache: object) -> None:
     grid = [{"C": 0.1}, {"C": 1.0}, {"C": 10.0}]
     racers = [

@@ -83,6 +83,7 @@ def test_a_solver_that_screens_nothing_is_refused_in_one_sentence() -> None:
         cells_in_process([plain], SAFE, datasets=["breast-cancer[:40]"])
 
 
+@pytest.mark.slow
 def test_paths_in_turn_reach_the_same_solutions() -> None:
     block = {
         "protocol": "screening",
@@ -112,6 +113,7 @@ def test_paths_in_turn_reach_the_same_solutions() -> None:
     assert screening.SUMMED[0] not in {name.partition(":")[0] for name in metrics}
 
 
+@pytest.mark.slow
 def test_values_in_turn_are_the_paths_and_go_on_together(monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[str] = []
     honest = screening._Path.advance
@@ -156,6 +158,7 @@ def test_values_in_turn_are_the_paths_and_go_on_together(monkeypatch: pytest.Mon
     assert found["paths"]["metrics"][same] == found["values"]["metrics"][same]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["binary", "one-class"])
 def test_a_plane_marks_what_was_screened_at_the_last_value(task: str, tmp_path: Path) -> None:
     name = "srbo-nu-svm" if task == "binary" else "srbo-oc-svm"

@@ -22,6 +22,7 @@ def run(folder: Path, solvers: list[Any], block: dict[str, Any]) -> Path:
     return folder / "out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("block", "grid", "n_fits"),
     [

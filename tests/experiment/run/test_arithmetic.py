@@ -30,6 +30,7 @@ def environments_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads((folder / f"environment-{name}.json").read_text()) for name in names]
 
 
+@pytest.mark.slow
 def test_the_core_type_is_recorded_as_workers_have_it_or_the_run_says_so(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["dcd-l2"], blas_core=EVERYWHERE)
     before = os.environ.get(environment.CORE_VARIABLE)
@@ -47,6 +48,7 @@ def test_the_core_type_is_recorded_as_workers_have_it_or_the_run_says_so(tmp_pat
     ]
 
 
+@pytest.mark.slow
 def test_a_core_type_that_there_is_not_is_said_and_not_recorded(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["dcd-l2"], blas_core="Abacus")
     ended = svmbench("run", config, "--output", tmp_path / "out")
@@ -74,6 +76,7 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGILL)
 
 
+@pytest.mark.slow
 def test_a_cpu_without_the_instructions_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +90,7 @@ def test_a_cpu_without_the_instructions_is_a_sentence(
         processes.describe_worker(1)
 
 
+@pytest.mark.slow
 def test_results_under_two_core_types_are_not_confused(tmp_path: Path) -> None:
     def keys(**top: Any) -> set[str]:
         plan = prepare_plan(str(write_config(tmp_path, ["dcd-l2", "csvc"], **top)), "quick")
@@ -137,6 +141,7 @@ def installed(tmp_path: Path) -> Path:
     return tmp_path / "lib"
 
 
+@pytest.mark.slow
 def test_workers_import_the_package_of_the_command(
     trap: Path, installed: Path, tmp_path: Path
 ) -> None:
@@ -156,6 +161,7 @@ def test_workers_import_the_package_of_the_command(
     assert found["git"] is None
 
 
+@pytest.mark.slow
 def test_the_process_beside_a_dask_worker_is_of_the_package_of_that_worker(
     trap: Path, installed: Path, tmp_path: Path
 ) -> None:
@@ -183,6 +189,7 @@ def test_the_process_beside_a_dask_worker_is_of_the_package_of_that_worker(
     assert remote.PACKAGE == ROOT / "svmbench"
 
 
+@pytest.mark.slow
 def test_the_process_beside_a_dask_worker_computes_under_the_core_type() -> None:
     setup = {"run": "r", "threads": 1, "blas_core": EVERYWHERE, "solvers": [], "codes": []}
     host = remote._Host(setup)

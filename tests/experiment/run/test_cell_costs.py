@@ -84,6 +84,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_worker_finds_the_imports_of_the_installed_script(config: Path, tmp_path: Path) -> None:
     log, script = tmp_path / "log", tmp_path / "svmbench-script"
     script.write_text(SCRIPT.format(log=str(log)))

@@ -111,6 +111,7 @@ def interrupted_run(
     return process, said, complained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_run_goes_on_where_it_was(
     tmp_path: Path, logs: Path, whole: Path, how: signal.Signals
@@ -138,6 +139,7 @@ def test_a_run_goes_on_where_it_was(
     assert table_without_times(out) == table_without_times(whole)
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_workers_warm_up_is_quiet(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["test-works"])
     process = start("run", config, "--output", tmp_path / "out")
@@ -150,6 +152,7 @@ def test_ctrl_c_while_workers_warm_up_is_quiet(tmp_path: Path) -> None:
     assert complained == ""
 
 
+@pytest.mark.slow
 def test_sigkill_leaves_no_worker_behind(tmp_path: Path, logs: Path) -> None:
     config = write_config(tmp_path, ["test-hangs", "test-holds-the-gil"])
     process = start("run", config, "--output", tmp_path / "out", "--jobs", 2)
@@ -250,6 +253,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
     assert results_of(out) == results_of(whole)
 
 
+@pytest.mark.slow
 def test_a_file_size_limit_is_one_sentence(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["test-works"], BLOCK)
 
@@ -263,6 +267,7 @@ def test_a_file_size_limit_is_one_sentence(tmp_path: Path) -> None:
     assert complained.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_while_data_are_prepared_is_one_sentence(
     tmp_path: Path, private_cache: Path
 ) -> None:
@@ -301,6 +306,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
     assert ended.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_changed_config_runs_only_what_changed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     slow = {"name": "test-works", "params": {"C": 1.0}}
@@ -352,6 +358,7 @@ def test_results_of_the_same_cells_are_taken_over_from_another_run(
     assert "0 results taken over" in ended.out
 
 
+@pytest.mark.slow
 def test_only_what_was_measured_is_taken_over(tmp_path: Path, logs: Path) -> None:
     config, first = counting_config(tmp_path), tmp_path / "first"
     svmbench("run", config, "--output", first, "--only", "fold=0")
@@ -435,6 +442,7 @@ def test_a_record_is_written_with_this_versions_schema(tmp_path: Path) -> None:
     assert list(read_records(tmp_path)) == [{**record, "schema": 1}]
 
 
+@pytest.mark.slow
 def test_fresh_forgets_what_a_killed_run_streamed(tmp_path: Path, logs: Path) -> None:
     config, out = counting_config(tmp_path), tmp_path / "out"
     svmbench("run", config, "--output", out, "--only", "fold=0")

@@ -38,6 +38,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     assert lines[-1].startswith("roughly 1 s for what is to run, a guess from the sizes")
 
 
+@pytest.mark.slow
 def test_a_dry_run_goes_by_what_was_measured(tmp_path: Path) -> None:
     config, out = write_config(tmp_path, ["test-works"], BLOCK), tmp_path / "out"
     assert svmbench("run", config, "--output", out, "--only", "fold=0").code == 0
@@ -48,6 +49,7 @@ def test_a_dry_run_goes_by_what_was_measured(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_large_plan_takes_time_in_proportion_and_little_of_it(tmp_path: Path) -> None:
     """A hundred thousand cells in a minute are 0.6 ms each."""
     solvers = [{"name": "test-works", "label": f"s{i}"} for i in range(50)]

@@ -53,6 +53,7 @@ def gone_wrong(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Gone
     return GoneWrong(ended, cells_of(folder / "out"), pids, hoard)
 
 
+@pytest.mark.slow
 def test_tracebacks_that_are_recorded_name_no_folder_of_this_machine(gone_wrong: GoneWrong) -> None:
     found = [cell["traceback"] for cell in gone_wrong.cells.values() if "traceback" in cell]
     assert len(found) >= 2
@@ -229,6 +230,7 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
     assert "no.csv can't be read: No such file or directory" in ended.err
 
 
+@pytest.mark.slow
 def test_retry_runs_just_what_it_names(tmp_path: Path, logs: Path) -> None:
     config = write_config(tmp_path, ["test-fails-once", "test-hangs", "test-works"], timeout_s=4)
     out = tmp_path / "out"
@@ -288,6 +290,7 @@ def test_times_of_cells_that_ran_together_are_marked(tmp_path: Path) -> None:
     assert [c["contended"] for c in cells_of(tmp_path / "one").values()] == [False, False]
 
 
+@pytest.mark.slow
 def test_the_plugin_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     environment = {**os.environ, "SVMBENCH_PLUGINS": "no_such_module"}
     done = subprocess.run(
