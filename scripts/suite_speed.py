@@ -56,6 +56,27 @@ tables: [{{name: t, block: main, rows: solver.C}}]
 profiles: {{quick: {{}}}}
 """
 
+#: Prints the CPU time of statements in a process that has imported scikit-learn.
+_STATEMENTS = """
+import sys, time
+import sklearn.svm
+from sklearn.datasets import load_breast_cancer
+sys.path.insert(0, {folder!r})
+X, y = load_breast_cancer(return_X_y=True)
+{before}
+start = time.process_time()
+{timed}
+print(time.process_time() - start)
+"""
+#: A module with a function that does nothing but return, whose compiled code Numba keeps.
+_TRIVIAL_MODULE = """
+import numba
+
+@numba.njit(cache=True)
+def identity(x):
+    return x
+"""
+
 
 def cpu_of(*words: str | Path) -> float:
     """Return the CPU seconds of a command and of all processes that it started.
@@ -79,6 +100,35 @@ def cpu_of(*words: str | Path) -> float:
 
 def _svmbench(*words: str | Path) -> float:
     return cpu_of(*_COMMAND, *words)
+
+
+def _first_validate(folder: Path) -> float:
+    cache = folder / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    words = ("validate", *shipped_configs())
+    return cpu_of("env", f"SVMBENCH_CACHE={cache}", *_COMMAND, *words)
+
+
+def _cpu_of_statements(folder: Path, timed: str, before: str = "") -> float:
+    """Return the CPU seconds of statements in a new process, without those before them."""
+    program = _STATEMENTS.format(folder=str(folder), before=before, timed=timed)
+    words = [sys.executable, "-c", program]
+    return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def _first_fit(folder: Path) -> float:
+    return _cpu_of_statements(folder, "from svmbench import CSVC; CSVC().fit(X, y)")
+
+
+def _numba_import(folder: Path) -> float:
+    return _cpu_of_statements(folder, "import numba")
+
+
+def _first_cached_call(folder: Path) -> float:
+    (folder / "trivial.py").write_text(_TRIVIAL_MODULE, encoding="utf-8")
+    # A changed file has no compiled code: its time is part of Numba's key.
+    os.utime(folder / "trivial.py", (0, 0))
+    return _cpu_of_statements(folder, "trivial.identity(1.0)", before="import trivial")
 
 
 def _site(folder: Path) -> float:
@@ -122,10 +172,28 @@ LINES = {
         1.2,
         lambda _: _svmbench("validate", *shipped_configs()),
     ),
+    "first-validate": Line(
+        "`svmbench validate` of all configs, none kept as valid", None, _first_validate, 3
+    ),
     "site": Line("`svmbench site` over an unchanged one", 8.0, _site, 3),
     "first-site": Line("`svmbench site`, a new one", None, _first_site, 2),
     "cell": Line("a trivial cell of `svmbench run`", 0.06, _cell, 3),
     "quickstart": Line("`svmbench run quickstart`, compiled code cached", None, _quickstart, 3),
+    "first-fit": Line(
+        "`from svmbench import CSVC` and `fit` on breast-cancer, after the import of scikit-learn",
+        0.5,
+        _first_fit,
+        9,
+    ),
+    "numba-import": Line(
+        "`import numba` alone, after the import of scikit-learn", None, _numba_import, 9
+    ),
+    "first-cached-call": Line(
+        "the first call of a function that only returns, compiled and cached by Numba",
+        None,
+        _first_cached_call,
+        9,
+    ),
 }
 
 

@@ -16,12 +16,29 @@ The same from Python as from the command line::
 Nothing heavy is imported before it is asked for, so that ``svmbench --help`` is instant.
 """
 
+import gc
 import sys
+from typing import Any
 
 import lazy_loader
 
 # The names, and the modules that define them, stand in __init__.pyi alone.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use, without the collector of reference cycles.
+
+    What an import makes stays. The collector would look at all of it again and again, which takes a
+    third of the CPU time of importing Numba.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return _imported(name)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _FormerNames:

@@ -51,6 +51,32 @@ def test_a_name_is_what_its_module_has(face: ModuleType, name: str, module: str)
     assert getattr(face, name) is getattr(import_module(module), name)
 
 
+@pytest.mark.parametrize("before", ["", "gc.disable()"])
+def test_a_name_is_imported_without_collections_of_reference_cycles(before: str) -> None:
+    code = f"""
+import gc, svmbench
+seen = []
+{before}
+enabled = gc.isenabled()
+gc.callbacks.append(lambda phase, info: seen.append(phase))
+svmbench.CSVC
+n_seen = len(seen)
+assert gc.isenabled() == enabled
+try:
+    svmbench.no_such_name
+except AttributeError:
+    assert gc.isenabled() == enabled
+gc.collect()
+print(n_seen, len(seen))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    during, with_that_of_the_test = map(int, done.stdout.split())
+    assert during == 0
+    assert with_that_of_the_test > 0
+
+
 def test_what_plug_ins_import_loads_little() -> None:
     """A solver's plug-in loads neither the experiment nor the report."""
     code = "import sys; from svmbench.plugins import LinearClassifier, declare; print(*sys.modules)"

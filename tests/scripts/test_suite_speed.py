@@ -90,3 +90,18 @@ def test_the_time_of_a_process_that_outlives_its_command_counts() -> None:
         cwd=ROOT / "scripts",
     )
     assert float(done.stdout) >= 0.25
+
+
+#: Works for 0.3 s of CPU time.
+WORK = """
+stop = time.process_time() + 0.3
+while time.process_time() < stop:
+    pass
+"""
+
+
+def test_the_time_of_statements_leaves_out_those_before_them(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    assert script._cpu_of_statements(tmp_path, WORK) >= 0.3
+    assert script._cpu_of_statements(tmp_path, "pass", before=WORK) < 0.2
