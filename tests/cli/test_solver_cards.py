@@ -67,6 +67,7 @@ def test_damaged_cards_are_read_again(
     assert len(reads) == 1
 
 
+@pytest.mark.slow
 def test_kept_cards_are_those_of_the_solvers(
     private_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ while time.process_time() < stop:
 """
 
 
+@pytest.mark.slow
 def test_the_time_of_statements_leaves_out_those_before_them(
     script: ModuleType, tmp_path: Path
 ) -> None:

@@ -140,6 +140,7 @@ def test_a_damaged_entry_is_none(config: Path, damage: str) -> None:
     assert validated(config) == (1, ("quick",))
 
 
+@pytest.mark.slow
 def test_a_later_command_says_the_same_and_imports_no_solver(
     private_cache: Path, tmp_path: Path
 ) -> None:
