@@ -44,7 +44,11 @@ RUNS = ("run", "fresh", "reuse", "keep_results")
 
 @pytest.mark.parametrize(
     ("kind", "place"),
-    [(kind, place) for kind in KINDS for place in (PLACES if kind == KINDS[0] else INPUTS)],
+    [
+        pytest.param(kind, place, marks=[] if kind in KINDS[:2] else pytest.mark.slow)
+        for kind in KINDS
+        for place in (PLACES if kind == KINDS[0] else INPUTS)
+    ],
 )
 def test_no_command_follows_what_lies_in_a_results_folder(
     tmp_path: Path, made: Path, kind: str, place: str

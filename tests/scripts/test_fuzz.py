@@ -238,6 +238,7 @@ def test_a_reader_that_lacks_a_check_is_found(
     pytest.fail(f"{10 * CASES} damaged files, and none showed that {place} is broken")
 
 
+@pytest.mark.slow
 def test_a_reader_without_measure_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzing, "CPU_SECONDS", 0.2)
     monkeypatch.setattr("svmbench.data.libsvm.check_text", backtracking)

@@ -178,6 +178,7 @@ def test_duplicated_samples_share_one_multiplier():
     assert twice.dual_objective_ == pytest.approx(once.dual_objective_, rel=1e-7)
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_path_gives_what_single_solves_give(dtype):

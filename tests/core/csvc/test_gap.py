@@ -203,6 +203,7 @@ def test_below_a_thousand_samples_a_matrix_is_solved_by_plain_pair_steps():
     assert found.n_iter == steps
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_left_out_samples_are_looked_at_again(dtype):

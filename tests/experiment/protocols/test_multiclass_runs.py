@@ -68,6 +68,7 @@ def test_the_search_on_shared_kernels_and_the_plain_one_agree(
     assert len(points) == (3 * 2 if shared else 3 * 3 * 6)
 
 
+@pytest.mark.slow
 def test_the_chosen_point_scores_what_scikit_learn_says(tmp_path: Path, flowers: Any) -> None:
     out = run(
         tmp_path, flowers, [{"name": "csvc", "grid": GRID}], {**NESTED, "scaling": "all-rows"}
