@@ -111,8 +111,9 @@ def surroundings() -> str:
         for folder in sys.path:
             # The names of installed packages, and of the folders that have their versions.
             place = Path(folder)
-            names = sorted(one.name for one in place.iterdir()) if place.is_dir() else []
-            digest.update(repr((folder, names)).encode())
+            names = [one.name for one in place.iterdir()] if place.is_dir() else []
+            packages = sorted(one for one in names if not one.startswith((".", "__pycache__")))
+            digest.update(repr((folder, packages)).encode())
         for path in (paths.asset("datasets.toml"), *_files_below(paths.PACKAGE)):
             content = path.read_bytes()
             digest.update(f"{path}\0{len(content)}\0".encode())

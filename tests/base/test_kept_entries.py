@@ -102,9 +102,16 @@ def test_whatever_decides_changes_the_surroundings(
 
 def test_compiled_modules_decide_nothing(installation: dict[str, Path]) -> None:
     before = surroundings()
-    compiled = installation["package"] / "__pycache__"
-    compiled.mkdir()
-    (compiled / "a.pyc").touch()
+    for place in ("package", "installed"):
+        compiled = installation[place] / "__pycache__"
+        compiled.mkdir()
+        (compiled / "a.pyc").touch()
+    assert surroundings() == before
+
+
+def test_hidden_files_beside_packages_decide_nothing(installation: dict[str, Path]) -> None:
+    before = surroundings()
+    (installation["installed"] / ".coverage.1").touch()
     assert surroundings() == before
 
 
