@@ -80,7 +80,7 @@ ODD_RESULTS = {
     "test-counts-in-numpy": ("ok", ""),
     "test-writes-everywhere": ("failed", "the worker's pipe held something other than a result"),
     "test-says-half": ("failed", "the worker's result was cut off"),
-    "test-says-half-and-hangs": ("timeout", "stopped after 6 s"),
+    "test-says-half-and-hangs": ("timeout", "stopped after 15 s"),
     "test-shares-memory": ("memory", "needed more than the limit of 0.5 GiB of memory"),
     "test-forks-for-memory": ("memory", "needed more than the limit of 0.5 GiB of memory"),
     "test-works": ("ok", ""),
@@ -88,7 +88,7 @@ ODD_RESULTS = {
 
 
 def test_a_result_that_is_none_costs_its_cell_alone(tmp_path: Path) -> None:
-    config = write_config(tmp_path, list(ODD_RESULTS), timeout_s=6, memory_gb=0.5)
+    config = write_config(tmp_path, list(ODD_RESULTS), timeout_s=15, memory_gb=0.5)
     ended = svmbench("run", config, "--output", tmp_path / "out")
     assert ended.code == 3, ended.said
     cells = cells_of(tmp_path / "out")
