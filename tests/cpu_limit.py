@@ -38,14 +38,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the tests above the limit that are not marked as slow."""
     limit = TOLERANCE * SLOW_CPU_S
-    dear = {
+    long = {
         one.nodeid: seconds
         for reports in terminalreporter.stats.values()
         for one in reports
         if getattr(one, "when", None) == "teardown" and "slow" not in one.keywords
         if (seconds := dict(one.user_properties)["cpu_s"]) > limit
     }
-    if dear:
+    if long:
         terminalreporter.section(f"not marked as slow, and more than {limit:g} CPU seconds")
-        for name in sorted(dear, key=lambda one: -dear[one]):
-            terminalreporter.line(f"{dear[name]:.1f} s {name}")
+        for name in sorted(long, key=lambda one: -long[one]):
+            terminalreporter.line(f"{long[name]:.1f} s {name}")

@@ -36,9 +36,6 @@ LADDERS = {
     2: [0.1, 0.05, 0.03, 0.02, 0.01, 0.007, 0.005, 0.003, 0.001, 1e-4],
 }
 
-FIELDS = ("data", "solver", "opponent", "threads", "rounds", "excess", "opponent_excess")
-TIMES = ("wall_ratio", "wall_low", "wall_high", "cpu_ratio", "cpu_low", "cpu_high", "wall_s")
-
 #: Trains at a tolerance and returns the weights, the constant feature's last.
 Train = Callable[[float], np.ndarray]
 
@@ -59,7 +56,7 @@ def main() -> None:
     if given.output:
         path = given.output / "multicore.csv"
         with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, FIELDS + TIMES, lineterminator="\n")
+            writer = csv.DictWriter(stream, lines[0], lineterminator="\n")
             writer.writeheader()
             writer.writerows(lines)
 

@@ -34,9 +34,6 @@ from svmbench.experiment.protocols.kernel_search import SearchRows, search_on_ke
 
 C_VALUES, GAMMAS = 4.0 ** np.arange(-2, 6), 4.0 ** np.arange(-5, 3)
 
-FIELDS = ("data", "rows", "features", "rounds", "ratio", "low", "high", "csvc_s", "liquid_s")
-RESULTS = ("csvc_accuracy_pct", "liquid_accuracy_pct", "load_1min")
-
 #: Run by the other environment: prints CPU time, accuracy, and the number of grid points by folds.
 OTHER = """
 import sys, sysconfig, time
@@ -73,7 +70,7 @@ def main() -> None:
     if given.output:
         path = given.output / "liquidsvm.csv"
         with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, FIELDS + RESULTS, lineterminator="\n")
+            writer = csv.DictWriter(stream, lines[0], lineterminator="\n")
             writer.writeheader()
             writer.writerows(lines)
 

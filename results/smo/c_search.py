@@ -23,9 +23,6 @@ import svmbench
 
 FOLDS, VALUES = 10, np.geomspace(1e-3, 1e3, 50)
 
-FIELDS = ("data", "rows", "features", "folds_run", "values", "cpu_time_s", "wall_time_s")
-RESULTS = ("best_C", "accuracy_pct", "load_1min")
-
 
 def main() -> None:
     """Measure what the command line names."""
@@ -42,7 +39,7 @@ def main() -> None:
     if given.output:
         path = given.output / "c_search.csv"
         with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, FIELDS + RESULTS, lineterminator="\n")
+            writer = csv.DictWriter(stream, lines[0], lineterminator="\n")
             writer.writeheader()
             writer.writerows(lines)
 

@@ -86,7 +86,7 @@ def _read(place: Path) -> Mapping[str, Any]:
 def surroundings() -> str:
     """Return a hash of this package's files, of the data sets' registry and of what is installed.
 
-    An installed package counts by its name and version. The hash takes 10 ms of CPU time.
+    An installed package counts by its name and version. The hash takes 15 ms of CPU time.
 
     Returns
     -------
