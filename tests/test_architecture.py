@@ -209,7 +209,7 @@ OF_SEVERAL_MODULES = {
     "cli": "comforts",
     "cluster": "cluster remote_records",
     "core/contract": "as_sklearn clone finish_fit paths_of_solvers promises target_type weights",
-    "core/csvc": "as_svc file_list gap rows",
+    "core/csvc": "as_svc file_list gap rows single_rows",
     "core/kernel_svm": "oracles sparse_memory subproblems transcribed warm",
     "core/kernels": "given_kernel",
     "core/linear": "hard_inputs",

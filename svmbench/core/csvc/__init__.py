@@ -45,7 +45,7 @@ Reasons for the choices
       the gradient. So a solution is returned only once v is computed in float64 for every sample
       near the gap: those with v close enough to m or M to decide m - M.
     - Below 500 samples everything is float64: a check costs more than float32 saves.
-    - Up to 2,000 samples the full matrix is computed: choosing rows costs more time than it saves.
+    - Up to 2,000 samples the full matrix is computed, unless few rows turn out to be enough.
     - With working sets, most steps read a small block of values that stays in the CPU's cache.
 Papers
     Fan, Chen and Lin 2005 (WSS 2); Joachims 1999 (working sets, shrinking).

@@ -54,9 +54,6 @@ from svmbench.core.numeric.arrays import raw
 #: Samples of a pair up to which its matrix is copied to where it stays in the cache.
 COPY_MAX_SAMPLES = 128
 
-#: Rows that are mirrored side by side: their values, in float64, are a line of the cache.
-MIRROR_ROWS = 8
-
 #: Samples up to which rows are made in float64, so that nothing is left to check; and samples of a
 #: class, on average, below which they are: checking each pair would cost more than that.
 PAIRS_FLOAT32_MIN_SAMPLES, PAIRS_FLOAT32_MIN_CLASS = 400, 150
@@ -67,9 +64,6 @@ CHECK_ALL_MAX_SAMPLES = 1000
 #: Samples up to which all rows are made at once, as they are of small classes: choosing them would
 #: cost more than they do.
 ALL_ROWS_MAX_SAMPLES = 3000
-
-#: Rows of a strip, at least: its product of matrices is efficient.
-STRIP_MIN_ROWS = 128
 
 #: Samples of a pair above which it is solved alone: working sets and shrinking are faster there.
 JOINT_MAX_PAIR = 4000
@@ -269,36 +263,6 @@ def steps_of_all(
 
 
 @compiled
-def put_blocks(
-    strip: np.ndarray, first: int, last: int, starts: np.ndarray, values: np.ndarray
-) -> None:
-    """Write the kernel values of some classes by blocks of two classes, and mirror them.
-
-    `strip` has the rows of the classes from `first` to `last`, from the diagonal on. The block of
-    classes a and c begins at ``starts[a] * n_samples + (starts[a + 1] - starts[a]) * starts[c]``.
-    """
-    n, top = starts[-1], starts[first]
-    for a in range(first, last):
-        begin, size = starts[a], starts[a + 1] - starts[a]
-        for c in range(first, len(starts) - 1):
-            width, left = starts[c + 1] - starts[c], starts[c] - top
-            at, mirrored = begin * n + size * starts[c], starts[c] * n + width * begin
-            for i in range(size):
-                row = strip[begin - top + i, left : left + width]
-                out = values[at + i * width : at + (i + 1) * width]
-                for j in range(width):
-                    out[j] = row[j]
-            if c < last:
-                continue
-            for some in range(0, size, MIRROR_ROWS):
-                rows = strip[begin - top + some : begin - top + min(some + MIRROR_ROWS, size)]
-                for j in range(width):
-                    to = mirrored + j * size + some
-                    for i in range(len(rows)):
-                        values[to + i] = rows[i, left + j]
-
-
-@compiled
 def thresholds_of_all(
     offsets: np.ndarray, bounds: Bounds, variables: tuple[np.ndarray, np.ndarray], out: np.ndarray
 ) -> None:
@@ -332,8 +296,7 @@ class ClassRows:
     """Kernel values of samples with all samples of a class, made when pairs ask for them.
 
     A pair reads two runs of a kernel row, those at its classes, and one at its own class serves
-    every pair that the sample is part of. All runs of few samples are made at once; of small
-    classes, which a pair is copied from, those of one class with another are side by side.
+    every pair that the sample is part of. All runs of few samples are made at once.
     """
 
     def __init__(self, rows: Rows, starts: np.ndarray, cache_mb: float, pool: ThreadPool) -> None:
@@ -345,12 +308,8 @@ class ClassRows:
         self.rows, self.columns, self.are_whole = rows, rows.columns(None), True
         if n <= max(ALL_ROWS_MAX_SAMPLES, PAIRS_FLOAT32_MIN_CLASS * k) and n * n <= most:
             self.made = n * n
-            if rows.dtype == np.float64 and 2 * n <= COPY_MAX_SAMPLES * k:
-                self.values = np.empty(n * n, dtype=rows.dtype)
-                self.slots = self._make_blocks()
-            else:
-                self.values = rows.whole().ravel()
-                self.slots = starts[:-1, None] + n * np.arange(n)
+            self.values = rows.whole().ravel()
+            self.slots = starts[:-1, None] + n * np.arange(n)
             return
         self.are_whole = False
         # Before there are any, steps of length 0 read this.
@@ -358,23 +317,6 @@ class ClassRows:
         self.values = np.empty(max(self.made, min(n * n + self.made, most)), dtype=rows.dtype)
         self.values[: self.made] = 0.0
         self.slots = np.full((k, n), -1, dtype=np.int64)
-
-    def _make_blocks(self) -> np.ndarray:
-        """Make all runs by strips of whole classes, and return where each begins."""
-        rows, starts = self.rows, self.starts
-        n, sizes = rows.n_samples, np.diff(starts)
-        last = 0
-        while last < len(sizes):
-            first = last
-            last = min(int(np.searchsorted(starts, starts[first] + STRIP_MIN_ROWS)), len(sizes))
-            top, end = int(starts[first]), int(starts[last])
-            strip, samples = np.empty((end - top, n - top), dtype=rows.dtype), np.arange(top, end)
-            rows.fill(samples, self.columns, top, n, strip, samples - top)
-            put_blocks(strip, first, last, raw(starts), self.values)
-        # The block of two classes begins after those of earlier rows, and of earlier columns.
-        codes, samples = np.repeat(np.arange(len(sizes)), sizes), np.arange(n)
-        own, places = starts[codes], samples - starts[codes]
-        return own * n + np.outer(starts[:-1], sizes[codes]) + np.outer(sizes, places)
 
     def make(self, wanted: np.ndarray) -> bool:
         """Make missing runs, marked in `wanted` (n_classes, n_samples); False without room."""

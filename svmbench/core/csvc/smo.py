@@ -36,9 +36,9 @@ Deviations
       until the steps have spent as much time on the samples to be shrunk as the copy costs.
 From other modules
     ``larger`` is the larger of two numbers that are not NaN, ``wide_vectors`` a hint to use the
-    widest registers, ``compiled_sums`` lets the compiler reorder sums, ``up_low_extremes`` returns
-    m and M, ``subtract_rows`` does v -= sum_q f_q K_q in a range of v, ``copy_part`` copies rows
-    and columns, ``raw`` returns a read-only view, so that Numba compiles one version of a function.
+    widest registers, ``up_low_extremes`` returns m and M, ``threshold`` the offset, ``make_row``
+    computes a row unless it is there, ``subtract_rows`` does v -= sum_q f_q K_q in a range of v,
+    ``copy_part`` copies rows and columns, ``raw`` returns a read-only view: one version to compile.
 Measured
     ``loose_steps``: the second variable saves 36 % of the CPU time of a fit in the median (25 data
     sets of 300 to 5,000 samples; C = 1: 15 %, -1 to 71 %; C = 100: 69 %, 10 to 94 %).
@@ -52,8 +52,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmbench.base.compiled import compiled, compiled_sums, wide_vectors
-from svmbench.core.csvc.problem import QPProblem, larger, up_low_extremes
+from svmbench.base.compiled import compiled, wide_vectors
+from svmbench.core.csvc.problem import (
+    QPProblem,
+    duality_gap,
+    larger,
+    threshold,
+    up_low_extremes,
+)
+from svmbench.core.kernels.columns import SingleRows, make_row
 from svmbench.core.kernels.rows import subtract_rows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import copy_part
@@ -132,20 +139,27 @@ def gradient(K: np.ndarray, linear: np.ndarray, beta: np.ndarray) -> np.ndarray:
 
 
 def steps_on_matrix(
-    K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
+    K: np.ndarray,
+    problem: QPProblem,
+    criteria: StoppingCriteria,
+    beta: np.ndarray,
+    v: np.ndarray,
+    single: SingleRows | None = None,
 ) -> tuple[int, int]:
     """Take steps that keep the problem's sums, until the violation is at most ``criteria.tol``.
 
     `beta` and `v`, a feasible start and its gradient, are changed in place. The duality gap is not
-    tested. Return the number of steps and the stop reason.
+    tested. If K is the matrix of `single`, rows are made when a step needs them; that needs a sum
+    to keep. Return the number of steps and the stop reason.
     """
-    diag, K = raw(np.ascontiguousarray(K.diagonal())), raw(K)
+    diag = np.ones(len(v), K.dtype) if single is not None else np.ascontiguousarray(K.diagonal())
+    diag, K = raw(diag), raw(K)
     bounds = Bounds(problem.low, problem.high)
     if problem.n_sums == 1:
-        return pair_steps(K, diag, bounds, criteria, beta, v)
+        return pair_steps(K, diag, bounds, criteria, beta, v, single)
     if problem.n_sums == 0:
         return loose_steps(K, diag, bounds, criteria, beta, v)
-    return grouped_steps(K, diag, problem.group, bounds, criteria, beta, v)
+    return grouped_steps(K, diag, problem.group, bounds, criteria, beta, v, single)
 
 
 @compiled
@@ -279,10 +293,12 @@ def pair_steps(
     criteria: StoppingCriteria,
     beta: np.ndarray,
     v: np.ndarray,
+    single: SingleRows | None = None,
 ) -> tuple[int, int]:
     """Take steps of two variables that keep the sum of all; return their number and the reason.
 
-    `diag` is the diagonal of K, with K's dtype; `beta` and `v` are changed in place.
+    `diag` is the diagonal of K, with K's dtype; `beta` and `v` are changed in place. If K is the
+    matrix of `single`, its rows are made when a step needs them.
     """
     low, high = bounds.low, bounds.high
     up, down = up_low_penalties(low, high, beta)
@@ -294,11 +310,15 @@ def pair_steps(
         i = update_gradient_select_i(v, up, K[i], K[j], t)
         if i < 0:
             return steps, CONVERGED
+        if single is not None:
+            make_row(single, i)
         # j = argmax of b_ij^2 / a_ij over the violating j of I_low; gap = m(alpha) - M(alpha).
         j, gap = select_j(v, down, K[i], diag, v[i], diag[i], score)
         reason = why_stop(gap, steps, j, criteria)
         if reason != NOT_YET:
             return steps, reason
+        if single is not None:
+            make_row(single, j)
         # solve_pair: the best step of beta_i and beta_j that keeps their sum.
         kernel = diag[i], diag[j], K[i, j]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
@@ -316,6 +336,7 @@ def grouped_steps(
     criteria: StoppingCriteria,
     beta: np.ndarray,
     v: np.ndarray,
+    single: SingleRows | None = None,
 ) -> tuple[int, int]:
     """Take steps that keep the sum of each group: each step takes the best pair of all groups."""
     low, high = bounds.low, bounds.high
@@ -337,6 +358,8 @@ def grouped_steps(
             last_t = 0.0
             if a < 0:
                 continue
+            if single is not None:
+                make_row(single, a)
             b, gap = select_j(v, down[g], K[a], diag, v[a], diag[a], score)
             widest = max(widest, gap)
             if b >= 0 and score[b] > most:
@@ -344,6 +367,8 @@ def grouped_steps(
         reason = why_stop(widest, steps, j, criteria)
         if reason != NOT_YET:
             return steps, reason
+        if single is not None:
+            make_row(single, j)
         # solve_pair, inside one group.
         kernel, g = (diag[i], diag[j], K[i, j]), group[i]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up[g], down[g])
@@ -588,7 +613,7 @@ def shrinking_steps(
         if limit >= 0.0:
             if not is_whole:
                 write_back(part, beta, v)
-            if gap_so_far(low, high, beta, v) <= limit:
+            if duality_gap(low, high, beta, v, threshold(low, high, beta, v)) <= limit:
                 reason = GAP
         if reason != GAP:
             # Steps among the active samples, until the next test.
@@ -637,31 +662,6 @@ def not_shrunk(part: ActivePart) -> np.ndarray:
         rises, falls = beta[k] < high[k], beta[k] > low[k]  # in I_up, in I_low
         stays[k] = (rises & falls) | (rises & (v[k] >= M)) | (falls & (v[k] <= m))
     return stays
-
-
-@compiled_sums
-def gap_so_far(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
-    """Return the duality gap at the offset b: the sum of max(low u, high u) - beta u, u = v - b.
-
-    b is the mean of v at free samples; without one, the middle of [M, m]. ``problem.duality_gap``
-    derives the formula. It returns the same, but for rounding; these loops vectorise.
-    """
-    wide_vectors()
-    total, free = 0.0, 0.0
-    for k in range(len(v)):
-        is_free = (beta[k] < high[k]) & (beta[k] > low[k])
-        total += v[k] if is_free else 0.0
-        free += 1.0 if is_free else 0.0
-    if free > 0.0:
-        b = total / free
-    else:
-        m, M = up_low_extremes(low, high, beta, v)
-        b = m if np.inf == M else M if m == -np.inf else 0.5 * (m + M)
-    gap = 0.0
-    for k in range(len(v)):
-        u = v[k] - b
-        gap += larger(low[k] * u, high[k] * u) - beta[k] * u
-    return gap
 
 
 @compiled

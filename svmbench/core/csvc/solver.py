@@ -14,6 +14,7 @@ Returned
 The choice (``solve_qp``)
     A precomputed matrix (one sum, 1,000 samples or more: shrunk), or under 500: ``smo`` on it.
     Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
+    With an RBF kernel of few features, rows of it when a step needs them, while few are needed.
     More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
     in float32, with shrinking and refinement. Once over half of up to 8,192 samples are free (low <
     beta < high), and `cache_mb` / 4 holds the full matrix, ``smo`` takes it (``ROWS_MISSING``).
@@ -27,8 +28,8 @@ Measured
     Below 500 samples a float64 matrix saves 12 % of the CPU time of a fit with a float32 matrix and
     a check, in the median (21 data sets, cut to 450 samples, C = 1 and 10,000; half of the fits:
     4 to 16 %). Inputs of 0 and 1 take up to 67 % more: float32 rows from bits are cheaper.
-    From 500 to 2,000 samples, single rows, computed when a step needs them, save nothing in the
-    median (15 data sets; CPU time with the full matrix over that with single rows: 0.76 to 3.7).
+    Rows when a step needs them: of six sets of 683 to 2,000 samples with at most 12 features, three
+    need few. Their fits take 0.28 to 0.87 of the CPU time, the others 1.00 to 1.07 (C = 1, 100).
     If over half of the multipliers are free, working sets alone take 1.8 times the CPU time of the
     full matrix in the median (15 problems of 3,000 to 7,500 samples, one thread: 1.2 to 4.2).
 
@@ -75,6 +76,7 @@ from svmbench.core.csvc.smo import (
     steps_on_matrix,
 )
 from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch, subtract_kernel
+from svmbench.core.kernels.columns import SingleRows
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.rows import (
     BitRows,
@@ -88,8 +90,18 @@ from svmbench.core.kernels.rows import (
 )
 from svmbench.core.numeric.arrays import largest_value, raw
 
-#: Samples up to which the full matrix is computed; computing fewer rows would save no time.
+#: A kernel matrix: whole, or with the rows that were made so far.
+Matrix = np.ndarray | SingleRows
+
+#: Samples up to which steps read a full matrix, without working sets.
 FULL_MATRIX_MAX_SAMPLES = 2000
+
+#: Rows when a step needs them: up to so many features, if at most this share of the start is not 0.
+SINGLE_MAX_FEATURES, SINGLE_MAX_START = 12, 0.125
+
+#: Steps after which single rows are first judged. All rows are computed once more than this share
+#: of them has been; or if the violation has not fallen, with more than so many new rows a step.
+SINGLE_STEPS, SINGLE_MAX_SHARE, SINGLE_MANY = 32, 0.25, 1.5
 
 #: Samples below which the matrix is in float64; a float32 matrix and a check would cost more.
 FLOAT32_MIN_SAMPLES = 500
@@ -282,7 +294,7 @@ class Refinement:
         if fits_float32(source, rows.diagonal):
             rows = float32_rows(source)
         exact = exact_values(source, rows)
-        K = self.full_matrix(rows)
+        K = self.matrix_of_few(rows, start, criteria.limit)
         if start is not None:
             found.beta = np.array(start, dtype=np.float64)
             self.set_gradient(rows, K, found)
@@ -292,7 +304,8 @@ class Refinement:
             tol = tolerance.now
             self.take_steps(rows, K, members, tolerance.criteria(found.steps), found)
             if found.reason == ROWS_MISSING:
-                K, members = rows.whole(), everyone
+                made += single_values(K)
+                K, members = rows.whole(K.K if isinstance(K, SingleRows) else None), everyone
                 continue
             if found.reason == GAP:
                 if gap_of_problem(problem, found.beta, found.v) <= criteria.limit:
@@ -322,22 +335,49 @@ class Refinement:
                 members, last = everyone, np.inf
             elif verdict == EXHAUSTED:
                 found.v = exact_gradient(exact, problem.linear, found.beta, everyone)
-                made += rows.evaluations
+                made += rows.evaluations + single_values(K)
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
         found.checks = checks
-        found.evaluations = source.kernel_evaluations - before + made + rows.evaluations
+        made += rows.evaluations + single_values(K)
+        found.evaluations = source.kernel_evaluations - before + made
         return found
 
-    def full_matrix(self, rows: Rows) -> np.ndarray | None:
-        """Return the full matrix of a small problem; None for a larger one."""
-        n = rows.n_samples
-        fits = n**2 * rows.diagonal.itemsize <= self.cache_mb * MIB
-        return rows.whole() if fits and n <= FULL_MATRIX_MAX_SAMPLES else None
+    def matrix_of_few(self, rows: Rows, start: np.ndarray | None, limit: float) -> Matrix | None:
+        """Return the matrix of few samples, without a row if few may be enough; else None."""
+        n, used = rows.n_samples, 0 if start is None else np.count_nonzero(start)
+        if n > FULL_MATRIX_MAX_SAMPLES or n**2 * rows.diagonal.itemsize > self.cache_mb * MIB:
+            return None
+        may_do = self.problem.n_sums > 0 and limit < 0.0 and used <= SINGLE_MAX_START * n
+        single = SingleRows.of(rows, SINGLE_MAX_FEATURES) if may_do else None
+        return rows.whole() if single is None else single
 
-    def set_gradient(self, rows: Rows, K: np.ndarray | None, found: QPResult) -> None:
+    def single_steps(self, single: SingleRows, criteria: StoppingCriteria, found: QPResult) -> None:
+        """Take steps, and make the rows that they need; ``ROWS_MISSING`` asks for all rows.
+
+        It does so once many rows are made; or if the violation has not fallen, although nearly
+        every step made two rows.
+        """
+        problem, beta, v, look = self.problem, found.beta, found.v, SINGLE_STEPS
+        begin, most = up_low_sets(problem, beta, v).gap, found.steps + criteria.max_iter
+        while True:
+            before = np.count_nonzero(single.is_made)
+            some = criteria._replace(max_iter=min(look, most - found.steps))
+            steps, found.reason = steps_on_matrix(single.K, problem, some, beta, v, single)
+            found.steps += steps
+            if found.reason != MAX_ITER or found.steps == most:
+                return
+            made = np.count_nonzero(single.is_made)
+            if made > SINGLE_MAX_SHARE * len(v) or (
+                made - before > SINGLE_MANY * steps and up_low_sets(problem, beta, v).gap >= begin
+            ):
+                found.reason = ROWS_MISSING
+                return
+            look *= 2
+
+    def set_gradient(self, rows: Rows, K: np.ndarray | SingleRows | None, found: QPResult) -> None:
         """Set v = p - K beta at the start, with the kernel values of the search."""
-        if K is not None:
+        if isinstance(K, np.ndarray):
             found.v = gradient(raw(K), raw(self.problem.linear), found.beta)
             return
         moved = np.flatnonzero(found.beta)
@@ -347,12 +387,15 @@ class Refinement:
     def take_steps(
         self,
         rows: Rows,
-        K: np.ndarray | None,
+        K: Matrix | None,
         members: np.ndarray,
         criteria: StoppingCriteria,
         found: QPResult,
     ) -> None:
-        """Take steps on the full matrix `K`; if it is None, on `members`, by working sets."""
+        """Take steps on the matrix `K`; if it is None, on `members`, by working sets."""
+        if isinstance(K, SingleRows):
+            self.single_steps(K, criteria, found)
+            return
         if K is not None:
             steps, found.reason = until_gap(K, self.problem, criteria, found.beta, found.v)
             found.steps += steps
@@ -363,6 +406,11 @@ class Refinement:
         found.steps += sets.steps
         # Reconstruct the gradient of shrunk samples (Chang and Lin 2011, section 5.1).
         active.finish(rows, self.pool)
+
+
+def single_values(K: Matrix | None) -> int:
+    """Return the number of kernel values that were made row by row."""
+    return len(K.K) * int(np.count_nonzero(K.is_made)) if isinstance(K, SingleRows) else 0
 
 
 #: Verdicts on steps that returned; see :func:`judge_check`.
@@ -517,7 +565,7 @@ def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:
     return inputs is None or largest_value(inputs[0]) <= FLOAT32_MAX_INPUT
 
 
-def warm_up_solver() -> None:
+def warm_up_solver(kept: str | np.ndarray = "sum") -> None:
     """Compile all that a search calls: run each kind of rows and of search on four samples."""
     X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
@@ -531,7 +579,7 @@ def warm_up_solver() -> None:
         SourceRows(source, np.float32),
         SourceRows(source, np.float64),
     ]
-    problem = make_qp(y, np.minimum(y, 0.0), np.maximum(y, 0.0))
+    problem = make_qp(y, np.minimum(y, 0.0), np.maximum(y, 0.0), kept)
     search, everyone = Refinement(source, problem, pool, 1.0), np.arange(4)
     for rows in makers:
         found = QPResult(np.zeros(4), y.copy())
@@ -543,4 +591,5 @@ def warm_up_solver() -> None:
             sets.drop(np.arange(len(members)) > 0)
             active.finish(rows, pool)
         check_in_float64(exact_values(source, rows), problem, found.beta, found.v, 1e-3)
-        search.take_steps(rows, rows.whole(), everyone, StoppingCriteria(1e-3, 9, 0.0), found)
+        K = SingleRows.of(rows, 2) or rows.whole()
+        search.take_steps(rows, K, everyone, StoppingCriteria(1e-3, 9, 0.0), found)

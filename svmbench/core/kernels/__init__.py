@@ -2,11 +2,9 @@
 
 The problem
 -----------
-A solver wants values K(x_i, x_j) of n samples: single values, rows, columns, blocks, products with
-a vector, or sums over rows; a model wants sums over its points at new samples. The inputs are
-dense, CSR, or binary, and single precision often suffices. In bulk a float32 value takes about 1 ns
-(products of matrices, a vectorised exponential), less than a call. So each kind of request has a
-loop of its own.
+A solver wants values K(x_i, x_j) of n samples: single ones, rows, columns, blocks, products with a
+vector; a model wants sums over its points at new samples. Inputs are dense, CSR, or binary, and
+float32 often suffices. In bulk a value takes about 1 ns: each kind of request has its own loop.
 
 The variables
 -------------
@@ -41,6 +39,7 @@ many rows, several times   `Rows`, chosen by `float32_rows`: `BitRows` (all inpu
                            digits), `DenseRows` (one product of matrices), `SourceRows` (the rest)
 each column once           `Columns`, chosen by `columns_of`: the whole matrix up to 1,024 samples;
                            `Rows` for binary inputs and for many columns; else single columns
+some rows inside SMO       `SingleRows`: made of differences when a step needs them
 one sample with a list,    `Storage` (SMO; every kernel, double precision), `MemberInputs` (LASVM,
 inside a compiled loop     CVM; exponential in single precision)
 products with vectors      `KernelProduct`: blocks right of the diagonal, each used twice
@@ -49,16 +48,10 @@ sums at new samples        `weighted_sums` (one model), `add_up` (all pairs of c
 
 Choices
 -------
-- One exponential (`products`): a polynomial, which vectorises. ``np.exp`` is left for tables
-  and for single values of `Storage`.
 - One update, ``v -= sum_q f_q K[q]`` (`rows.subtract_rows`), four rows at a time in double
   precision. The nu solvers and FOSVM have loops of their own, whose comments state the gain.
-- All classes of float32 rows share one compiled loop over tiles of 256 x 512 values, which stay in
-  the second-level cache; a class fills one tile. The same loop in Python, for kernels that NumPy
-  computes, took 22 % more CPU time in the median of 12 sums of kernel values (3 to 211 %).
-- One row cache (`RowCache`); `SourceRowCache` computes the rows that a compiled loop misses.
-  `KernelProduct` has a cache of blocks instead: the matrix is symmetric, and it stores one half.
-- `Storage` (double precision) and `MemberInputs` (exponential in single) are two classes.
-  `Rows` (one set of samples, float32) and the tiles of `prediction` (two sets, either precision)
-  are separate as well, so that predictions have the accuracy that `predict` documents.
+- Float32 rows share one loop over tiles that stay in the cache (``rows.take_off_pieces``).
+- One row cache (`RowCache`); `KernelProduct` stores blocks, of one half of the symmetric matrix.
+- `Rows` (one set of samples, float32) and the tiles of `prediction` (two sets, either precision)
+  are separate, so that predictions have the accuracy that `predict` documents.
 """

@@ -5,11 +5,11 @@ A kernel matrix is symmetric, so that a column is a row, and the makers of rows 
 - `MatrixColumns`: a matrix that is there;
 - `DoubleColumns`: what a `KernelSource` gives, in float64;
 - `RowColumns`: makers of float32 rows, by hundreds;
-- `SingleColumns`: one RBF column at a time, in float32. Makers of hundreds of columns are slow for
-  one, as there is no product of matrices to win by. `DifferenceColumns` (dense inputs of few
-  features) sum squared differences, feature by feature, and nothing cancels; `ProductColumns`
-  (dense inputs of more features) take one product of a matrix and a vector; `ScatterColumns`
-  (sparse inputs) take the products of the features that the sample has.
+- `SingleColumns`: one RBF column at a time, in float32, at which makers of hundreds are slow.
+  `DifferenceColumns` (dense inputs of few features) sum squared differences, and nothing cancels;
+  `ProductColumns` (of more features) take one product of a matrix and a vector; `ScatterColumns`
+  (sparse inputs) take the products of the features that the sample has;
+- `SingleRows`: a matrix for steps of SMO, which make its rows of differences as they need them.
 
 `KernelProduct` multiplies the symmetric matrix by vectors: values on and right of its diagonal, in
 blocks of rows, are each used twice. Every product computes the blocks beyond a memory budget again.
@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.base.compiled import compiled_sums
+from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.products import (
     BITS_MAX_FEATURES,
@@ -36,7 +36,14 @@ from svmbench.core.kernels.products import (
     single_factor,
     squared_lengths,
 )
-from svmbench.core.kernels.rows import BitRows, DenseRows, Rows, SourceRows, float32_rows
+from svmbench.core.kernels.rows import (
+    BitRows,
+    DenseRows,
+    DifferenceRows,
+    Rows,
+    SourceRows,
+    float32_rows,
+)
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Up to so many samples the whole matrix is made once: it takes 8 MiB.
@@ -186,6 +193,36 @@ def difference_column(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray
                 squares[k] += (x0[k] - z0) * (x0[k] - z0)
             j += 1
         gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
+
+
+class SingleRows(NamedTuple):
+    """A matrix in float32 of which a row is made, of differences, when a step first needs it."""
+
+    K: np.ndarray  # (n, n)
+    is_made: np.ndarray  # bool (n,): the rows that are there
+    X: np.ndarray  # (d, n): features by rows
+    factor: np.float32
+
+    @classmethod
+    def of(cls, rows: Rows, max_features: int) -> SingleRows | None:
+        """Return a matrix without a row; None of other kernels than RBF, and of more features."""
+        if not isinstance(rows, DenseRows | DifferenceRows):
+            return None
+        is_rbf = isinstance(rows, DifferenceRows) or rows.function.name == "rbf"
+        if not is_rbf or rows.points.inputs.shape[1] > max_features:
+            return None
+        n, X = rows.n_samples, np.ascontiguousarray(rows.points.inputs.T)
+        K, factor = np.empty((n, n), dtype=np.float32), single_factor(rows.rule.gamma)
+        K[0] = 0.0  # The first step has the length 0, and reads this row.
+        return cls(K, np.zeros(n, dtype=bool), X, factor)
+
+
+@compiled
+def make_row(single: SingleRows, i: int) -> None:
+    """Make row i, unless it is there."""
+    if not single.is_made[i]:
+        difference_column(single.X, i, single.factor, single.K[i])
+        single.is_made[i] = True
 
 
 class DifferenceColumns(SingleColumns):

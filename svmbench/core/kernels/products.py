@@ -121,33 +121,12 @@ def multiply(
             scratch[indices[p]] = 0.0
 
 
-@compiled
-def square_rows(
-    data: np.ndarray,
-    indices: np.ndarray,
-    starts: np.ndarray,
-    rows: np.ndarray,
-    scratch: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Write the squared lengths of rows to `out`, shape (len(rows),); see :func:`multiply`."""
-    for a in range(len(rows)):
-        for p in range(starts[rows[a]], starts[rows[a] + 1]):
-            scratch[indices[p]] += data[p]
-        total = 0.0
-        for p in range(starts[rows[a]], starts[rows[a] + 1]):
-            total += data[p] * scratch[indices[p]]
-        for p in range(starts[rows[a]], starts[rows[a] + 1]):
-            scratch[indices[p]] = 0.0
-        out[a] = total
-
-
 class SparseProducts:
     """Inner products and squared lengths of rows of a matrix by position."""
 
     def __init__(self, X: sp.csr_array) -> None:
         self.n_samples = X.shape[0]
-        self._parts = csr_parts(X)
+        self._parts = csr_parts(canonical_csr(X))
         self._scratch = np.zeros(X.shape[1])
         self._a_row = len(X.data) / max(1, X.shape[0])
         self._lengths: np.ndarray | None = None
@@ -167,16 +146,11 @@ class SparseProducts:
 
     def squared_lengths(self, rows: np.ndarray) -> np.ndarray:
         """Return the squared lengths of rows; those of all are computed once."""
-        if len(rows) < self.n_samples:
-            return self._square(rows)
         if self._lengths is None:
-            self._lengths = self._square(np.arange(self.n_samples))
+            data, _, starts = self._parts
+            row_of = np.repeat(np.arange(self.n_samples), np.diff(starts))
+            self._lengths = np.bincount(row_of, data * data, self.n_samples)
         return self._lengths[rows]
-
-    def _square(self, rows: np.ndarray) -> np.ndarray:
-        lengths = np.empty(len(rows))
-        square_rows(*self._parts, raw(rows), self._scratch, lengths)
-        return lengths
 
 
 @compiled

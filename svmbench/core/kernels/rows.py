@@ -334,10 +334,11 @@ class Rows(ABC):
         else:
             task(0, n)
 
-    def whole(self) -> np.ndarray:
-        """Return the whole matrix: strips from the diagonal on are made, and mirrored."""
+    def whole(self, K: np.ndarray | None = None) -> np.ndarray:
+        """Return the whole matrix, in `K` if given: strips from the diagonal on, mirrored."""
         n = self.n_samples
-        K, columns, everyone = np.empty((n, n), self.dtype), self.columns(None), np.arange(n)
+        K = np.empty((n, n), self.dtype) if K is None else K
+        columns, everyone = self.columns(None), np.arange(n)
         for top in range(0, n, PIECE_ROWS):
             end = min(top + PIECE_ROWS, n)
             self.fill(everyone[top:end], columns, top, n, K, everyone[top:end], top)
@@ -465,6 +466,14 @@ class BitRows(CompiledRows):
         self.rule = Rule(BY_COUNTS, 0.0, PIECE_ROWS, table, differing)
         self.diagonal = function.diagonal(X).astype(np.float32)
 
+    def fill(
+        self, samples: Any, columns: Any, start: int, stop: int, out: Any, at: Any, left: int = 0
+    ) -> None:
+        """Write values; see :class:`Rows`. Of a single row, `_taken` would cost half of that."""
+        words, rule = self.points.words[samples], (self.rule.differing, self.rule.table)
+        count_pieces(words, columns.words, start, stop, *rule, out, at, left)
+        self._counter.add(len(samples) * (stop - start))
+
     def block(self, I: np.ndarray, J: np.ndarray) -> np.ndarray:  # noqa: E741
         """Return the kernel values of samples `I` with samples `J`, in float64, shape (I, J)."""
         values, others = np.empty((len(I), len(J))), self.columns(J).words
@@ -514,8 +523,8 @@ class SourceRows(Rows):
             rows = slice(top, top + height)
             out[at[rows], left : left + len(J)] = self.source.block(taken[rows], J)
 
-    def whole(self) -> np.ndarray:
-        """Return the whole matrix, rounded from float64 values of the source."""
+    def whole(self, K: np.ndarray | None = None) -> np.ndarray:
+        """Return the whole matrix, rounded from float64 values of the source; `K` is not used."""
         return self.source.rows(np.arange(self.n_samples)).astype(self.dtype, copy=False)
 
 

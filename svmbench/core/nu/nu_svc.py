@@ -35,6 +35,7 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc import QPProblem, ShareOfMargin, make_qp, solve_qp, start_of_sum, thresholds
 from svmbench.core.csvc.problem import csvc_problem
+from svmbench.core.csvc.solver import warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelClassifier, KernelParameters, KernelSolution
 
@@ -211,8 +212,9 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what problems of a given matrix need."""
+        """Call what larger problems need, and problems of a given matrix."""
         super().warm_up_rest()
+        warm_up_solver(np.array([0, 0, 1, 1]))
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
             cls().solve(source, np.array([1.0, -1.0]))

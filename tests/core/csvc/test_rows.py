@@ -419,7 +419,7 @@ def test_full_matrix_once_most_multipliers_are_free(in_blocks, monkeypatch, make
     X, y = make_problem(n=240)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 30.0))
     whole, calls = DenseRows.whole, []
-    monkeypatch.setattr(DenseRows, "whole", lambda rows: calls.append(rows) or whole(rows))
+    monkeypatch.setattr(DenseRows, "whole", lambda rows, K: calls.append(rows) or whole(rows, K))
     monkeypatch.setattr(solver, "float32_rows", lambda source: DenseRows(*source.inputs()))
     by_matrix = make().set_params(tol=1e-4).solve(source, y.astype(float))
     assert len(calls) == 1
@@ -451,7 +451,7 @@ def test_limits_hold_after_the_change_to_the_full_matrix(in_blocks, monkeypatch)
     X, y = make_problem(n=240)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 30.0))
     whole, calls = DenseRows.whole, []
-    monkeypatch.setattr(DenseRows, "whole", lambda rows: calls.append(rows) or whole(rows))
+    monkeypatch.setattr(DenseRows, "whole", lambda rows, K: calls.append(rows) or whole(rows, K))
     monkeypatch.setattr(solver, "float32_rows", lambda source: DenseRows(*source.inputs()))
     found = CSVC(tol=1e-6).solve(source, y.astype(float))
     stopped = CSVC(tol=1e-6, max_iter=found.n_iter - 1).solve(source, y.astype(float))

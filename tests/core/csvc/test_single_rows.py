@@ -1,0 +1,135 @@
+"""Rows of the matrix that are made when a step needs them: the same solution from fewer values."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from svmbench.core.csvc import make_qp, solve_qp, solver, start_of_sum
+from svmbench.core.csvc.problem import csvc_problem
+from svmbench.core.kernels.columns import SingleRows, make_row
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.rows import DenseRows, DifferenceRows
+
+N = 80
+FUNCTION = KernelFunction("rbf", 0.05)
+
+
+@pytest.fixture(autouse=True)
+def few_samples_do(monkeypatch):
+    """Take the way of 500 to 2,000 samples with fewer."""
+    monkeypatch.setattr(solver, "FLOAT32_MIN_SAMPLES", 0)
+    monkeypatch.setattr(solver, "SINGLE_STEPS", 6)
+
+
+def blobs(distance, n=N):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    return rng.normal(size=(n, 3)) + distance * y[:, np.newaxis], y
+
+
+def problems(y):
+    n = len(y)
+    groups = (y > 0).astype(np.int64)
+    share = np.zeros(n)
+    for sign in (-1.0, 1.0):
+        share[y == sign] = sign * start_of_sum(4.0, np.ones(np.count_nonzero(y == sign)))
+    return {
+        "c-svc": (csvc_problem(y, 1.0), None),
+        "one-class": (make_qp(np.zeros(n), np.zeros(n), np.ones(n)), start_of_sum(5.0, np.ones(n))),
+        "nu-svc": (make_qp(np.zeros(n), np.minimum(y, 0), np.maximum(y, 0), groups), share),
+        "no offset": (csvc_problem(y, 1.0, offset=False), None),
+    }
+
+
+def solve(X, problem, start, **settings):
+    return solve_qp(
+        KernelSource.from_inputs(X, FUNCTION), problem, start=start, tol=1e-5, **settings
+    )
+
+
+def dual(X, problem, beta):
+    return problem.linear @ beta - 0.5 * beta @ FUNCTION.between(X, X) @ beta
+
+
+@pytest.mark.parametrize("name", ["c-svc", "one-class", "nu-svc", "no offset"])
+@pytest.mark.parametrize("distance", [0.0, 2.5])
+def test_the_solution_is_that_of_the_full_matrix(monkeypatch, name, distance):
+    X, y = blobs(distance)
+    problem, start = problems(y)[name]
+    found = solve(X, problem, start)
+    monkeypatch.setattr(solver, "SINGLE_MAX_FEATURES", 2)
+    full = solve(X, problem, start)
+    assert found.stop_reason == full.stop_reason == "converged"
+    assert dual(X, problem, found.beta) == pytest.approx(
+        dual(X, problem, full.beta), rel=1e-6, abs=2e-5
+    )
+    v = problem.linear - FUNCTION.between(X, X) @ found.beta
+    assert solver.up_low_sets(problem, found.beta, v).gap <= 1e-5 + 1e-12
+
+
+def test_few_rows_are_made_of_an_easy_problem_and_counted(monkeypatch):
+    X, y = blobs(2.5)
+    make, made = SingleRows.of, []
+
+    def of(rows, most):
+        made.append(make(rows, most))
+        return made[-1]
+
+    monkeypatch.setattr(SingleRows, "of", of)
+    source = KernelSource.from_inputs(X, FUNCTION)
+    found = solve_qp(source, csvc_problem(y, 1.0), tol=1e-3)
+    rows = int(np.count_nonzero(made[0].is_made))
+    assert 0 < np.count_nonzero(found.beta) <= rows < 0.5 * N
+    # The rest are values of the check, in double precision.
+    assert found.evaluations == rows * N + source.kernel_evaluations
+
+
+def test_all_rows_of_a_hard_problem_are_made_once_many_are_needed():
+    X, y = blobs(0.0)
+    found = solve(X, csvc_problem(y, 1.0), None)
+    # Half of the matrix, and at least the rows of the first steps.
+    assert found.evaluations > N * (N + 1) / 2 + 12 * N
+
+
+@pytest.mark.parametrize("max_iter", [1, 6, 7, 20])
+def test_the_number_of_steps_is_a_limit(max_iter):
+    X, y = blobs(1.0)
+    found = solve(X, csvc_problem(y, 1.0), None, max_iter=max_iter)
+    assert (found.steps, found.stop_reason) == (max_iter, "max_iter")
+    assert_allclose(found.v, y - FUNCTION.between(X, X) @ found.beta, atol=1e-5)
+
+
+def is_tried(X, problem, start=None, cache_mb=1024.0, limit=-1.0, function=FUNCTION):
+    source = KernelSource.from_inputs(X, function)
+    rows = solver.float32_rows(source)
+    search = solver.Refinement(source, problem, solver.ThreadPool(1), cache_mb)
+    return isinstance(search.matrix_of_few(rows, start, limit), SingleRows)
+
+
+def test_where_single_rows_are_tried():
+    X, y = blobs(2.5)
+    problem, start = problems(y)["one-class"]
+    assert is_tried(X, csvc_problem(y, 1.0))
+    assert is_tried(X, problem, start)
+    assert is_tried(np.tile(X, 4), csvc_problem(y, 1.0))
+    # Not: many features, much of the start used, a limit of the gap, no sum, no memory, no RBF.
+    assert not is_tried(np.tile(X, 5), csvc_problem(y, 1.0))
+    assert not is_tried(X, problem, start_of_sum(0.2 * N, np.ones(N)))
+    assert not is_tried(X, csvc_problem(y, 1.0), limit=0.1)
+    assert not is_tried(X, csvc_problem(y, 1.0, offset=False))
+    assert not is_tried(X, csvc_problem(y, 1.0), cache_mb=0.02)
+    assert not is_tried(X, csvc_problem(y, 1.0), function=KernelFunction("linear"))
+
+
+@pytest.mark.parametrize("maker", [DenseRows, DifferenceRows])
+def test_a_row_is_made_once_and_no_other_is_touched(maker):
+    X, _ = blobs(1.0)
+    single = SingleRows.of(maker(X, FUNCTION), 4)
+    single.K[:] = 7.0
+    make_row(single, 5)
+    assert_allclose(single.K[5], FUNCTION.between(X[5:6], X)[0], rtol=2e-6)
+    assert np.flatnonzero(single.is_made).tolist() == [5]
+    assert np.all(np.delete(single.K, 5, axis=0) == 7.0)
+    single.K[5] = 3.0
+    make_row(single, 5)
+    assert np.all(single.K[5] == 3.0)
