@@ -16,7 +16,7 @@ from typing import Any
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.files import read_json
 from svmbench.base.renames import present_name
-from svmbench.experiment.plan.keys import closure, code_hash, file_hash, names_own_module, versions
+from svmbench.experiment.plan.keys import closure, code_hash, file_hash, is_known, versions
 from svmbench.schema.rechecks import Recheck
 
 #: Largest number of files named in a sentence.
@@ -74,7 +74,7 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
     """Return the code changes that concern one kind of cell; None if they are unknown."""
     files, packages = set(recorded["files"].values()), recorded["packages"]
     # A plug-in's module lies elsewhere, and may not be here at all.
-    if not all(names_own_module(module) for module in entry):
+    if not all(map(is_known, entry)):
         return None
     try:
         now = closure(*entry)
@@ -101,7 +101,7 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
 def is_present(recheck: Recheck) -> bool:
     """Return True if a recheck was made with the present code and packages."""
     modules = [present_name(name) for name in recheck["modules"]]
-    if not all(map(names_own_module, modules)):
+    if not all(map(is_known, modules)):
         return False
     try:
         return code_hash(*modules) == recheck["code"]

@@ -238,6 +238,14 @@ def names_own_module(name: str) -> bool:
     return package == "svmbench" and bool(parts) and all(map(str.isidentifier, parts))
 
 
+def is_known(name: str) -> bool:
+    """Return True for a dotted name of this package, or of one in `INSTALLED_BY`.
+
+    Where the modules of other packages lie is not known until they are imported.
+    """
+    return names_own_module(name) or name.partition(".")[0] in INSTALLED_BY
+
+
 def forget() -> None:
     """Read files anew: they have changed while this process ran."""
     for cached in (code_hash, reaches, decides, _imports, _face, _read, _is_own, source_path):
@@ -249,9 +257,17 @@ def forget() -> None:
 @cache
 def source_path(module: str) -> Path:
     """Return a module's file, whether it is there or not."""
-    # A plug-in lies wherever it was imported from.
-    if module.partition(".")[0] != PACKAGE.name:
+    package, *parts = module.split(".")
+    if package == PACKAGE.name:
+        path = PACKAGE.joinpath(*parts)
+    elif module in sys.modules:
+        # A plug-in lies wherever it was imported from.
         return Path(str(sys.modules[module].__file__))
-    path = PACKAGE.parent.joinpath(*module.split("."))
+    else:
+        # Nothing is imported: to import scikit-learn takes longer than to judge all claims.
+        spec = find_spec(package) if package in INSTALLED_BY else None
+        if spec is None or spec.origin is None:
+            raise FileNotFoundError(f"the module {module} is not here")
+        path = Path(spec.origin).parent.joinpath(*parts)
     file = path.with_suffix(".py")
     return file if file.exists() else path / "__init__.py"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -44,6 +47,33 @@ def test_a_manifest_holds_files_and_packages(code: dict[str, Any]) -> None:
 def test_what_has_not_changed_is_fresh(code: dict[str, Any], tmp_path: Path) -> None:
     # Nothing can be told of a plug-in, or of a cell that was never run.
     assert changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
+
+
+#: A cell with a class of scikit-learn, in a process that has not imported it.
+FOREIGN = """
+import sys
+from pathlib import Path
+from svmbench.experiment.plan.freshness import changes, is_present
+from svmbench.experiment.plan.keys import code_hash
+modules = ["sklearn.svm._classes", "svmbench.experiment.protocols.cv"]
+print(changes(Path(sys.argv[1])))
+print(is_present({"modules": modules, "code": code_hash(*modules)}))
+print(is_present({"modules": modules, "code": "0123"}), "sklearn" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("package", ["as it is", "another"])
+def test_classes_of_scikit_learn_are_known_by_file_and_version(
+    package: str, tmp_path: Path
+) -> None:
+    code = manifest([("sklearn.svm._classes", CV)])
+    if package == "another":
+        code["packages"]["scikit-learn"] = "1.0"
+    words = [sys.executable, "-c", FOREIGN, str(plan(tmp_path, code, [{"key": "k", "code": 0}]))]
+    done = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
+    here = version("scikit-learn")
+    said = f"scikit-learn 1.0 is {here} now" if package == "another" else ""
+    assert done == [str({"k": said}), "True", "False False"]
 
 
 def test_files_that_moved_are_fresh(code: dict[str, Any], tmp_path: Path) -> None:
