@@ -52,6 +52,7 @@ from mutators import BYTES, JSON, TEXT, Mutator, change_value
 from svmbench.base.errors import EXIT_USAGE, SvmbenchError
 from svmbench.base.paper_folders import papers
 from svmbench.base.version import __version__
+from svmbench.baselines.catalogue import solvers
 from svmbench.cli import config_schema as schema
 from svmbench.data import (
     archives,
@@ -205,7 +206,11 @@ def _behind_the_ending(mutate: Mutator) -> Mutator:
 
 
 def yaml_files() -> list[bytes]:
-    """Return every config that ships with the package."""
+    """Return every config that ships with the package, once all solvers are imported.
+
+    A process imports them once; that is no time of the config that it reads first.
+    """
+    solvers()
     return [path.read_bytes() for path in sorted((ROOT / "configs").glob("*.yaml"))]
 
 
