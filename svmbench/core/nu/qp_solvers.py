@@ -1,17 +1,18 @@
 """The interchangeable solvers of the problem of ``box_qp``, by the names of `solver`.
 
-``dcdm-pairwise`` and ``dcdm`` are in ``pairwise``. The others hand the problem to a
-maintained library, in the role of the paper's ``quadprog``: ``qp`` is PIQP (proximal interior
-point, BSD); ``qp-clarabel`` (interior point, Apache 2) and ``qp-cvxopt`` (interior point, GPL) take
-part where they are installed: '.[qp]'. In the scale of ``box_qp`` interior-point methods reach
-gaps that they miss by five digits where multipliers are at most 1/l. The library's solution is put
-on the bounds that it is next to, and its sum is made exact.
+``dcdm-pairwise`` and ``dcdm`` are in ``pairwise``. The others hand the problem to a maintained
+library, in the role of the paper's ``quadprog``: ``qp`` is PIQP (proximal interior point, BSD);
+``qp-clarabel`` (interior point, Apache 2) and ``qp-cvxopt`` (interior point, GPL) take part where
+'.[qp]' is installed. In the scale of ``box_qp`` interior-point methods reach gaps that they miss by
+five digits where multipliers are at most 1/l. A library's solution is put on bounds that are next
+to it, and its sum is made exact.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ ON_BOUND = 1e-9
 
 #: Residuals of the constraints that libraries are asked for.
 LIBRARY_RESIDUAL = 1e-10
+
+_find_spec = cache(importlib.util.find_spec)  # the check of a grid asks for each value
 
 
 def _piqp(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
@@ -106,7 +109,7 @@ LIBRARIES: dict[str, tuple[str, Callable[[UnitProblem, float], tuple[np.ndarray,
 
 def is_library_there(name: str) -> bool:
     """Return True if the library of a solver is installed."""
-    return importlib.util.find_spec(LIBRARIES[name][0]) is not None
+    return _find_spec(LIBRARIES[name][0]) is not None
 
 
 def require_library(name: str) -> None:
@@ -125,10 +128,7 @@ def solve_with_library(
     name: str,  # one of `LIBRARIES`
     tol: float,  # duality gap, relative to the objective
 ) -> QPPoint:
-    """Return the library's solution.
-
-    Raise MissingPackageError if the library is not installed.
-    """
+    """Return the library's solution; raise MissingPackageError if the library is not installed."""
     require_library(name)
     n = len(problem.Q)
     total = problem.total
