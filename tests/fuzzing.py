@@ -206,9 +206,9 @@ def _behind_the_ending(mutate: Mutator) -> Mutator:
 
 
 def yaml_files() -> list[bytes]:
-    """Return every config that ships with the package, once all solvers are imported.
+    """Import all solvers, and return every config that ships with the package.
 
-    A process imports them once; that is no time of the config that it reads first.
+    Without this, the first config that is read would be charged the time of the import.
     """
     solvers()
     return [path.read_bytes() for path in sorted((ROOT / "configs").glob("*.yaml"))]

@@ -365,6 +365,13 @@ def test_what_nu_can_not_be(name, nu):
         svmbench.solver(name, nu=nu).fit(X, y)
 
 
+def test_a_library_is_looked_for_once():
+    qp_solvers._find_spec.cache_clear()
+    for _ in range(3):
+        qp_solvers.is_library_there("qp")
+    assert qp_solvers._find_spec.cache_info().misses == 1
+
+
 def test_what_else_is_refused(monkeypatch):
     X, y = make_problem(n=20, d=3)
     with pytest.raises(ValueError, match="solver must be one of dcdm-pairwise"):
