@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -96,12 +96,13 @@ def recheck(
 ) -> None:
     r"""Run a random sample of kept cells again with the present code, and compare the results.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results).
-    Accuracies, objectives and counters must be equal. If BLAS, its CPU-specific code or another
-    package differs from the recorded run, they may differ within the tolerances of 'svmbench
-    compare'. Times are not compared. A cell stopped at its time limit counts as not run. The exit
-    code is 4 if a cell disagrees, unless a line of the changelog such as "- Results change: `smo`,
-    `csvc`: why" names its solver or config. It is 3 if a config can't be run any more.
+    RESULTS are run folders, or folders that hold some (default: the folder results). Accuracies,
+    objectives and counters must be equal. If BLAS, its CPU-specific code or another package differs
+    from the recorded run, they may differ within the tolerances of 'svmbench compare'. Times are
+    not compared. A cell stopped at its time limit counts as not run. A cell that several of RESULTS
+    keep is run once, and compared with each record. The exit code is 4 if a cell disagrees, unless
+    a line of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver or
+    config. It is 3 if a config can't be run any more.
 
     \b
     Examples:
@@ -136,16 +137,21 @@ def recheck(
         return
     found: list[Recheck] = []
     n_failed = 0
+    done: set[tuple[str, str]] = set()
     for name, cells in drawn.items():
+        left = [one for one in cells if (name, one.key) not in done]
+        if not left:
+            continue
         if time.monotonic() > deadline:
             terminal.print_line(f"{name}: not run: {budget:g} minutes are over")
             continue
         try:
-            for again in _run_again(runs[name], cells, mirror, seed, deadline):
-                _print(name, again)
+            for run, again in _run_again(name, runs, left, mirror, seed, deadline):
+                _print(run.name, again)
                 if keeps:
-                    append_recheck(runs[name].folder, again)
-                found.append({**again, "cell": f"{name} · {again['cell']}"})
+                    append_recheck(run.folder, again)
+                done.add((run.name, again["key"]))
+                found.append({**again, "cell": f"{run.name} · {again['cell']}"})
         except SvmbenchError as error:
             n_failed += 1
             terminal.print_line(f"{name}: can't be run again: {error}")
@@ -153,7 +159,8 @@ def recheck(
             if time.monotonic() < deadline:
                 raise
             terminal.print_line(f"{name}: stopped: {budget:g} minutes are over")
-    _say_end(found, n_drawn)
+    n_missing = sum((name, one.key) not in done for name, cells in drawn.items() for one in cells)
+    _say_end(found, n_drawn, n_missing)
     unnamed = _unnamed(found, accepted)
     if unnamed:
         sys.exit(EXIT_REGRESSION)
@@ -235,20 +242,26 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
 
 
 def _run_again(
-    run: KeptRun, drawn: Sequence[Candidate], mirror: str | None, seed: int, deadline: float
-) -> Iterator[Recheck]:
-    """Run some cells of a kept run again, each in its own process, and compare them."""
+    name: str,
+    runs: Mapping[str, KeptRun],
+    drawn: Sequence[Candidate],
+    mirror: str | None,
+    seed: int,
+    deadline: float,
+) -> Iterator[tuple[KeptRun, Recheck]]:
+    """Run some cells of a kept run again, each in its own process.
+
+    Yields each comparison with a kept record, that of this run or of another that has the cell.
+    """
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
     from svmbench.report.records import read_run, result_lines
     from svmbench.report.sides import judged_scores
 
-    content = read_run(run.folder)
+    run = runs[name]
     wanted = {one.key for one in drawn}
-    kept: dict[str, list[Any]] = {}
-    for line in result_lines(run.folder):
-        if line["key"] in wanted:
-            kept.setdefault(line["key"], []).append(line)
+    kept = _lines_of(run, wanted)
+    content = read_run(run.folder)
     places = {place_of(lines[-1]): key for key, lines in kept.items()}
     with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
         request = Request(
@@ -280,23 +293,39 @@ def _run_again(
         chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
         with _interrupted_at(deadline):
             interrupted = execute_run(chosen).summary.interrupted
-        made: dict[str, list[Any]] = {}
         # The newest record of every key, whatever became of it.
+        made: dict[str, list[Any]] = {}
         for line in result_lines(planned.path):
             made.setdefault(line["key"], []).append(line)
         again = read_run(planned.path)
-        for key, cell in cells.items():
-            new = made.get(cell.key, [])
-            # A time limit says more of the machine's load than of the result.
-            if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
-                old_facts = content.environments.get(str(kept[key][-1].get("environment")), {})
-                new_facts = again.environments.get(str(new[-1].get("environment")), {})
-                judged = judged_scores(content.scores)
-                yield _compared(
-                    cell, kept[key], new, (old_facts, new_facts), judged, seed, run.is_pinned
-                )
+        for one in runs.values():
+            shared = wanted.intersection(cell.key for cell in one.candidates)
+            if not shared:
+                continue
+            content, kept = read_run(one.folder), _lines_of(one, shared)
+            for key in shared & cells.keys():
+                cell, old = cells[key], kept[key]
+                new = made.get(cell.key, [])
+                # A time limit says more of the machine's load than of the result.
+                if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
+                    old_facts = content.environments.get(str(old[-1].get("environment")), {})
+                    new_facts = again.environments.get(str(new[-1].get("environment")), {})
+                    judged = judged_scores(content.scores)
+                    facts = (old_facts, new_facts)
+                    yield one, _compared(cell, old, new, facts, judged, seed, one.is_pinned)
         if interrupted:
             raise KeyboardInterrupt
+
+
+def _lines_of(run: KeptRun, keys: Collection[str]) -> dict[str, list[Any]]:
+    """Return the kept lines of some cells, by key."""
+    from svmbench.report.records import result_lines
+
+    kept: dict[str, list[Any]] = {}
+    for line in result_lines(run.folder):
+        if line["key"] in keys:
+            kept.setdefault(line["key"], []).append(line)
+    return kept
 
 
 @contextmanager
@@ -450,7 +479,7 @@ def _print(name: str, one: Recheck) -> None:
         terminal.print_line(f"changed  {name} · {one['cell']}: {said}")
 
 
-def _say_end(found: Sequence[Recheck], n_drawn: int) -> None:
+def _say_end(found: Sequence[Recheck], n_drawn: int, n_missing: int) -> None:
     """Print the number of cells that agreed."""
     changed = [one for one in found if one["differences"]]
     judged = [time for one in found for time in one["times"].values() if time["within"] is not None]
@@ -460,7 +489,7 @@ def _say_end(found: Sequence[Recheck], n_drawn: int) -> None:
     terminal.print_line(
         f"{len(found) - len(changed)} of {len(found)} cells agree ({n_exact} by equal arithmetic,"
         f" {n_equal} in every number), {len(changed)} changed;"
-        f" {n_drawn - len(found)} of {n_drawn} drawn were not run; {outside} of {len(judged)} times"
+        f" {n_missing} of {n_drawn} drawn were not run; {outside} of {len(judged)} times"
         " lie outside of what repeats showed"
     )
 

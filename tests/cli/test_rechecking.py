@@ -65,6 +65,21 @@ def test_cells_that_agree(kept: Path) -> None:
         assert one["old"]["status"] == one["new"]["status"] == "ok"  # type: ignore[index]
 
 
+def test_a_cell_that_two_runs_keep_is_run_once_and_compared_with_both(kept: Path) -> None:
+    twin = Path(shutil.copytree(kept, kept.parent / "twin"))
+    spoil(twin)
+    shown = svmbench("recheck")
+    assert shown.code == 4, shown.said
+    assert "3 of 4 cells agree" in shown.out
+    assert "0 of 4 drawn were not run" in shown.out
+    here, there = ({one["key"]: one for one in lines(run)} for run in (kept, twin))
+    assert here.keys() == there.keys()
+    # Two runs of a cell never take the same time to the last digit.
+    assert all(one["new"] == there[key]["new"] for key, one in here.items())
+    assert not any(one["differences"] for one in here.values())
+    assert [one["solver"] for one in there.values() if one["differences"]] == ["alsvm"]
+
+
 def test_nothing_is_run_or_written_by_a_dry_run(kept: Path) -> None:
     shown = svmbench("recheck", kept, "--dry-run")
     assert shown.code == 0

@@ -24,8 +24,8 @@ from svmbench.report.records import result_lines
 from svmbench.schema.rechecks import KeptResult, ages
 
 ROOT = Path(__file__).parents[3]
-#: Simulated draws; the standard error of a probability of 0.95 is 0.002.
-N_DRAWS = 10_000
+#: Simulated draws; the standard error of a probability of 0.95 is 0.007.
+N_DRAWS = 1_000
 MINUTES = 5
 
 
@@ -122,7 +122,6 @@ def kept() -> Iterator[tuple[Candidate, dict[str, Any]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # a minute of CPU time
 def test_five_minutes_find_a_change_of_any_solver_fold_or_kernel() -> None:
     """Simulate draws from the kept records; a change is found where a drawn cell depends on it."""
     facts = dict(kept())
