@@ -192,10 +192,29 @@ def _escaped(curves: Curves) -> Curves:
     )
 
 
+@functools.cache
+def _figure_class() -> type[Figure]:
+    """Return a class of figures that are laid out without being drawn.
+
+    `savefig` draws a figure twice. The first time is for the layout alone, and its renderer draws
+    nothing; the second time the figure has no layout engine.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import PlaceHolderLayoutEngine
+
+    class LaidOutFigure(Figure):
+        def draw(self, renderer: Any) -> None:
+            engine = self.get_layout_engine()
+            if engine is None or isinstance(engine, PlaceHolderLayoutEngine):
+                super().draw(renderer)
+            else:
+                engine.execute(self)
+
+    return LaidOutFigure
+
+
 def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
     """Draw a plot with the footer `said`; a bare plot has no heading."""
-    from matplotlib.figure import Figure
-
     spec = curves.spec
     panels = curves.panels
     kind = kind_of(spec)
@@ -212,7 +231,7 @@ def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
     below = foot + 0.2 * legend_rows + (0.12 if legend_rows else 0)
     height = head + below + kind.height(panels) * n_rows
 
-    figure = Figure(figsize=(width, height), dpi=PNG_DPI, layout="constrained")
+    figure = _figure_class()(figsize=(width, height), dpi=PNG_DPI, layout="constrained")
     engine = figure.get_layout_engine()
     assert engine is not None
     engine.set(rect=(0.005, below / height, 0.985, 1 - (head + below) / height))  # type: ignore[call-arg]
