@@ -78,7 +78,7 @@ test: compiled  ## Run the tests but the slow ones (those of real data need SVMB
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow" $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 
-test-slow: compiled  ## Run the tests that take more than two seconds of CPU time each.
+test-slow: compiled  ## Run the tests that take more than one second of CPU time each.
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m slow $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 

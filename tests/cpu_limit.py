@@ -11,7 +11,7 @@ import resource
 import pytest
 
 #: CPU seconds above which a test is to be marked as slow.
-SLOW_CPU_S = 2.0
+SLOW_CPU_S = 1.0
 #: Other programs and coverage lengthen a test: above this multiple it is named.
 TOLERANCE = 3.0
 _BEGAN = pytest.StashKey[float]()

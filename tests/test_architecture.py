@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import lzma
 import re
 import subprocess
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -52,8 +52,10 @@ def name_of(module: Path) -> str:
 NAMES = {name_of(module) for module in MODULES}
 
 
-def imports(source: str) -> Iterator[tuple[int, str]]:
-    """Yield (line, dotted name below the package) of every import of the package's own modules."""
+@functools.cache
+def imports(source: str) -> tuple[tuple[int, str], ...]:
+    """Return (line, dotted name below the package) of every import of the package's modules."""
+    seen: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
         found: list[str] = []
         if isinstance(node, ast.Import):
@@ -68,7 +70,8 @@ def imports(source: str) -> Iterator[tuple[int, str]]:
             ]
         for name in found:
             if name.startswith("svmbench."):
-                yield node.lineno, name.removeprefix("svmbench.")
+                seen.append((node.lineno, name.removeprefix("svmbench.")))
+    return tuple(seen)
 
 
 def inner(name: str, package: str) -> str:

@@ -37,12 +37,13 @@ def test_skipped(): busy()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["-n", "1"]], ids=["one process", "xdist"])
 def test_those_are_named_that_used_the_cpu_and_are_not_marked(
     tmp_path: Path, words: list[str]
 ) -> None:
     (tmp_path / "test_some.py").write_text(TESTS)
-    (tmp_path / "conftest.py").write_text("import cpu_limit\ncpu_limit.TOLERANCE = 0.15\n")
+    (tmp_path / "conftest.py").write_text("import cpu_limit\ncpu_limit.TOLERANCE = 0.3\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "cpu_limit", "--rootdir=.", *words, "."],
         cwd=tmp_path,
@@ -57,7 +58,7 @@ def test_those_are_named_that_used_the_cpu_and_are_not_marked(
 
 
 def test_the_rule_has_the_same_limits_where_it_is_written() -> None:
-    words = {2.0: "two", 3.0: "three", 6.0: "six"}
+    words = {1.0: "one second", 3.0: "three seconds"}
     page = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
-    assert f"more than {words[cpu_limit.SLOW_CPU_S]} seconds of CPU time, with the" in page
-    assert f"took more than {words[cpu_limit.SLOW_CPU_S * cpu_limit.TOLERANCE]} seconds" in page
+    assert f"more than {words[cpu_limit.SLOW_CPU_S]} of CPU time, with the" in page
+    assert f"took more than {words[cpu_limit.SLOW_CPU_S * cpu_limit.TOLERANCE]}" in page

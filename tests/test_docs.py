@@ -158,6 +158,7 @@ def test_a_page_does_what_it_says(
         assert says(output, step.expected), f"$ {step.command}\n{output}"
 
 
+@pytest.mark.slow
 def test_a_solver_in_the_tree_needs_no_more_than_its_file(tmp_path: Path) -> None:
     """What the page says of the tree: the module alone registers the solver."""
     site = tmp_path / "site"

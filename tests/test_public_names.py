@@ -51,6 +51,7 @@ def test_a_name_is_what_its_module_has(face: ModuleType, name: str, module: str)
     assert getattr(face, name) is getattr(import_module(module), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "gc.disable()"])
 def test_a_name_is_imported_without_collections_of_reference_cycles(before: str) -> None:
     code = f"""
@@ -77,6 +78,7 @@ print(n_seen, len(seen))
     assert with_that_of_the_test > 0
 
 
+@pytest.mark.slow
 def test_what_plug_ins_import_loads_little() -> None:
     """A solver's plug-in loads neither the experiment nor the report."""
     code = "import sys; from svmbench.plugins import LinearClassifier, declare; print(*sys.modules)"
@@ -144,6 +146,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert "importlib.metadata" not in after_import()
 
 
+@pytest.mark.slow
 def test_a_linear_solver_brings_no_runner() -> None:
     found = after_import("svmbench.ALSVM")
     assert "svmbench.core.linear.alsvm" in found

@@ -1,6 +1,7 @@
 """What the decorators of compiled loops promise."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 from small_problems import needs_jit
 
@@ -43,6 +44,7 @@ def test_wide_vectors_are_asked_for_where_it_is_said_and_change_no_value():
     assert asked not in next(iter(plain.inspect_llvm().values()))
 
 
+@pytest.mark.slow
 def test_exponentials_do_not_depend_on_where_a_vector_begins():
     # Of 1 to 40 values the last few are left to a loop without vectors.
     draw = np.random.default_rng(0)

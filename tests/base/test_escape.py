@@ -114,6 +114,7 @@ def evil_run(folder: Path) -> None:
     (folder / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+@pytest.mark.slow
 def test_a_report_of_a_hostile_run_is_inert_in_every_file(tmp_path: Path) -> None:
     evil_run(tmp_path)
     built = build(tmp_path)

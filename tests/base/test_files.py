@@ -98,6 +98,7 @@ def test_a_plan_names_no_file_outside_the_package(
     assert entry not in asked
 
 
+@pytest.mark.slow
 def test_a_counter_that_is_no_number_damages_its_record(tmp_path: Path, made: Path) -> None:
     """A list may stand for a spread alone, and there for a range: two numbers."""
     lists = [[1, 2, 3], [1], [], [None, 1], [[1], 2]]

@@ -41,6 +41,7 @@ def test_a_module_that_never_was_has_the_plain_error() -> None:
             import_module(name)
 
 
+@pytest.mark.slow
 def test_a_plug_in_with_an_old_import_is_told(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text("from svmbench.core.base import Solver\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "SVMBENCH_PLUGINS": "old"}

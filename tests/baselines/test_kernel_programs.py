@@ -112,6 +112,7 @@ def test_libsvm_is_silent(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 def test_known_values_on_a9a_s_first_rows():
     import io

@@ -426,6 +426,7 @@ def test_a_run_on_a_terminal_shows_a_bar(tmp_path: Path, variable: str) -> None:
     assert bool(coloured) == (variable != "NO_COLOR")
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error() -> None:
     process = subprocess.Popen(
         [*COMMAND, "list", "datasets"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -482,6 +483,7 @@ def test_facts_stand_beside_the_printed_ones(tmp_path: Path) -> None:
     assert "| iris | 3 [150; -147] | 4 [4; =] | 3 [3; =] |" in table.replace("−", "-")
 
 
+@pytest.mark.slow
 def test_a_solver_is_one_import_away() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import svmbench; print(svmbench.solver('alsvm', C=2.0))"],

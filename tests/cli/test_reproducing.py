@@ -363,6 +363,7 @@ def test_a_damaged_kept_run_is_no_part_of_an_estimate(finished: Path, tmp_path: 
     assert reproducing._expected(request, finished) == guessed
 
 
+@pytest.mark.slow
 def test_a_config_that_is_no_yaml_fails_alone(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("a: [")
     for jobs in ("1", "auto"):

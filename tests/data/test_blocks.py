@@ -294,6 +294,7 @@ def test_a_third_label_is_told_with_where_it_is(tmp_path):
         ALSVMBatch().fit_blocks(data.open_blocks(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["txt", "csv", "parquet"])
 def test_memory_does_not_grow_with_the_file(tmp_path, ending, monkeypatch):
     monkeypatch.setattr(blocks_module, "TEXT_PIECE_BYTES", 1 << 18)

@@ -245,6 +245,7 @@ def packed(kind, pieces, piece=bytes(1 << 20)):
     return file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bz2", "gz", "xz", "zip"])
 def test_an_archive_that_unpacks_to_far_more_than_it_is_ends_early(kind, monkeypatch):
     bomb = packed(kind, 128)
@@ -555,6 +556,7 @@ def test_a_line_ends_at_a_carriage_return_too(monkeypatch):
     assert len(libsvm.parse_libsvm(b"1 1:1\r" * 50, "x")[1]) == 50
 
 
+@pytest.mark.slow
 def test_a_long_line_that_is_read_slowly_takes_little_memory():
     row = " ".join(["1", *(f"{index}:1" for index in range(1, 200_001))]).encode()
     tracemalloc.start()

@@ -152,6 +152,7 @@ LINES = st.lists(PIECES, max_size=5).map(" ".join)
 TEXTS = st.lists(LINES, max_size=4).map("\n".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=FUZZ, deadline=None)
 @given(TEXTS)
 @example("1 1:1\n\n-1 2:2")
@@ -177,6 +178,7 @@ def test_fuzz_a_right_answer_or_a_sentence(text):
         assert held == {c: v for c, v in row.items() if v != 0}
 
 
+@pytest.mark.slow
 @settings(max_examples=FUZZ, deadline=None)
 @given(st.binary(max_size=60))
 def test_fuzz_any_bytes(content):
@@ -188,6 +190,7 @@ def test_fuzz_any_bytes(content):
         assert np.isfinite(y).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=FUZZ, deadline=None)
 @given(st.data())
 def test_fuzz_a_damaged_file_is_read_whole_or_refused(data):
@@ -228,6 +231,7 @@ def test_there_are_mirror_files_to_compare():
     assert len(LIBSVM_FILES) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 @pytest.mark.parametrize("place", LIBSVM_FILES, ids=lambda place: place.name)
 def test_agrees_with_scikit_learn_on_every_mirror_file(place):

@@ -139,6 +139,7 @@ def test_a_set_of_one_class_in_its_test_part_loads(cache):
     assert held.facts["test_counts"] == [0, 41]
 
 
+@pytest.mark.slow
 def test_w8a_minus_w2a_t_is_w2a(cache):
     """Rows are counted as multisets: the rebuilt w2a is what is left."""
     from collections import Counter

@@ -111,6 +111,7 @@ CELLS = st.sampled_from(["1", "-2.5", "", "x", "nan", "1e400", '"', "é", "?", "
 ROWS = st.lists(st.lists(CELLS, min_size=1, max_size=4).map(",".join), max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=FUZZ, deadline=None)
 @given(ROWS.map("\n".join), st.booleans(), st.sampled_from(["refuse", "drop", "mean"]))
 def test_fuzz_a_right_shape_or_a_sentence(text, header, incomplete):

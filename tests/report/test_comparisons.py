@@ -96,6 +96,7 @@ def test_the_correction_is_nadeau_and_bengios():
     assert interval.high - interval.value == pytest.approx(half)
 
 
+@pytest.mark.slow
 def test_the_corrected_test_gives_the_example_of_scikit_learn():
     """Its page "Statistical comparison of models using grid search" prints t and one-sided p."""
     X, y = make_moons(noise=0.352, random_state=1, n_samples=100)

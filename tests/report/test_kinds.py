@@ -112,6 +112,7 @@ def plane(folder: Path, **arrays: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
     folder = plane(tmp_path)
     curves = curves_of(folder)
@@ -131,6 +132,7 @@ def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
     assert build(moved).plots["plane"][0].read_bytes() != before
 
 
+@pytest.mark.slow
 def test_a_crowded_plane_is_one_small_picture_in_its_svg(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     crowd = {"X": rng.uniform(-1, 1, (2000, 2)), "y": np.repeat([-1, 1], 1000), "marked": None}
@@ -157,6 +159,7 @@ def test_a_path_that_has_left_one_plane_is_one_panel(tmp_path: Path) -> None:
     assert [panel.title for panel in curves.panels] == ["moons"]
 
 
+@pytest.mark.slow
 def test_a_plane_names_what_its_points_are_marked_as(tmp_path: Path) -> None:
     marks = {"marked": None, "marks": np.array([0, 2, 1]), "mark_names": np.array(["low", "high"])}
     folder = plane(tmp_path, **marks)

@@ -48,6 +48,7 @@ def bars_run(folder, metric, values):
     return runs.write_run(folder, cells, records, plots=[plot])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "widths"),
     [
@@ -72,6 +73,7 @@ def test_files_decode_and_have_the_expected_size(tmp_path, make, widths):
         assert "<dc:date>" not in svg.read_text()
 
 
+@pytest.mark.slow
 def test_a_crossing_is_found_and_said(tmp_path):
     report = build(runs.sweep_run(tmp_path, crossing_at=640.0))
     expected = "falsvm rises above liblinear-l1 at 640 (features kept 100 to 2000)"
@@ -98,6 +100,7 @@ def test_a_crossing_is_marked_where_both_curves_are(tmp_path, monkeypatch):
     assert seen == [(["crossing at 640"], list(crossed[0]))] * 2
 
 
+@pytest.mark.slow
 def test_a_crossing_without_points_says_so(tmp_path):
     folder = runs.sweep_run(tmp_path)
     lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
@@ -160,6 +163,7 @@ def test_a_curve_may_run_across_data_sets(tmp_path):
     assert [panel.title for panel in curves_of(apart, "web").panels] == list(sizes)
 
 
+@pytest.mark.slow
 def test_contention_shows_in_the_picture(tmp_path):
     folder = runs.sweep_run(tmp_path)
     hollow = build(folder).plots["fig1"][1].read_bytes()
@@ -167,6 +171,7 @@ def test_contention_shows_in_the_picture(tmp_path):
     assert hollow != filled
 
 
+@pytest.mark.slow
 def test_a_plot_without_a_point_is_not_drawn_and_a_stale_one_goes(tmp_path):
     folder = runs.sweep_run(tmp_path)
     before = build(folder)
@@ -382,6 +387,7 @@ def test_a_solver_keeps_its_colour_whatever_it_is_drawn_with():
     assert sorted(crowded.values()) == list(range(9))
 
 
+@pytest.mark.slow
 def test_kept_plots_have_no_two_solvers_of_one_colour():
     for folder in run_folders(Path(__file__).parents[2] / "results"):
         for one in read_content(folder).curves:

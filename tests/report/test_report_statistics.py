@@ -116,6 +116,7 @@ def test_signed_rank_by_hand():
         signed_rank([1], [1, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 5, 13, 14, 50, 51, 80])
 @pytest.mark.parametrize("tied", [False, True])
 def test_signed_ranks_are_scipys(n, tied):

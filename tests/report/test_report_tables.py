@@ -44,6 +44,7 @@ def metrics(time, accuracy, **more):
     return {"metrics": {"train_time_s": time, "accuracy_pct": accuracy}, **more}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [runs.alsvm_run, runs.sweep_run, runs.race_run, runs.facts_run])
 def test_the_same_records_give_the_same_bytes(tmp_path, make):
     first, second = build(make(tmp_path / "a")), build(make(tmp_path / "b"))

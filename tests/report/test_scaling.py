@@ -18,6 +18,7 @@ def scaling() -> ModuleType:
     return load_script("scaling")
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_script_makes_of_what_was_measured(scaling: ModuleType) -> None:
     page = scaling.PAGE.read_text(encoding="utf-8")
     assert page == scaling.filled(page, scaling.tables(json.loads(scaling.MEASURED.read_text())))
@@ -102,6 +103,7 @@ def test_copies_of_late_tasks_never_take_longer(scaling: ModuleType) -> None:
     assert static > queue > copies > 1.0
 
 
+@pytest.mark.slow
 def test_check_says_what_differs(
     scaling: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

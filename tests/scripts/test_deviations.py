@@ -11,6 +11,7 @@ from svmbench.core.kernels.kernels import KernelFunction
 deviations = load_script("deviations", "results/smo")
 
 
+@pytest.mark.slow
 def test_every_way_is_counted_on_the_same_problem():
     X, y = deviations.samples("breast-cancer")
     found = {

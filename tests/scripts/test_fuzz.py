@@ -58,6 +58,7 @@ def test_the_files_that_are_damaged_are_whole_before(name: str, folder: Path) ->
         assert set(result.outcomes) == {"read"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GROWN)
 def test_a_grown_file_is_read_or_refused_in_a_sentence(name: str, folder: Path) -> None:
     result = fuzz(GROWN[name], GROWN_CASES, seed=2026, folder=folder)
@@ -73,6 +74,7 @@ def made(workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLACED)
 def test_nothing_in_a_place_is_followed_and_no_disk_fills_in_silence(
     name: str, folder: Path, made: Path
@@ -223,6 +225,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_reader_that_lacks_a_check_is_found(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch

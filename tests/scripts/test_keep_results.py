@@ -76,6 +76,7 @@ def test_a_finished_run_replaces_what_was_kept(run: Path, keep_results: ModuleTy
     assert keep_results.keep(run, "another").name == "another"
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_what_tables_need(run: Path, keep_results: ModuleType) -> None:
     lines = [json.loads(line) for line in (run / "runs.jsonl").read_text().splitlines()]
     newer = {**lines[0], "metrics": {"train_time_s": 7.0, "accuracy_pct": 7.0}}
@@ -93,6 +94,7 @@ def test_what_is_kept_is_what_tables_need(run: Path, keep_results: ModuleType) -
     assert (keep_results.keep(run) / "runs.jsonl.xz").read_bytes() == packed
 
 
+@pytest.mark.slow
 def test_a_kept_folder_that_is_not_what_its_records_make_is_told_and_made_again(
     run: Path, keep_results: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,6 +122,7 @@ def test_a_kept_folder_that_is_not_what_its_records_make_is_told_and_made_again(
     assert capsys.readouterr().out == "nothing differs\n"
 
 
+@pytest.mark.slow
 def test_a_run_of_the_users_own_is_no_kept_result(run: Path, keep_results: ModuleType) -> None:
     folder = keep_results.keep(run)
     root = folder.parent.parent
@@ -129,6 +132,7 @@ def test_a_run_of_the_users_own_is_no_kept_result(run: Path, keep_results: Modul
     assert all((place / "tables.md").is_file() for place in (beside, nested))
 
 
+@pytest.mark.slow
 def test_pictures_of_another_matplotlib_are_not_compared_and_this_is_said(
     run: Path, keep_results: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,6 +188,7 @@ def test_packed_records_that_would_fill_the_memory_are_refused(
             read_run(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["MAX_UNPACKED_RECORDS_BYTES", "MAX_PACKED_RECORDS_LINES"])
 def test_what_could_not_be_read_back_is_not_kept(
     run: Path, keep_results: ModuleType, monkeypatch: pytest.MonkeyPatch, limit: str
@@ -241,6 +246,7 @@ def test_a_copy_that_fails_leaves_what_was_kept(
     assert is_as_before(run)
 
 
+@pytest.mark.slow
 def test_a_swap_that_fails_puts_back_what_was_kept(
     run: Path, keep_results: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

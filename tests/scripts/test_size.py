@@ -70,6 +70,7 @@ def test_everything_is_counted(package: Path) -> None:
     assert found.project_words == 2  # the class and the module, not the folder `inner`
 
 
+@pytest.mark.slow
 def test_a_name_that_a_folder_has_by_contract_has_one_meaning() -> None:
     kinds = [Path("svmbench/report/kinds/bars.py"), Path("svmbench/report/kinds/race.py")]
     assert not size.collides("KIND", kinds)

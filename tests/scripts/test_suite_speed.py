@@ -78,6 +78,7 @@ if os.fork() == 0:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process")
 def test_the_time_of_a_process_that_outlives_its_command_counts() -> None:
     # In a process of its own, since it waits for every child.

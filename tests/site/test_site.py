@@ -504,6 +504,7 @@ def test_a_former_site_is_replaced_whole(race: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
+@pytest.mark.slow
 def test_a_plot_is_drawn_again_if_its_data_or_its_code_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -539,6 +540,7 @@ def test_a_plot_is_drawn_again_if_its_data_or_its_code_changed(
     assert set(drawn) == {"times", "accuracies"}
 
 
+@pytest.mark.slow
 def test_a_table_is_made_again_if_its_records_or_its_file_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -652,6 +654,7 @@ def test_profiles_and_environments_are_told_apart(tmp_path: Path) -> None:
     assert "each environment has a row of its own" in text
 
 
+@pytest.mark.slow
 def test_the_command(race: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "site"
     shown = svmbench("site", race, "-o", target, "--no-freshness")

@@ -65,6 +65,7 @@ print(*sorted(f for f in entered if "/svmbench/" in f and "<" not in f), sep="\\
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_classes", "is_large", "most", "expected"),
     [

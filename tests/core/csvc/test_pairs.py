@@ -302,6 +302,7 @@ def test_all_runs_are_blocks_of_two_classes(sizes):
     assert runs.values.size == len(X) ** 2
 
 
+@pytest.mark.slow
 def test_a_small_pair_takes_the_same_steps_on_a_copy():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1, 2], [40, 50, 30])

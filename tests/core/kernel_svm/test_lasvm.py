@@ -173,6 +173,7 @@ def test_finishing_is_optimal_on_what_was_kept(form, kernel, selection, within):
     assert g[up].max() - g[down].min() <= 1e-3 + 1e-5
 
 
+@pytest.mark.slow
 @needs_jit
 @FORMS
 @pytest.mark.parametrize("far", [0.0, 1e3, 1e4, 1e6])
@@ -213,6 +214,7 @@ def test_the_offset_has_the_least_loss_of_its_interval():
             assert np.maximum(0.0, 1.0 - y * (f + b)).sum() <= least + 1e-9
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.mirror
 def test_dual_values_on_adult_are_those_of_the_authors_program(mirrored):

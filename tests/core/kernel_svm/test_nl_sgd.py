@@ -158,6 +158,7 @@ def test_suboptimality_falls_with_the_steps():
     assert slope <= -0.7
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 @needs_jit
 def test_five_epochs_touch_few_rows(mirrored):

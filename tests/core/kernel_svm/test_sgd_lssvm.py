@@ -120,6 +120,7 @@ def test_each_step_reduces_the_error_by_no_less_than_corollary_2_says(problem, t
         before = after
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize("t", [1, 7, 64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

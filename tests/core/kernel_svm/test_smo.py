@@ -299,6 +299,7 @@ def test_same_optimum_as_a_box_constrained_qp(kernel, C, options):
     assert model.intercept_[0] == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 @needs_jit
 def test_reference_bed_at_zero_threshold(mirrored):

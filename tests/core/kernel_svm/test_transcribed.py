@@ -86,6 +86,7 @@ def follow_svm_light(K, y, C, tol, q, taken):
             return state.beta, n_checks, n_least
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize(
     ("q", "C", "tol", "fails_a_check"),
@@ -166,6 +167,7 @@ def follow_osuna(K, y, C, tol, q, taken):
         step += 1
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize(("q", "C"), [(10, 1.0), (24, 20.0), (6, 100.0)])
 def test_osuna_exchanges_by_its_rule(q, C, monkeypatch):

@@ -39,6 +39,7 @@ for cls in (nl_sgd.NLSGD, nl_sgd.KernelPegasos):
 """
 
 
+@pytest.mark.slow
 @needs_jit
 def test_warm_up_leaves_nothing_to_compile():
     subprocess.run([sys.executable, "-c", CHECK], check=True, timeout=300)

@@ -134,6 +134,7 @@ def test_any_sequence_of_adds_and_removes(moves, C):
     assert_allclose(weights(model), np.append(w, b), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 @needs_jit
 def test_two_thousand_random_changes_drift_less_than_1e_6():
     X, y = make_problem(n=1000, d=30)
@@ -394,6 +395,7 @@ def test_alsvm_equals_batch_on_a9a(mirrored, C):
     assert difference(ALSVM(C=C).fit(X, y), ALSVMBatch(C=C).fit(X, y)) < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 @needs_jit
 def test_changes_on_a9a(mirrored):

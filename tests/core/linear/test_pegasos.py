@@ -101,6 +101,7 @@ def test_parameters_out_of_range(wrong):
         Pegasos(**wrong).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.mirror
 @needs_jit
 def test_rate_and_precision_on_a9a(mirrored):

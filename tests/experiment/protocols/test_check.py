@@ -72,6 +72,7 @@ def test_novelty_is_scored_by_auc_on_rows_of_both_classes(tmp_path: Path) -> Non
     assert "AUC" in (out / "novelty.md").read_text()
 
 
+@pytest.mark.slow
 def test_convergence_is_followed_outside_what_is_measured(tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended = svmbench("run", "convergence", "--output", out)

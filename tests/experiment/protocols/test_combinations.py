@@ -304,6 +304,7 @@ def compares_with(names: set[str], source: str) -> list[int]:
 USUAL = {"experiment/protocols/nested_cv_on_kernels.py", "experiment/protocols/search.py"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "allowed"),
     [(set(protocols()), set()), (set(plot_kinds()) - {"scaling"}, set()), (set(SCORES), USUAL)],

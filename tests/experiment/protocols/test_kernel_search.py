@@ -185,6 +185,7 @@ SEARCHED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHED)
 def test_no_solution_lives_in_the_memory_of_the_next_problem(name):
     X, y = make_problem(n=60, d=3)

@@ -122,6 +122,7 @@ def test_a_solver_without_draws_says_so() -> None:
         cells_in_process(solvers, {"protocol": "simulate", "task": "one-class"}, datasets=GAUSS)
 
 
+@pytest.mark.slow
 def test_a_race_of_detectors_trains_on_the_normal_rows() -> None:
     block = {"protocol": "race", "task": "one-class", "tolerance": 1e-2, "repeats": 1}
     solvers = [{"name": name, "params": {"gamma": 1.0, "nu": 0.1}} for name in
@@ -182,6 +183,7 @@ def test_frequencies_are_drawn_with_intervals_beside_what_is_claimed(tmp_path: P
     assert (out / "p.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_what_a_detector_is_made_of_is_marked_among_all_rows(tmp_path: Path) -> None:
     block = {"name": "b", "protocol": "fit", "plane": True, "task": "one-class", "scaling": "none"}
     solvers = [{"name": "kde"}, {"name": "fosvm1", "params": {"gamma": 1.0}}]

@@ -144,6 +144,7 @@ def test_a_hang_costs_its_timeout_and_no_more(tmp_path: Path) -> None:
     assert min(took) < 3.0
 
 
+@pytest.mark.slow
 def test_a_worker_over_its_memory_ends_itself() -> None:
     code = "from svmbench.experiment.run import worker; worker._watch_memory(0.0, 1.0)"
     done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
