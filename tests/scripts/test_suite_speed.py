@@ -23,7 +23,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def lines(script: ModuleType, times: dict[str, list[float]]) -> dict[str, object]:
     taken = {name: iter(found) for name, found in times.items()}
     return {
-        name: script.Line(name, 2.0, lambda _, name=name: next(taken[name]), len(found) - 1)
+        name: script.Line(name, 2.0, lambda _, name=name: next(taken[name]), max(len(found) - 1, 1))
         for name, found in times.items()
     }
 
@@ -39,9 +39,7 @@ def test_the_page_has_the_table_of_the_kept_times() -> None:
 def test_a_second_call_measures_what_is_missing(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        script, "LINES", lines(script, {"a": [9.0, 1.0, 3.0, 2.5], "b": [9.0, 1.5]})
-    )
+    monkeypatch.setattr(script, "LINES", lines(script, {"a": [9.0, 1.0, 3.0, 2.5], "b": [1.5]}))
     script.main(["--only", "a"])
     assert "| a | 2 | 2.5 (1.0–3.0) | no |" in script.PAGE.read_text()
     assert "| b | 2 | not measured | |" in script.PAGE.read_text()
@@ -49,7 +47,7 @@ def test_a_second_call_measures_what_is_missing(
     kept = script.read_times()
     assert kept["a"]["cpu_time_s"] == "2.5000"
     assert (kept["b"]["cpu_time_s"], kept["b"]["repeats"]) == ("1.5000", "1")
-    assert "| b | 2 | 1.5 (1.5–1.5) | yes |" in script.PAGE.read_text()
+    assert "| b | 2 | 1.5 (one call) | yes |" in script.PAGE.read_text()
     assert script.PAGE.read_text().startswith("before\n")
 
 
@@ -107,3 +105,13 @@ def test_the_time_of_statements_leaves_out_those_before_them(
 ) -> None:
     assert script._cpu_of_statements(tmp_path, WORK) >= 0.3
     assert script._cpu_of_statements(tmp_path, "pass", before=WORK) < 0.2
+
+
+def test_the_end_of_what_a_command_prints_is_shown_beside_its_wall_time(
+    script: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = script.wall_of(sys.executable, "-c", "import time; time.sleep(0.2); print('end')")
+    assert seconds >= 0.2
+    assert capsys.readouterr().out == "end\n"
+    with pytest.raises(subprocess.CalledProcessError):
+        script.wall_of(sys.executable, "-c", "raise SystemExit(1)")
