@@ -6,8 +6,8 @@ PROFILE ?= quick
 # Cells side by side make times contended, which matters to the full protocol.
 JOBS ?= $(if $(filter quick,$(PROFILE)),auto,1)
 BUDGET ?=
-# The heavy tests are spread over the cores by pytest-xdist.
-TEST_JOBS ?= 2
+# Many tests wait for a process of their own: one more at a time than there are cores, but eight at most.
+TEST_JOBS ?= $(shell cores=$$(nproc 2> /dev/null || echo 2); echo $$((cores < 8 ? cores + 1 : 8)))
 PYTEST_FLAGS ?=
 # One of OpenBLAS's: Nehalem, Sandybridge, Haswell, Zen, SkylakeX ...
 CORE_TYPE ?= Haswell
