@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -146,7 +146,7 @@ def recheck(
             terminal.print_line(f"{name}: not run: {budget:g} minutes are over")
             continue
         try:
-            for run, again in _run_again(name, runs, left, mirror, seed, deadline):
+            for run, again in _run_again(runs[name], runs.values(), left, mirror, seed, deadline):
                 _print(run.name, again)
                 if keeps:
                     append_recheck(run.folder, again)
@@ -242,8 +242,8 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
 
 
 def _run_again(
-    name: str,
-    runs: Mapping[str, KeptRun],
+    run: KeptRun,
+    runs: Collection[KeptRun],
     drawn: Sequence[Candidate],
     mirror: str | None,
     seed: int,
@@ -251,17 +251,17 @@ def _run_again(
 ) -> Iterator[tuple[KeptRun, Recheck]]:
     """Run some cells of a kept run again, each in its own process.
 
-    Yields each comparison with a kept record, that of this run or of another that has the cell.
+    Yields each comparison with a kept record, that of this run or of another of `runs` that has the
+    cell.
     """
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
     from svmbench.report.records import read_run, result_lines
     from svmbench.report.sides import judged_scores
 
-    run = runs[name]
+    content = read_run(run.folder)
     wanted = {one.key for one in drawn}
     kept = _lines_of(run, wanted)
-    content = read_run(run.folder)
     places = {place_of(lines[-1]): key for key, lines in kept.items()}
     with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
         request = Request(
@@ -298,21 +298,21 @@ def _run_again(
         for line in result_lines(planned.path):
             made.setdefault(line["key"], []).append(line)
         again = read_run(planned.path)
-        for one in runs.values():
-            shared = wanted.intersection(cell.key for cell in one.candidates)
+        for one in runs:
+            shared = cells.keys() & {cell.key for cell in one.candidates}
             if not shared:
                 continue
-            content, kept = read_run(one.folder), _lines_of(one, shared)
-            for key in shared & cells.keys():
-                cell, old = cells[key], kept[key]
-                new = made.get(cell.key, [])
+            kept_run, kept = read_run(one.folder), _lines_of(one, shared)
+            judged = judged_scores(kept_run.scores)
+            for key, old in kept.items():
+                new = made.get(cells[key].key, [])
                 # A time limit says more of the machine's load than of the result.
                 if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
-                    old_facts = content.environments.get(str(old[-1].get("environment")), {})
-                    new_facts = again.environments.get(str(new[-1].get("environment")), {})
-                    judged = judged_scores(content.scores)
-                    facts = (old_facts, new_facts)
-                    yield one, _compared(cell, old, new, facts, judged, seed, one.is_pinned)
+                    facts = (
+                        kept_run.environments.get(str(old[-1].get("environment")), {}),
+                        again.environments.get(str(new[-1].get("environment")), {}),
+                    )
+                    yield one, _compared(cells[key], old, new, facts, judged, seed, one.is_pinned)
         if interrupted:
             raise KeyboardInterrupt
 

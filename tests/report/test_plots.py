@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import synthetic_runs as runs
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -431,3 +432,17 @@ def test_more_series_than_colours_are_told_apart(tmp_path, monkeypatch):
     )  # fmt: skip
     build(bars_run(tmp_path, "train_time_s", {f"solver-{n}": 1.0 + n for n in range(9)}))
     assert len(seen.pop()) == 9
+
+
+@pytest.mark.slow
+def test_a_plot_is_drawn_once_and_laid_out_as_if_drawn_twice(tmp_path, monkeypatch):
+    content = read_content(runs.sweep_run(tmp_path / "run"))
+    curves, endings = content.curves[0], ("svg", "png", "pdf")
+    n_drawn = []
+    draw = Axes.draw
+    monkeypatch.setattr(Axes, "draw", lambda *args: n_drawn.append(1) or draw(*args))
+    once = plots.draw_plot(content.run, curves, endings=endings)
+    n_once = len(n_drawn)
+    monkeypatch.setattr("svmbench.report.plots._figure_class", lambda: Figure)
+    assert plots.draw_plot(content.run, curves, endings=endings) == once
+    assert len(n_drawn) - n_once == 2 * n_once
