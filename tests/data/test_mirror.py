@@ -34,7 +34,9 @@ def cache(mirror, prepared, monkeypatch):
 
 @pytest.mark.slow
 def test_every_set_that_the_mirror_has_is_prepared_and_the_others_name_their_url(cache):
+    began = time.process_time()
     outcomes = data.fetch_many(data.names(), official=False)
+    preparing = time.process_time() - began
     assert {o.name for o in outcomes if not o.ok} == MISSING
     for outcome in outcomes:
         if outcome.ok:
@@ -47,7 +49,8 @@ def test_every_set_that_the_mirror_has_is_prepared_and_the_others_name_their_url
             assert outcome.url.startswith("https://www.csie.ntu.edu.tw/")
     began = time.process_time()
     again = data.fetch_many(data.names(), official=False)
-    assert time.process_time() - began < 5
+    # The cached files are hashed whole once more; nothing is parsed.
+    assert time.process_time() - began < preparing / 4
     assert {o.status for o in again if o.ok} == {"cached"}
 
 
