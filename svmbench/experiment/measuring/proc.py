@@ -30,9 +30,13 @@ def cpu_facts() -> dict[str, str]:
 
 
 def mapped_libraries() -> int | None:
-    """Return how many pieces of shared libraries this process has mapped; None outside Linux."""
+    """Return how many pieces of shared libraries this process has mapped; None outside Linux.
+
+    Modules of Python's own library don't count.
+    """
     with contextlib.suppress(OSError):
-        return (measure.PROC / "self" / "maps").read_bytes().count(b".so")
+        maps = (measure.PROC / "self" / "maps").read_bytes()
+        return maps.count(b".so") - maps.count(b"/lib-dynload/")
     return None
 
 
