@@ -161,6 +161,12 @@ def _site(folder: Path) -> float:
     return _svmbench("site", "-o", folder / "site")
 
 
+def _ci(folder: Path) -> float:
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    return wall_of("bash", clone / ".ci" / "run")
+
+
 def _reproduce(folder: Path) -> float:
     where = ("--output", folder / "results", "--site", folder / "site")
     return wall_of(*_COMMAND, "reproduce", "--profile", "quick", "--jobs", "auto", *where)
@@ -230,6 +236,7 @@ LINES = {
         9,
     ),
     "make-test": Line("`make test`, wall time", 300.0, lambda _: wall_of("make", "test"), 1),
+    "ci": Line("`.ci/run` in a fresh clone, wall time", 900.0, _ci, 1),
     "reproduce": Line(
         "`svmbench reproduce --profile quick --jobs auto`, wall time", 1800.0, _reproduce, 1
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,8 +247,9 @@ class OldRun:
         Where it is kept, and what made it.
     keys : frozenset of str
         The keys of those results.
-    places : frozenset of str
-        What identifies the cells that have a result, of any age, in any plan of the config.
+    places : mapping of str to list of frozenset of str
+        The cells that have a result, of any age: what identifies them in any plan of the config
+        but for their solvers, and the solvers of each.
     n_results : int
     is_race : bool
         Whether some of those results are of races.
@@ -266,7 +267,7 @@ class OldRun:
     config: str
     profile: str
     keys: frozenset[str]
-    places: frozenset[str]
+    places: Mapping[str, list[frozenset[str]]]
     n_results: int
     is_race: bool
     decides: bool
@@ -275,10 +276,14 @@ class OldRun:
     is_changed: bool
 
     def wants(self, cell: Cell) -> bool:
-        """Return True if a cell of today's plan has a result in this run."""
-        from svmbench.experiment.plan.freshness import place_of
+        """Return True if a cell of today's plan has a result in this run.
 
-        return place_of(cell.shown) in self.places
+        A race may have more solvers than its result: optional ones that were not installed then.
+        """
+        from svmbench.experiment.plan.freshness import race_place_of
+
+        place, solvers = race_place_of(cell.shown)
+        return any(kept <= solvers for kept in self.places.get(place, ()))
 
     def sentence(self) -> str:
         """Return a sentence that counts the results to measure."""
@@ -312,7 +317,6 @@ def _deciding_configs() -> frozenset[str]:
 
 
 def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
-    from svmbench.experiment.plan.freshness import place_of
     from svmbench.report.records import read_run, result_lines
     from svmbench.schema.rechecks import CHANGED, OLDER
 
@@ -332,7 +336,7 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
         config=run.name,
         profile=run.profile,
         keys=frozenset(keys),
-        places=frozenset(place_of(line) for line in done.values()),
+        places=_places(done.values()),
         n_results=len(done),
         is_race=any(cell.is_race for cell in run.cells if cell.key in keys),
         decides=run.name in deciding,
@@ -342,20 +346,33 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
     )
 
 
+def _places(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
+    """Return the solvers of each cell that records are of, by the rest of what identifies it."""
+    from svmbench.experiment.plan.freshness import race_place_of
+
+    found: dict[str, list[frozenset[str]]] = {}
+    for place, solvers in map(race_place_of, lines):
+        found.setdefault(place, []).append(solvers)
+    return found
+
+
 def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> None:
     """Print the outcome of a run; keep the new run if asked for and no result is lost."""
-    from svmbench.experiment.plan.freshness import place_of
     from svmbench.report import kept
     from svmbench.report.records import result_lines
 
     if outcome.path is None or outcome.error:
         return
-    now = {
-        place_of(line)
+    now = _places(
+        line
         for line in result_lines(outcome.path)
         if line["kind"] == "cell" and line["status"] == "ok"
-    }
-    lost = len(one.places - now)
+    )
+    lost = sum(
+        not any(kept_solvers <= solvers for solvers in now.get(place, ()))
+        for place, at_place in one.places.items()
+        for kept_solvers in at_place
+    )
     if lost:
         terminal.print_line(
             f"{one.folder}: stays as it is, {lost} of its {one.n_results} results are not in "

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from runs import cells_of, svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
@@ -304,6 +305,39 @@ def test_refresh_begins_with_what_a_recheck_found_changed(finished: Path, tmp_pa
     ]
 
 
+def test_refresh_measures_a_race_that_has_another_solver_now(
+    finished: Path, tmp_path: Path
+) -> None:
+    """Optional solvers take part where they are installed; the race is still the same."""
+    config = yaml.safe_load((tmp_path / "good.yaml").read_text())
+    sides = [{"name": "dcd-l1"}, {"name": "alsvm"}, {"name": "dcd-l2"}]
+    config["solvers"] = sides
+    config["blocks"] = [
+        {"name": "main", "protocol": "race", "tolerance": None, "repeats": 1,
+         "pairs": [["dcd-l1", "alsvm"], ["dcd-l1", "dcd-l2"]]}
+    ]  # fmt: skip
+    place = tmp_path / "results" / "good"
+
+    def write(solvers: list[dict[str, str]], n_pairs: int) -> None:
+        block = {**config["blocks"][0], "pairs": config["blocks"][0]["pairs"][:n_pairs]}
+        text = yaml.safe_dump({**config, "solvers": solvers, "blocks": [block]})
+        (tmp_path / "good.yaml").write_text(text)
+
+    write(sides[:2], 1)
+    assert svmbench("run", "good.yaml", "--output", place, "--quiet").code == 0
+    make_old(place)
+    write(sides, 2)
+    done = svmbench("refresh", "--keep", "--output", "out")
+    assert done.out.splitlines()[-1] == "results/good: measured again, and kept"
+    (cell,) = read_run(place).cells
+    assert cell.solver.split("|") == ["dcd-l1", "alsvm", "dcd-l2"]
+    # With a solver less, the result of that solver would be lost.
+    make_old(place)
+    write(sides[:2], 1)
+    done = svmbench("refresh", "--keep", "--output", "less")
+    assert "stays as it is, 1 of its 1 results are not in less/good-quick" in done.out
+
+
 def test_refresh_loses_no_result(finished: Path, tmp_path: Path) -> None:
     source = Path(shutil.copytree(finished, tmp_path / "results" / "good"))
     make_old(source)
@@ -380,7 +414,7 @@ def test_refresh_takes_changed_runs_then_races_then_what_decides(
     def run(name: str, *, seconds: float = 1.0, **more: bool) -> reproducing.OldRun:
         facts = {"is_race": False, "decides": False, "is_changed": False, **more}
         return reproducing.OldRun(
-            folder=Path(name), config="c", profile="p", keys=frozenset(), places=frozenset(),
+            folder=Path(name), config="c", profile="p", keys=frozenset(), places={},
             n_results=1, seconds=seconds, age="older", **facts,
         )  # fmt: skip
 

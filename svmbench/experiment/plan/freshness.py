@@ -120,3 +120,13 @@ def place_of(cell: Mapping[str, Any]) -> str:
         swept = {name: value for name, value in old.items() if value is not None}
     named = {name: cell.get(name) for name in _IDENTITY}
     return json.dumps({**named, "dimensions": swept}, sort_keys=True, default=str)
+
+
+def race_place_of(cell: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+    """Return the identity of a cell without its solvers, and its solvers: of a race, all of them.
+
+    A config's optional solvers take part in a race where they are installed, so a plan may have
+    more of them than the record of the same race.
+    """
+    named = str(cell.get("solver"))
+    return place_of({**cell, "solver": None}), frozenset(named.split("|"))
