@@ -113,7 +113,7 @@ def wall_of(*words: str | Path) -> float:
     start = time.monotonic()
     done = subprocess.run(
         [*map(str, words)],
-        check=True,
+        check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -121,6 +121,7 @@ def wall_of(*words: str | Path) -> float:
     )
     seconds = time.monotonic() - start
     print("\n".join(done.stdout.splitlines()[-_SCREEN_LINES:]), flush=True)
+    done.check_returncode()
     return seconds
 
 

@@ -32,7 +32,7 @@ def cpu_facts() -> dict[str, str]:
 def mapped_libraries() -> int | None:
     """Return how many pieces of shared libraries this process has mapped; None outside Linux.
 
-    Modules of Python's own library don't count.
+    Modules of Python's standard library don't count: they have no pools of threads.
     """
     with contextlib.suppress(OSError):
         maps = (measure.PROC / "self" / "maps").read_bytes()
