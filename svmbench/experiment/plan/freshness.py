@@ -90,21 +90,30 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
         )
         verb = "has" if len(names) == 1 else "have"
         said.append(f"{', '.join(names[:_MOST_NAMED_FILES])}{more} {verb} changed since")
+    # A package that isn't installed here has no other version: an optional solver's may be absent.
     moved = [
         f"{name} {packages.get(name) or 'none'} is {version or 'not installed'} now"
         for name, version in sorted(installed.items())
-        if version != packages.get(name)
+        if version != packages.get(name) and (version or not packages.get(name))
     ]
     return "; ".join([*said, *moved])
 
 
 def is_present(recheck: Recheck) -> bool:
-    """Return True if a recheck was made with the present code and packages."""
+    """Return True if a recheck was made with the present code and packages.
+
+    A package that isn't installed here counts with the version that the recheck had.
+    """
     modules = [present_name(name) for name in recheck["modules"]]
     if not all(map(is_known, modules)):
         return False
     try:
-        return code_hash(*modules) == recheck["code"]
+        if code_hash(*modules) == recheck["code"]:
+            return True
+        missing = {name for name, number in versions(closure(*modules)).items() if not number}
+        had = recheck["environment"]["packages"].items() if missing else ()
+        absent = tuple(sorted((name, number) for name, number in had if name in missing))
+        return bool(absent) and code_hash(*modules, absent=absent) == recheck["code"]
     except FileNotFoundError:
         return False
 

@@ -70,20 +70,22 @@ def hash_of(value: Any) -> str:
 
 
 @cache
-def code_hash(*modules: str) -> str:
+def code_hash(*modules: str, absent: tuple[tuple[str, str], ...] = ()) -> str:
     """Return a hash of what some modules do: their statements, what they import, and versions.
 
     Parameters
     ----------
     *modules : str
         Dotted names: the module of a solver's class, that of a protocol's function.
+    absent : tuple of (str, str), optional
+        Names and versions of packages that aren't installed here. Default: none.
     """
     digest = hashlib.sha256()
     names = closure(*modules)
     # Sorted by what they do, not by name: a module may be moved.
     for one in sorted(_read(name).digest for name in names):
         digest.update(one.encode())
-    for package, number in sorted(versions(names).items()):
+    for package, number in sorted({**versions(names), **dict(absent)}.items()):
         digest.update(f"{package} {number}\n".encode())
     return digest.hexdigest()[:20]
 

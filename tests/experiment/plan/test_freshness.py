@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +15,9 @@ import pytest
 
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.renames import RENAMED, present_name
-from svmbench.experiment.plan.freshness import NO_MANIFEST, changes
-from svmbench.experiment.plan.keys import manifest
+from svmbench.experiment.plan import keys
+from svmbench.experiment.plan.freshness import NO_MANIFEST, changes, is_present
+from svmbench.experiment.plan.keys import code_hash, manifest
 
 ALSVM, CV = "svmbench.core.linear.alsvm", "svmbench.experiment.protocols.cv"
 ENTRIES = [(ALSVM, CV), ("svmbench.core.linear.pegasos", CV), ("a_plug_in", CV)]
@@ -111,6 +113,40 @@ def test_many_files_are_counted(code: dict[str, Any], tmp_path: Path) -> None:
 def test_another_version_is_named(code: dict[str, Any], tmp_path: Path) -> None:
     changed = {**code, "packages": {**code["packages"], "numpy": "1.0"}}
     assert changes(plan(tmp_path, changed))["k0"].startswith("numpy 1.0 is ")
+
+
+@pytest.fixture
+def without_scipy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have SciPy appear not to be installed."""
+
+    def here(package: str) -> str:
+        return "" if package == "scipy" else version(package)
+
+    code_hash.cache_clear()
+    monkeypatch.setattr(keys, "_version", here)
+    yield
+    code_hash.cache_clear()
+
+
+def test_a_package_that_is_not_here_has_not_changed(
+    code: dict[str, Any], tmp_path: Path, without_scipy: None
+) -> None:
+    """The package of an optional solver may be on the machine of the record alone."""
+    assert changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
+
+
+def test_a_recheck_counts_where_a_package_of_it_is_not_here(without_scipy: None) -> None:
+    modules, had = [ALSVM, CV], {"scipy": "1.0", "numpy": "0.1"}
+    there = code_hash(*modules, absent=(("scipy", "1.0"),))
+    assert there != code_hash(*modules)
+
+    def counts(packages: dict[str, str]) -> bool:
+        recheck: Any = {"modules": modules, "code": there, "environment": {"packages": packages}}
+        return is_present(recheck)
+
+    assert counts(had)
+    assert not counts({**had, "scipy": "2.0"})
+    assert not counts({"numpy": "0.1"})
 
 
 def test_code_that_is_gone_is_said(code: dict[str, Any], tmp_path: Path) -> None:
