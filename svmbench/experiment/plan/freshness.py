@@ -16,7 +16,14 @@ from typing import Any
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.files import read_json
 from svmbench.base.renames import present_name
-from svmbench.experiment.plan.keys import closure, code_hash, file_hash, is_known, versions
+from svmbench.experiment.plan.keys import (
+    closure,
+    code_hash,
+    file_hash,
+    is_known,
+    not_installed,
+    versions,
+)
 from svmbench.schema.rechecks import Recheck
 
 #: Largest number of files named in a sentence.
@@ -90,11 +97,11 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
         )
         verb = "has" if len(names) == 1 else "have"
         said.append(f"{', '.join(names[:_MOST_NAMED_FILES])}{more} {verb} changed since")
-    # A package that isn't installed here has no other version: an optional solver's may be absent.
+    # A package of an optional solver that isn't installed here has no other version.
     moved = [
-        f"{name} {packages.get(name) or 'none'} is {version or 'not installed'} now"
+        f"{name} {packages.get(name) or 'none'} is {version} now"
         for name, version in sorted(installed.items())
-        if version != packages.get(name) and (version or not packages.get(name))
+        if version and version != packages.get(name)
     ]
     return "; ".join([*said, *moved])
 
@@ -108,12 +115,9 @@ def is_present(recheck: Recheck) -> bool:
     if not all(map(is_known, modules)):
         return False
     try:
-        if code_hash(*modules) == recheck["code"]:
-            return True
-        missing = {name for name, number in versions(closure(*modules)).items() if not number}
-        had = recheck["environment"]["packages"].items() if missing else ()
-        absent = tuple(sorted((name, number) for name, number in had if name in missing))
-        return bool(absent) and code_hash(*modules, absent=absent) == recheck["code"]
+        had = recheck.get("environment", {}).get("packages") or {}
+        absent = tuple((name, had[name]) for name in not_installed(*modules) if name in had)
+        return code_hash(*modules, absent=absent) == recheck["code"]
     except FileNotFoundError:
         return False
 

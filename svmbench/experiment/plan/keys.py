@@ -78,7 +78,7 @@ def code_hash(*modules: str, absent: tuple[tuple[str, str], ...] = ()) -> str:
     *modules : str
         Dotted names: the module of a solver's class, that of a protocol's function.
     absent : tuple of (str, str), optional
-        Names and versions of packages that aren't installed here. Default: none.
+        Versions to take for packages that aren't installed here. Default: none.
     """
     digest = hashlib.sha256()
     names = closure(*modules)
@@ -152,6 +152,12 @@ def versions(modules: set[str]) -> dict[str, str]:
     called = {name.partition(".")[0] for name in named}
     outside = called - {"svmbench", "__future__"} - READS_SETTINGS - sys.stdlib_module_names
     return {package: _version(package) for name in outside for package in _distributions(name)}
+
+
+@cache
+def not_installed(*modules: str) -> tuple[str, ...]:
+    """Return the packages outside this one that some modules reach and that are not installed."""
+    return tuple(sorted(name for name, number in versions(closure(*modules)).items() if not number))
 
 
 @cache
