@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from svmbench.base import escape
+from svmbench.base import escape, loaded_libraries
 from svmbench.base.errors import (
     EXIT_ERROR,
     EXIT_FAILED_CELLS,
@@ -57,6 +57,9 @@ _ELSEWHERE = {
     "machine": ("warmup", "doctor", "cache", "schema", "completion"),
 }
 
+#: Commands that run cells, whose workers can be forked where the libraries have one thread.
+_OF_CELLS = {"run", "reproduce", "refresh", "recheck", "time", "race"}
+
 
 class _Commands(click.Group):
     """A group in the order of a user's work, whose errors are sentences."""
@@ -89,10 +92,13 @@ class _Commands(click.Group):
         from svmbench.base.errors import suggestion
 
         try:
-            return super().resolve_command(ctx, args)
+            found = super().resolve_command(ctx, args)
         except click.UsageError as error:
             nearest = suggestion(args[0], self.list_commands(ctx))
             raise click.UsageError(error.message.rstrip(".") + nearest, ctx) from error
+        if found[0] in _OF_CELLS:
+            loaded_libraries.load_with_one_thread()
+        return found
 
 
 @click.group(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from svmbench.base import paths
+from svmbench.base import loaded_libraries, paths
 from svmbench.cli import terminal
 
 #: Free space of the cache in GiB below which doctor warns; the largest prepared data set takes 2.
@@ -143,7 +143,9 @@ def _machine() -> Iterator[Finding]:
     elif load:
         yield Finding("load", f"{load[0]:g} on {cores} cores")
     said = [
-        f"{name}={os.environ[name]}" for name in environment.THREAD_VARIABLES if name in os.environ
+        f"{name}={os.environ[name]}"
+        for name in loaded_libraries.THREAD_VARIABLES
+        if name in os.environ
     ]
     yield Finding(
         "threads",

@@ -28,18 +28,6 @@ _PACKAGES = (
 #: Optional packages, recorded only where they are installed.
 _PEERS = ("cyanure", "rehline", "scikit-learn-intelex", "skglm")
 
-#: The variables that decide how many threads a numerical library starts.
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
-
-#: Has OpenBLAS compute as on a CPU of another type; read when the library is loaded.
-CORE_VARIABLE = "OPENBLAS_CORETYPE"
-
 #: Keeps Python from importing what lies in the folder that a process is started in. The value tells
 #: that it was set for the server of workers alone, and not by the user.
 SAFE_PATH = ("PYTHONSAFEPATH", "svmbench")

@@ -139,8 +139,7 @@ class RunLoop:
 
     def _workers(self, cells: list[Cell]) -> AbstractContextManager[None]:
         """Have workers while the cells run."""
-        config = self.plan.config
-        return processes.warm_server(config.threads, solvers_of(cells), config.blas_core)
+        return workers_here(self.plan, cells)
 
     def _describe_workers(self) -> None:
         """Have a worker say on what this run is measured; say where that isn't what was asked."""
@@ -401,6 +400,11 @@ class RunLoop:
         load = content.get("load", environment.load_average())
         content["load"] = [*sessions, {"at": utc_timestamp(), "average": load}]
         self.folder.write_file(name, json.dumps(content, indent=1) + "\n")
+
+
+def workers_here(plan: Plan, cells: list[Cell]) -> AbstractContextManager[None]:
+    """Have a server on this machine that workers for some cells of a plan are forked from."""
+    return processes.warm_server(plan.config.threads, solvers_of(cells), plan.config.blas_core)
 
 
 def solvers_of(cells: list[Cell]) -> list[str]:

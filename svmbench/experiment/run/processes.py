@@ -1,6 +1,7 @@
 """A new process for each piece of work, with a deadline; every kind of end is distinguished.
 
 Processes are forked from a server that has loaded everything once (`preload`), about 50 ms each.
+The server is itself a fork of the command where that is the same (`forked_server`).
 A pool that reuses or pre-starts workers was tried and is slower for one task a process: it notices
 the end of a worker by polling.
 
@@ -18,17 +19,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, cast
 
+from svmbench.base import loaded_libraries
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.parallel_map import ignoring_interrupts, without_unguarded_script
 from svmbench.experiment.measuring import environment, proc
-from svmbench.experiment.run import ipc
+from svmbench.experiment.run import forked_server, ipc
 from svmbench.schema.record import Reply
 
 #: Number of open files that multiprocessing needs while it starts a process: a socket, two pipes
@@ -288,7 +290,7 @@ def describe_worker(threads: int) -> dict[str, Any]:
             pass
         return dict(cast(dict[str, Any], work.result())["facts"])
     except (TimedOutError, DiedError, ipc.BadAnswerError) as error:
-        core = os.environ.get(environment.CORE_VARIABLE)
+        core = os.environ.get(loaded_libraries.CORE_VARIABLE)
         under = f" under OpenBLAS's core type {core}" if core else ""
         raise SvmbenchError(
             f"no worker can multiply two matrices{under} ({str(error) or 'it takes too long'})"
@@ -316,11 +318,11 @@ def warm_server(threads: int, solvers: Iterable[str], blas_core: str | None) -> 
     blas_core : str or None
         OpenBLAS's core type; None for its own choice.
     """
-    settings = {name: str(threads) for name in environment.THREAD_VARIABLES}
+    settings = {name: str(threads) for name in loaded_libraries.THREAD_VARIABLES}
     settings[environment.PRELOAD_VARIABLE] = ",".join(solvers)
     settings[PARENT_VARIABLE] = str(os.getpid())
     if blas_core is not None:
-        settings[environment.CORE_VARIABLE] = blas_core
+        settings[loaded_libraries.CORE_VARIABLE] = blas_core
     context = multiprocessing.get_context("forkserver")
     # A worker imports the parent's main script again. Where that is svmbench's, its imports are
     # made once, in the server.
@@ -353,7 +355,7 @@ def start_server_again() -> None:
     """
     os.environ[environment.PRELOAD_VARIABLE] = ""
     _server_goes()  # multiprocessing takes one that is still ending for one that runs
-    _ensure_server()
+    _ensure_server(by_fork=False)
 
 
 def server_is_there() -> bool:
@@ -380,16 +382,17 @@ def _server_goes() -> bool:
 _core_of_server: str | None = None
 
 
-def _ensure_server() -> None:
+def _ensure_server(*, by_fork: bool = True) -> None:
     global _core_of_server
-    core = os.environ.get(environment.CORE_VARIABLE)
+    core = os.environ.get(loaded_libraries.CORE_VARIABLE)
     if core != _core_of_server and server_is_there():
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
     _core_of_server = core
     # The server would else look for this package in the current folder first.
     name, value = environment.SAFE_PATH
     own = _variables({name: os.environ.get(name) or value})
-    with ignoring_interrupts(), _room_for_a_socket(), own:
+    how = forked_server.by_fork() if by_fork and forked_server.can_be_forked() else nullcontext()
+    with ignoring_interrupts(), _room_for_a_socket(), own, how:
         forkserver.ensure_running()
 
 

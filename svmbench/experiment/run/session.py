@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -13,6 +13,7 @@ from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.filters import only as choose
 from svmbench.experiment.plan.planner import Plan, prepare_plan
 from svmbench.experiment.run.execute import Listener, Options, RunSummary, Silent, due, execute
+from svmbench.experiment.run.loop import workers_here
 from svmbench.experiment.run.records import RunFolder, check_reusable
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord
@@ -201,9 +202,14 @@ def execute_run(
         todo = due(cells, folder, request.retry)
         so_far = f"{plan.name} ({request.profile}): {_counted(len(plan.cells), 'cell')}"
         print_line(f"{so_far}, {len(todo)} to run")
-        with watch(todo) as listener:
+        with _server(plan, todo, request), watch(todo) as listener:
             summary = execute(plan, cells, folder, request.options(plan), listener)
         return Finished(summary, dict(folder.cells))
+
+
+def _server(plan: Plan, cells: list[Cell], request: Request) -> AbstractContextManager[None]:
+    """Start the server of workers before who watches starts a thread, so that it can be forked."""
+    return nullcontext() if request.cluster or not cells else workers_here(plan, cells)
 
 
 class Where(TypedDict, total=False):

@@ -113,7 +113,7 @@ class Bench:
             assert SEARCH_FITS <= search_fits(self.logs) <= SEARCH_FITS + jobs * kills
 
 
-#: When a run is killed: anywhere in its first seconds; while the server of its workers imports what
+#: When a run is killed: anywhere in its first seconds; while the server of its workers loads what
 #: they need; at or somewhat after the next record.
 MOMENTS = ("start", "preload", "work")
 
@@ -135,7 +135,7 @@ def kill_at(
     if when == "preload":
         while watched() and not servers_among(family):
             time.sleep(0.01)
-        delay = chooser.uniform(0, 1.0)
+        delay = chooser.uniform(0, 0.2)
     elif when == "work":
         already = len(whole_lines(out))
         while watched() and len(whole_lines(out)) == already:

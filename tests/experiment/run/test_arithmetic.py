@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from runs import cells_of, svmbench, write_config
 
+from svmbench.base import loaded_libraries
 from svmbench.base.errors import SvmbenchError
 from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.planner import prepare_plan
@@ -33,7 +34,7 @@ def environments_of(folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_the_core_type_is_recorded_as_workers_have_it_or_the_run_says_so(tmp_path: Path) -> None:
     config = write_config(tmp_path, ["dcd-l2"], blas_core=EVERYWHERE)
-    before = os.environ.get(environment.CORE_VARIABLE)
+    before = os.environ.get(loaded_libraries.CORE_VARIABLE)
     ended = svmbench("run", config, "--output", tmp_path / "pinned")
     (found,) = environments_of(tmp_path / "pinned")
     said = f"the config asks for OpenBLAS's core type {EVERYWHERE}, but" in ended.said
@@ -41,7 +42,7 @@ def test_the_core_type_is_recorded_as_workers_have_it_or_the_run_says_so(tmp_pat
     assert found["blas"]
     assert said != all(name.split()[-1] == EVERYWHERE for name in found["blas"])
     # Neither this process nor a run after it computes so.
-    assert os.environ.get(environment.CORE_VARIABLE) == before
+    assert os.environ.get(loaded_libraries.CORE_VARIABLE) == before
     svmbench("run", write_config(tmp_path, ["dcd-l2"]), "--output", tmp_path / "own")
     assert [one["blas"] for one in environments_of(tmp_path / "own")] == [
         environment.environment_facts(1)["blas"]

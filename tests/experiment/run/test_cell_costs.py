@@ -85,17 +85,28 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_a_worker_finds_the_imports_of_the_installed_script(config: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("threads", "runs_again"), [("1", False), ("2", True)])
+def test_a_worker_finds_the_imports_of_the_installed_script(
+    config: Path, tmp_path: Path, threads: str, runs_again: bool
+) -> None:
+    """The server is a fork of the command where that has as many threads as the config asks for."""
     log, script = tmp_path / "log", tmp_path / "svmbench-script"
     script.write_text(SCRIPT.format(log=str(log)))
     words = ["run", config, "--quiet", "--output", tmp_path / "run"]
+    environment = {**os.environ, "OMP_NUM_THREADS": threads}
     done = subprocess.run(
-        [sys.executable, script, *words], capture_output=True, text=True, check=False
+        [sys.executable, script, *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    said = log.read_text().split()
-    assert len(said) >= N_CELLS
-    assert set(said) == {"True"}
+    assert log.exists() == runs_again
+    if runs_again:
+        said = log.read_text().split()
+        assert len(said) >= N_CELLS
+        assert set(said) == {"True"}
 
 
 def test_a_library_that_is_loaded_later_has_its_threads_limited(

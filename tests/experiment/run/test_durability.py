@@ -78,7 +78,8 @@ def servers_among(pids: set[int]) -> set[int]:
     found = set()
     for pid in pids:
         with suppress(OSError):  # it has ended in the meantime
-            if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            facts = (Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "comm"))
+            if any(b"forkserver" in fact for fact in facts):
                 found.add(pid)
     return found
 

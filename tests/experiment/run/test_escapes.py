@@ -157,7 +157,9 @@ def test_a_server_that_is_still_ending_is_waited_for(monkeypatch: pytest.MonkeyP
     ending = iter([True, True, True])
     monkeypatch.setattr(processes, "server_is_there", lambda: next(ending, False))
     started: list[bool] = []
-    monkeypatch.setattr(processes, "_ensure_server", lambda: started.append(next(ending, False)))
+    monkeypatch.setattr(
+        processes, "_ensure_server", lambda **_how: started.append(next(ending, False))
+    )
     monkeypatch.setenv(environment.PRELOAD_VARIABLE, "csvc")
     processes.start_server_again()
     assert started == [False]

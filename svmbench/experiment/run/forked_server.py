@@ -1,0 +1,87 @@
+"""The server of workers as a fork of the command: what both import is imported once.
+
+An interpreter of its own would import for one to two seconds what the command has imported already.
+A fork is the same server only where the libraries were loaded as a worker needs them, and where no
+other thread of Python could hold a lock. (Allocators have threads of their own, beside which the
+server forks workers as well.)
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing.util
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from svmbench.base import loaded_libraries
+
+_DESCRIPTORS = Path("/proc/self/fd")
+#: What the kernel calls this process, in lists of processes.
+_NAME = Path("/proc/self/comm")
+
+
+def can_be_forked() -> bool:
+    """Return True if a fork of this process serves as well as a new interpreter."""
+    return (
+        loaded_libraries.are_loaded_under(os.environ)
+        and _DESCRIPTORS.exists()
+        and threading.active_count() == 1
+    )
+
+
+@contextmanager
+def by_fork() -> Iterator[None]:
+    """Have multiprocessing fork its server from this process meanwhile."""
+    usual = multiprocessing.util.spawnv_passfds  # type: ignore[attr-defined]
+    multiprocessing.util.spawnv_passfds = _fork  # type: ignore[attr-defined, assignment]
+    try:
+        yield
+    finally:
+        multiprocessing.util.spawnv_passfds = usual  # type: ignore[attr-defined]
+
+
+def _fork(_interpreter: str, words: list[str], descriptors: Iterable[int]) -> int:
+    """Do in a fork what an interpreter is told by ``-c``; return the id of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that aren't Python's
+        pid = os.fork()
+    if pid == 0:
+        _serve(words[-1], {0, 1, 2, *descriptors})
+    return pid
+
+
+def _serve(command: str, descriptors: set[int]) -> NoReturn:
+    """Leave behind what an interpreter started anew would not have; run the command's statements.
+
+    The caller's frames stay, so that no file that they hold is closed a second time.
+    """
+    code = 1
+    try:
+        _NAME.write_text("forkserver")
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        logging.getLogger("svmbench").handlers[:] = [logging.NullHandler()]
+        opened = [int(each.name) for each in _DESCRIPTORS.iterdir()]
+        for descriptor in {*opened} - descriptors:
+            try:
+                os.close(descriptor)
+            except OSError:  # the folder was read through it
+                continue
+        exec(command, {})  # multiprocessing's own statements
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0
+    finally:
+        os._exit(code)

@@ -1,0 +1,104 @@
+"""The server of workers as a fork of the command: when it is one, and what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svmbench.base import loaded_libraries
+from svmbench.experiment.run import forked_server
+
+#: A command that holds a file, a handler of a signal and a log, and asks a worker for its own.
+COMMAND = """
+import json, logging, os, signal, sys
+from pathlib import Path
+from svmbench.base import loaded_libraries
+{first}
+from svmbench.experiment.run import processes
+
+def look():
+    files = [os.readlink(one) for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    return {{
+        "status": "ok",
+        "server": Path(f"/proc/{{os.getppid()}}/comm").read_text().strip(),
+        "files": [one for one in files if one.endswith("held")],
+        "is_default": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
+        "log": [type(one).__name__ for one in logging.getLogger("svmbench").handlers],
+        "threads": os.environ["OMP_NUM_THREADS"],
+    }}
+
+if __name__ == "__main__":
+    held = open("held", "w")
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    logging.getLogger("svmbench").addHandler(logging.StreamHandler())
+    sys.stdout.write("said once, ")
+    with processes.warm_server({threads}, [], None):
+        work = processes.start(look, (), 60.0)
+        while not processes.wait_for([work], 60.0, processes.Absence()):
+            pass
+        print(json.dumps(work.result()))
+"""
+
+
+def looked(folder: Path, threads: int, *, first: str = "") -> dict[str, Any]:
+    """Return what a worker of so many threads finds, whose command did `first` before NumPy."""
+    environment = {
+        k: v for k, v in os.environ.items() if k not in loaded_libraries.THREAD_VARIABLES
+    }
+    script = folder / "command.py"
+    script.write_text(COMMAND.format(threads=threads, first=first))
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.startswith("said once, {")
+    found: dict[str, Any] = json.loads(done.stdout.removeprefix("said once, "))
+    return found
+
+
+@pytest.mark.parametrize(("n_threads", "can_be"), [(1, True), (2, False)])
+def test_a_process_of_several_threads_is_not_forked(
+    monkeypatch: pytest.MonkeyPatch, n_threads: int, can_be: bool
+) -> None:
+    monkeypatch.setattr(loaded_libraries, "_loaded_under", {"OMP_NUM_THREADS": "1"})
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(threading, "active_count", lambda: n_threads)
+    assert forked_server.can_be_forked() == can_be
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert not forked_server.can_be_forked()
+
+
+LOADED = "loaded_libraries.load_with_one_thread()"
+
+
+@pytest.mark.slow
+def test_a_forked_server_holds_no_file_handler_or_log_of_the_command(tmp_path: Path) -> None:
+    found = looked(tmp_path, 1, first=LOADED)
+    assert found["server"] == "forkserver"
+    assert (found["files"], found["is_default"]) == ([], True)
+    assert set(found["log"]) == {"NullHandler"}
+    assert found["threads"] == "1"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("threads", "first"), [(2, LOADED), (1, "")])
+def test_where_threads_differ_or_are_unknown_an_interpreter_is_started(
+    tmp_path: Path, threads: int, first: str
+) -> None:
+    found = looked(tmp_path, threads, first=first)
+    assert found["server"] != "forkserver"
+    assert found["threads"] == str(threads)
