@@ -62,12 +62,12 @@ def execute(
     options : Options
     listener : Listener, optional
     """
-    run = _kind_of_run(options)(plan, folder, options, listener or Silent())
     wanted = due(cells, folder, options.retry)
     interrupted = False
     if wanted:
         try:
             with _terminate_as_interrupt():
+                run = _kind_of_run(options)(plan, folder, options, listener or Silent())
                 run.all(sorted(wanted, key=lambda c: c.cost))
         except KeyboardInterrupt:
             interrupted = True

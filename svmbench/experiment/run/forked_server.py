@@ -8,6 +8,7 @@ server forks workers as well.)
 
 from __future__ import annotations
 
+import itertools
 import logging
 import multiprocessing.util
 import os
@@ -17,21 +18,17 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NoReturn
 
 from svmbench.base import loaded_libraries
-
-_DESCRIPTORS = Path("/proc/self/fd")
-#: What the kernel calls this process, in lists of processes.
-_NAME = Path("/proc/self/comm")
+from svmbench.experiment.measuring import proc
 
 
 def can_be_forked() -> bool:
     """Return True if a fork of this process serves as well as a new interpreter."""
     return (
         loaded_libraries.are_loaded_under(os.environ)
-        and _DESCRIPTORS.exists()
+        and sys.platform == "linux"
         and threading.active_count() == 1
     )
 
@@ -66,19 +63,16 @@ def _serve(command: str, descriptors: set[int]) -> NoReturn:
     """
     code = 1
     try:
-        _NAME.write_text("forkserver")
+        proc.rename_process("forkserver")
         signal.set_wakeup_fd(-1)
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):
                 signal.signal(number, signal.SIG_DFL)
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
         logging.getLogger("svmbench").handlers[:] = [logging.NullHandler()]
-        opened = [int(each.name) for each in _DESCRIPTORS.iterdir()]
-        for descriptor in {*opened} - descriptors:
-            try:
-                os.close(descriptor)
-            except OSError:  # the folder was read through it
-                continue
+        kept = [*sorted(descriptors), os.sysconf("SC_OPEN_MAX")]
+        for descriptor, following in itertools.pairwise(kept):
+            os.closerange(descriptor + 1, following)
         exec(command, {})  # multiprocessing's own statements
         code = 0
     except SystemExit as end:

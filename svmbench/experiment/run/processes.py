@@ -288,6 +288,10 @@ def describe_worker(threads: int) -> dict[str, Any]:
     try:
         while not wait_for([work], _DESCRIBE_TIMEOUT_S, absence):
             pass
+    except KeyboardInterrupt:
+        work.stop()
+        raise
+    try:
         return dict(cast(dict[str, Any], work.result())["facts"])
     except (TimedOutError, DiedError, ipc.BadAnswerError) as error:
         core = os.environ.get(loaded_libraries.CORE_VARIABLE)
@@ -425,9 +429,10 @@ _to_parent = -1
 
 
 def send_result(result: Reply) -> None:
-    """Send a result from a worker to its parent, who takes the first alone."""
+    """Send a result from a worker to its parent, who takes the first alone, if it still waits."""
     if _to_parent >= 0:
-        ipc.send(_to_parent, ipc.encode(result))
+        with contextlib.suppress(BrokenPipeError):
+            ipc.send(_to_parent, ipc.encode(result))
 
 
 def _call(connection: Connection, function: Callable[..., Any], args: tuple[Any, ...]) -> None:

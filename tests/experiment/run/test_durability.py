@@ -141,11 +141,21 @@ def test_a_run_goes_on_where_it_was(
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_workers_warm_up_is_quiet(tmp_path: Path) -> None:
-    config = write_config(tmp_path, ["test-works"])
-    process = start("run", config, "--output", tmp_path / "out")
+@pytest.mark.parametrize(
+    ("threads", "seconds"),
+    [
+        ("1", 0.05),  # a fork of the command, which loads what the solver needs
+        ("2", 0.3),  # an interpreter, which imports the numerical libraries first
+    ],
+)
+def test_ctrl_c_while_workers_warm_up_is_quiet(
+    tmp_path: Path, threads: str, seconds: float
+) -> None:
+    config = write_config(tmp_path, ["test-hangs"])
+    environment = {**os.environ, "OMP_NUM_THREADS": threads}
+    process = start("run", config, "--output", tmp_path / "out", env=environment)
     wait_until(lambda: bool(servers_among(children_of(process.pid))))
-    time.sleep(0.3)  # now it imports the numerical libraries, for a second or more
+    time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
     said, complained = process.communicate(timeout=30)
     assert process.returncode == 130
