@@ -1,7 +1,9 @@
-"""The settings under which a process has loaded its numerical libraries, which read them once."""
+"""The settings under which a process loads its numerical libraries, which read them once."""
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -18,8 +20,27 @@ THREAD_VARIABLES = (
 #: Has OpenBLAS compute as on a CPU of another type.
 CORE_VARIABLE = "OPENBLAS_CORETYPE"
 
+#: The collector's thresholds for each generation: new objects, and collections of the one before.
+_RARE = (50_000, 20, 100)
+_usual = gc.get_threshold()
+
 #: The values of these variables when the libraries were loaded; empty where they aren't known.
 _loaded_under: dict[str, str | None] = {}
+
+
+def collect_rarely() -> None:
+    """Have the collector of reference cycles look seldom: what an import makes stays.
+
+    At its usual thresholds, and at the end of the interpreter, it takes a fifth of the CPU time of
+    a command that runs one short cell.
+    """
+    gc.set_threshold(*_RARE)
+    atexit.register(gc.freeze)
+
+
+def collect_as_usual() -> None:
+    """Give the collector the thresholds that it had when this module was imported."""
+    gc.set_threshold(*_usual)
 
 
 def load_with_one_thread() -> None:

@@ -458,6 +458,7 @@ def _hoisted(words: list[str]) -> tuple[list[str], bool]:
 def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
     words, debug = _hoisted(sys.argv[1:])
+    loaded_libraries.collect_rarely()
     with terminal.steady():
         code = _main(words, debug or os.environ.get("SVMBENCH_DEBUG") == "1")
     sys.exit(code)

@@ -64,6 +64,7 @@ def _serve(command: str, descriptors: set[int]) -> NoReturn:
     code = 1
     try:
         proc.rename_process("forkserver")
+        loaded_libraries.collect_as_usual()
         signal.set_wakeup_fd(-1)
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):

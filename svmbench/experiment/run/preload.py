@@ -16,6 +16,7 @@ import os
 import threading
 
 _loaded = threading.Event()
+gc.disable()  # until everything is loaded, which stays
 
 
 def _end_with(parent: int) -> None:
@@ -56,6 +57,7 @@ worker.thread_pools()
 # collection before each timed span costs microseconds instead of a tenth of a second.
 gc.collect()
 gc.freeze()
+gc.enable()
 
 _loaded.set()
 if _parent:

@@ -24,7 +24,8 @@ REMOTE_POLL_S = 0.25
 #: Starts the host from this worker's package, whatever lies in the worker's current folder.
 _MAIN = (
     f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r});"
-    " from svmbench.experiment.run.host import main; main()"
+    " from svmbench.base import loaded_libraries as libraries; libraries.collect_rarely();"
+    " libraries.load_with_one_thread(); from svmbench.experiment.run.host import main; main()"
 )
 
 

@@ -17,7 +17,7 @@ from svmbench.experiment.run import forked_server
 
 #: A command that holds a file, a handler of a signal and a log, and asks a worker for its own.
 COMMAND = """
-import json, logging, os, signal, sys
+import gc, json, logging, os, signal, sys
 from pathlib import Path
 from svmbench.base import loaded_libraries
 {first}
@@ -32,6 +32,7 @@ def look():
         "is_default": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
         "log": [type(one).__name__ for one in logging.getLogger("svmbench").handlers],
         "threads": os.environ["OMP_NUM_THREADS"],
+        "collector": [gc.isenabled(), *gc.get_threshold()],
     }}
 
 if __name__ == "__main__":
@@ -39,6 +40,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: None)
     logging.getLogger("svmbench").addHandler(logging.StreamHandler())
     sys.stdout.write("said once, ")
+    loaded_libraries.collect_rarely()
     with processes.warm_server({threads}, [], None):
         work = processes.start(look, (), 60.0)
         while not processes.wait_for([work], 60.0, processes.Absence()):
@@ -91,6 +93,13 @@ def test_a_forked_server_holds_no_file_handler_or_log_of_the_command(tmp_path: P
     assert found["server"] == "forkserver"
     assert (found["files"], found["is_default"]) == ([], True)
     assert set(found["log"]) == {"NullHandler"}
+    usual = subprocess.run(
+        [sys.executable, "-c", "import gc; print([True, *gc.get_threshold()])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(found["collector"]) == usual.stdout.strip()
     assert found["threads"] == "1"
 
 
