@@ -494,7 +494,7 @@ def streamed(solver, X, y, size):
     return solver, [str(w.message) for w in said if issubclass(w.category, ConvergenceWarning)]
 
 
-@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 25, 300])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=[pytest.mark.slow, needs_jit]), 25, 300])
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_falsvm_says_of_rows_sorted_by_class_that_it_learns_little(size, n_classes):
     """Sorted within a batch or over all of them; shuffled, alternating: nothing is said."""

@@ -31,6 +31,7 @@ def test_both_ways_solve_the_normal_equations(form, bias, nu):
     assert 0 < n_steps < 200
 
 
+@needs_jit
 def test_what_a_way_can_not_do_it_says():
     X, y = make_problem(n=30, d=50)
     # Equal samples, and no weight that would tell them apart in float64.
