@@ -8,6 +8,7 @@ server forks workers as well.)
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import multiprocessing.util
@@ -64,6 +65,7 @@ def _serve(command: str, descriptors: set[int]) -> NoReturn:
     code = 1
     try:
         proc.rename_process("forkserver")
+        gc.freeze()  # the first collection would else copy all of the command's memory
         loaded_libraries.collect_as_usual()
         signal.set_wakeup_fd(-1)
         for number in signal.valid_signals():

@@ -55,7 +55,6 @@ worker.thread_pools()
 
 # What is loaded here lives as long as the worker: out of the collector's sight, so that the
 # collection before each timed span costs microseconds instead of a tenth of a second.
-gc.collect()
 gc.freeze()
 gc.enable()
 
