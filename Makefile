@@ -73,13 +73,14 @@ compiled: setup-dev
 	@echo "compiling the loops of the solvers, where the cache lacks them (a minute or two)"
 	@$(BIN)/svmbench warmup --jobs $(TEST_JOBS) > /dev/null
 
+# A file's tests stay in one process, which makes what they share once.
 test: compiled  ## Run the tests but the slow ones (those of real data need SVMBENCH_MIRROR, and say so).
 	@echo "the tests took 258 s on two idle cores; PYTEST_FLAGS='tests/report' runs a part of them"
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow" $(PYTEST_FLAGS) \
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile -m "not slow" $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 
 test-slow: compiled  ## Run the tests that take more than one second of CPU time each.
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m slow $(PYTEST_FLAGS) \
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile -m slow $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 
 test-all: test test-slow  ## Run all tests.

@@ -60,7 +60,8 @@ def test_a_run_killed_while_it_loads_leaves_nothing(
 ) -> None:
     """With an empty cache of compiled loops, the server of workers loads for many seconds."""
     config = write_config(tmp_path, ["alsvm", "csvc", "dcd-l1"])
-    process = start("run", config, "--output", tmp_path / "out")
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    process = start("run", config, "--output", tmp_path / "out", env=environment)
 
     wait_until(lambda: bool(servers_among(children_of(process.pid))))
     time.sleep(after)
