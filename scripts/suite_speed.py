@@ -178,15 +178,17 @@ def _first_site(folder: Path) -> float:
     return _site(folder)
 
 
+def _run(folder: Path, n_cells: int) -> float:
+    config = folder / "cells.yaml"
+    values = [round(0.001 * (place + 1), 3) for place in range(n_cells)]
+    config.write_text(_CELLS_CONFIG.format(values=values), encoding="utf-8")
+    return _svmbench("run", config, "--fresh", "--quiet", "--output", folder / "run")
+
+
 def _cell(folder: Path) -> float:
     """Return the time of a trivial cell, from a long and a short run."""
-    times = []
-    for n_cells in (SHORT_RUN_CELLS, LONG_RUN_CELLS):
-        config = folder / "cells.yaml"
-        values = [round(0.001 * (place + 1), 3) for place in range(n_cells)]
-        config.write_text(_CELLS_CONFIG.format(values=values), encoding="utf-8")
-        times.append(_svmbench("run", config, "--fresh", "--quiet", "--output", folder / "run"))
-    return (times[1] - times[0]) / (LONG_RUN_CELLS - SHORT_RUN_CELLS)
+    more = _run(folder, LONG_RUN_CELLS) - _run(folder, SHORT_RUN_CELLS)
+    return more / (LONG_RUN_CELLS - SHORT_RUN_CELLS)
 
 
 def _quickstart(folder: Path) -> float:
@@ -219,6 +221,9 @@ LINES = {
     ),
     "site": Line("`svmbench site` over an unchanged one", 8.0, _site, 3),
     "first-site": Line("`svmbench site`, a new one", None, _first_site, 2),
+    "one-cell": Line(
+        "`svmbench run` of one trivial cell, with all processes", None, lambda it: _run(it, 1)
+    ),
     "cell": Line("a trivial cell of `svmbench run`", 0.06, _cell, 3),
     "quickstart": Line("`svmbench run quickstart`, compiled code cached", None, _quickstart, 3),
     "first-fit": Line(
