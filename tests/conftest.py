@@ -21,7 +21,7 @@ sys.path.append(str(HERE / "core"))
 
 
 # Modules and tests stay: the collector of reference cycles would look at them again and again.
-gc.set_threshold(50_000, 20, 100)
+gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_collection_finish() -> None:

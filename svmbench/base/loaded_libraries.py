@@ -21,7 +21,7 @@ THREAD_VARIABLES = (
 CORE_VARIABLE = "OPENBLAS_CORETYPE"
 
 #: The collector's thresholds for each generation: new objects, and collections of the one before.
-_RARE = (50_000, 20, 100)
+_RARE = (50_000, 10, 10)
 _usual = gc.get_threshold()
 
 #: The values of these variables when the libraries were loaded; empty where they aren't known.

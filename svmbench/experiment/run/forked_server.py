@@ -19,6 +19,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import NoReturn
 
 from svmbench.base import loaded_libraries
@@ -37,6 +38,7 @@ def can_be_forked() -> bool:
 @contextmanager
 def by_fork() -> Iterator[None]:
     """Have multiprocessing fork its server from this process meanwhile."""
+    resource_tracker.ensure_running()  # which is started in the same way, and stays as it is
     usual = multiprocessing.util.spawnv_passfds  # type: ignore[attr-defined]
     multiprocessing.util.spawnv_passfds = _fork  # type: ignore[attr-defined, assignment]
     try:
