@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import csv
 import ctypes
+import itertools
 import os
 import platform
 import re
@@ -41,9 +42,13 @@ from svmbench.experiment.measuring.environment import cpu_model
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMES = ROOT / "results" / "perf" / "suite" / "times.csv"
+#: The stages of the call of ``.ci/run`` whose time is kept.
+STAGES = TIMES.with_name("ci_stages.csv")
 PAGE = ROOT / "results" / "perf" / "README.md"
 COLUMNS = ("line", "cpu_time_s", "least_s", "largest_s", "repeats", "version", "cpu", "python")
 _TABLE = re.compile(r"(<!-- suite -->\n).*?(<!-- /suite -->)", re.DOTALL)
+#: What ``.ci/run`` prints when a stage begins.
+_STAGE = re.compile(r"^=== (\d+) s: (.+)$", re.MULTILINE)
 _COMMAND = (sys.executable, "-c", "from svmbench.cli import main; main()")
 
 #: Lines of a command's output that are printed.
@@ -102,8 +107,15 @@ def cpu_of(*words: str | Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def wall_of(*words: str | Path) -> float:
+def wall_of(*words: str | Path, hear: Callable[[str], None] = lambda _: None) -> float:
     """Return the wall time of a command in seconds, and print the end of its output.
+
+    Parameters
+    ----------
+    *words : str or Path
+        The command.
+    hear : callable
+        Told all that a command printed which ended well.
 
     Raises
     ------
@@ -122,6 +134,7 @@ def wall_of(*words: str | Path) -> float:
     seconds = time.monotonic() - start
     print("\n".join(done.stdout.splitlines()[-_SCREEN_LINES:]), flush=True)
     done.check_returncode()
+    hear(done.stdout)
     return seconds
 
 
@@ -165,7 +178,18 @@ def _site(folder: Path) -> float:
 def _ci(folder: Path) -> float:
     clone = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-    return wall_of("bash", clone / ".ci" / "run")
+    return wall_of("bash", clone / ".ci" / "run", hear=keep_stages)
+
+
+def keep_stages(printed: str) -> None:
+    """Write how long each stage of ``.ci/run`` took, by what it printed."""
+    begun = {stage: int(second) for second, stage in _STAGE.findall(printed)}
+    starts = [*begun.values()]
+    took = [end - start for start, end in itertools.pairwise(starts)]
+    rows = [*zip(begun, took, strict=False)]  # the last is the end
+    with STAGES.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([("stage", "wall_time_s"), *rows])
 
 
 def _reproduce(folder: Path) -> float:

@@ -15,6 +15,7 @@ from script_loading import ROOT, load_script
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = load_script("suite_speed")
     monkeypatch.setattr(module, "TIMES", tmp_path / "suite" / "times.csv")
+    monkeypatch.setattr(module, "STAGES", tmp_path / "stages.csv")
     monkeypatch.setattr(module, "PAGE", tmp_path / "page.md")
     module.PAGE.write_text("before\n<!-- suite -->\nold\n<!-- /suite -->\nafter\n")
     return module
@@ -105,6 +106,13 @@ def test_the_time_of_statements_leaves_out_those_before_them(
 ) -> None:
     assert script._cpu_of_statements(tmp_path, WORK) >= 0.3
     assert script._cpu_of_statements(tmp_path, "pass", before=WORK) < 0.2
+
+
+def test_the_stages_of_the_gate_have_their_time(script: ModuleType) -> None:
+    begun = "=== 0 s: set-up\n=== 24 s: tests; lint beside them\n=== 30 s: end\n"
+    script.keep_stages(f"{begun}=== 3 passed in 1 s ===\n{begun}")
+    kept = script.STAGES.read_text()
+    assert kept == "stage,wall_time_s\nset-up,24\ntests; lint beside them,6\n"
 
 
 def test_the_end_of_what_a_command_prints_is_shown_beside_its_wall_time(
