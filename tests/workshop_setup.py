@@ -49,15 +49,16 @@ def sabotaged(cache: Path, logs: Path) -> Iterator[None]:
             patch.setenv(name, value)
         if str(HERE) not in sys.path:
             patch.syspath_prepend(str(HERE))
-        _stop_server()
+        stop_server()
         catalogue._registry.cache_clear()
         yield
-        _stop_server()
+        stop_server()
     for name in [name for name in REGISTRY if name.startswith("test-")]:
         del REGISTRY[name]
     sys.modules.pop("sabotage", None)
     catalogue._registry.cache_clear()
 
 
-def _stop_server() -> None:
+def stop_server() -> None:
+    """Stop the server of workers of this process: the next one loads what its run needs."""
     multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]

@@ -9,7 +9,6 @@ server forks workers as well.)
 from __future__ import annotations
 
 import gc
-import itertools
 import logging
 import multiprocessing.util
 import os
@@ -18,7 +17,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import NoReturn
 
@@ -30,7 +29,7 @@ def can_be_forked() -> bool:
     """Return True if a fork of this process serves as well as a new interpreter."""
     return (
         loaded_libraries.are_loaded_under(os.environ)
-        and sys.platform == "linux"
+        and proc.open_descriptors() is not None
         and threading.active_count() == 1
     )
 
@@ -75,12 +74,14 @@ def _serve(command: str, descriptors: set[int]) -> NoReturn:
                 signal.signal(number, signal.SIG_DFL)
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
         logging.getLogger("svmbench").handlers[:] = [logging.NullHandler()]
-        kept = [*sorted(descriptors), os.sysconf("SC_OPEN_MAX")]
-        for descriptor, following in itertools.pairwise(kept):
-            os.closerange(descriptor + 1, following)
+        for descriptor in {*(proc.open_descriptors() or ())} - descriptors:
+            with suppress(OSError):  # the list was read through one that is closed
+                os.close(descriptor)
         exec(command, {})  # multiprocessing's own statements
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
+    except Exception:
+        sys.excepthook(*sys.exc_info())
     finally:
         os._exit(code)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from cell_probe import probed
 from runs import svmbench
+from workshop_setup import stop_server
 
 from svmbench.experiment.run import processes, worker
 
@@ -45,6 +46,7 @@ def config(tmp_path: Path) -> Path:
 def test_a_cell_is_one_process_one_fsync_and_no_import(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stop_server()  # that of another test has not loaded this solver
     folder = tmp_path / "facts"
     folder.mkdir()
     start, fsync = processes.start, os.fsync
