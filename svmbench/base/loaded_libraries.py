@@ -22,6 +22,7 @@ CORE_VARIABLE = "OPENBLAS_CORETYPE"
 
 #: The collector's thresholds for each generation: new objects, and collections of the one before.
 _RARE = (50_000, 10, 10)
+#: The same as they are in a process that sets none.
 _usual = gc.get_threshold()
 
 #: The values of these variables when the libraries were loaded; empty where they aren't known.
@@ -29,10 +30,9 @@ _loaded_under: dict[str, str | None] = {}
 
 
 def collect_rarely() -> None:
-    """Have the collector of reference cycles look seldom: what an import makes stays.
+    """Have the collector of reference cycles run seldom, and not at the end of the interpreter.
 
-    At its usual thresholds, and at the end of the interpreter, it takes a fifth of the CPU time of
-    a command that runs one short cell.
+    What an import makes stays, so that a collection finds little there and costs time.
     """
     gc.set_threshold(*_RARE)
     atexit.register(gc.freeze)

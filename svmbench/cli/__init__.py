@@ -57,8 +57,8 @@ _ELSEWHERE = {
     "machine": ("warmup", "doctor", "cache", "schema", "completion"),
 }
 
-#: Commands that run cells, whose workers can be forked where the libraries have one thread.
-_OF_CELLS = {"run", "reproduce", "refresh", "recheck", "time", "race"}
+#: Commands that run cells. Their libraries have one thread, so that workers can be forked.
+_RUN_CELLS = {"run", "reproduce", "refresh", "recheck", "time", "race"}
 
 
 class _Commands(click.Group):
@@ -96,7 +96,7 @@ class _Commands(click.Group):
         except click.UsageError as error:
             nearest = suggestion(args[0], self.list_commands(ctx))
             raise click.UsageError(error.message.rstrip(".") + nearest, ctx) from error
-        if found[0] in _OF_CELLS:
+        if found[0] in _RUN_CELLS:
             loaded_libraries.load_with_one_thread()
         return found
 
