@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svmbench.data.many import Event, FetchOutcome, fetch_many
     from svmbench.data.novelty import as_novelty
     from svmbench.data.on_disk import does_not_fit, scan
-    from svmbench.data.prepare import Dataset, ensure, load, status, why_unavailable
+    from svmbench.data.prepare import Dataset, FilesRead, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
         check_dataset_name,
         datasets_by_paper,
@@ -44,6 +44,7 @@ _HOMES = {
     "Event": "many",
     "FetchOutcome": "many",
     "FileBlocks": "blocks",
+    "FilesRead": "prepare",
     "as_novelty": "novelty",
     "check_dataset_name": "registry",
     "dataset_card": "card",
@@ -72,6 +73,7 @@ __all__ = [
     "Event",
     "FetchOutcome",
     "FileBlocks",
+    "FilesRead",
     "as_novelty",
     "check_dataset_name",
     "dataset_card",

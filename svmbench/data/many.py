@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -117,7 +117,8 @@ def fetch_many(
     jobs : int, default=1
         Number of processes that prepare data sets. Cached data sets need none.
     on_done : callable, optional
-        Called in this process with each :class:`FetchOutcome` as soon as it is known.
+        Called in this process with each :class:`FetchOutcome` as soon as it is known; with several
+        jobs, when all data sets of the same files are done.
     on_event : callable, optional
         Called in this process with an :class:`Event` at each step.
 
@@ -148,21 +149,51 @@ def fetch_many(
             notify(Event("done", name, outcome=outcomes[name]))
         else:
             todo.append(name)
-    if jobs > 1 and len(todo) > 1:
-        prepared = partial(_one, mirror=mirror, official=official)
-        for outcome in parallel_map(prepared, todo, jobs):
-            outcomes[outcome.name] = outcome
-            notify(Event("done", outcome.name, outcome=outcome))
+    groups = _by_files(todo)
+    if jobs > 1 and len(groups) > 1:
+        prepared = partial(_all, mirror=mirror, official=official)
+        for group in parallel_map(prepared, groups, jobs):
+            for outcome in group:
+                outcomes[outcome.name] = outcome
+                notify(Event("done", outcome.name, outcome=outcome))
     else:
-        for name in todo:
-            notify(Event("start", name))
-            outcomes[name] = _one(name, mirror, official, notify)
-            notify(Event("done", name, outcome=outcomes[name]))
+        for names in groups:
+            for outcome in _each(names, mirror, official, notify):
+                outcomes[outcome.name] = outcome
+                notify(Event("done", outcome.name, outcome=outcome))
     return [outcomes[name] for name in wanted]
 
 
+def _by_files(names: list[str]) -> list[list[str]]:
+    """Return the names in groups: data sets of the same files are prepared one after the other."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        files = tuple(file.name for file in entry(name).files)
+        groups.setdefault(files or (name,), []).append(name)
+    return list(groups.values())
+
+
+def _all(names: list[str], mirror: str | None, official: bool | None) -> list[FetchOutcome]:
+    return list(_each(names, mirror, official, None))
+
+
+def _each(
+    names: list[str], mirror: str | None, official: bool | None, notify: OnEvent | None
+) -> Iterator[FetchOutcome]:
+    """Prepare data sets of the same files, which are read once."""
+    last = prepare.FilesRead()
+    for name in names:
+        if notify is not None:
+            notify(Event("start", name))
+        yield _one(name, mirror, official, notify, last)
+
+
 def _one(
-    name: str, mirror: str | None, official: bool | None, notify: OnEvent | None = None
+    name: str,
+    mirror: str | None,
+    official: bool | None,
+    notify: OnEvent | None,
+    last: prepare.FilesRead,
 ) -> FetchOutcome:
     started = time.perf_counter()
     progress = None
@@ -173,7 +204,7 @@ def _one(
 
     url = next((shown_address(file.url) for file in entry(name).files if file.url), "")
     try:
-        facts = prepare.ensure(name, mirror, official, progress)
+        facts = prepare.ensure(name, mirror, official, progress, last)
     except DataUnavailableError as error:
         return FetchOutcome(name, "unavailable", str(error), url, time.perf_counter() - started)
     except DataError as error:

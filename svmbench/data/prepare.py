@@ -10,7 +10,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,24 @@ class Dataset:
     y_test: np.ndarray | None
     facts: dict[str, Any]
     sha256: str
+
+
+@dataclass
+class FilesRead:
+    """The content of the files that were read last: several data sets may be made of it.
+
+    Attributes
+    ----------
+    of : tuple
+        What the content depends on: the files, and how an entry says that they are read.
+    files : list of Fetched
+    parts : tuple of LabelledRows, or None for no test part
+        As :func:`read_entry_files` returns them.
+    """
+
+    of: tuple[Any, ...] = ()
+    files: list[fetch.Fetched] = field(default_factory=list)
+    parts: tuple[LabelledRows, LabelledRows | None] | None = None
 
 
 #: Largest difference from the registry's density, which has four digits.
@@ -135,6 +153,7 @@ def ensure(
     mirror: str | None = None,
     official: bool | None = None,
     progress: FileProgress | None = None,
+    last: FilesRead | None = None,
 ) -> dict[str, Any]:
     """Prepare a data set if it isn't cached, and return its facts.
 
@@ -150,6 +169,8 @@ def ensure(
         is configured and ``SVMBENCH_OFFLINE`` is not set.
     progress : callable, optional
         Called with (file name, bytes so far, total bytes or None) during downloads.
+    last : FilesRead, optional
+        Is used if it holds this data set's files, and holds them afterwards.
 
     Raises
     ------
@@ -160,7 +181,7 @@ def ensure(
     folder = _folder(one)
     held = store.map_arrays(folder)
     if held is None:
-        return _prepared(one, folder, mirror, official, progress)
+        return _prepared(one, folder, mirror, official, progress, last or FilesRead())
     return held[1]
 
 
@@ -196,8 +217,8 @@ def _folder(one: DatasetEntry, joined: bool = False) -> Path:
     for file in said["files"]:
         # The source of a file matters only if no checksum identifies the file.
         where = ("url", "folder", "aliases") if file["sha256"] else ()
-        for field in (*where, "rebuilt", "max_bytes"):
-            del file[field]
+        for attribute in (*where, "rebuilt", "max_bytes"):
+            del file[attribute]
     key = json.dumps([store.CACHE_FORMAT, said, joined], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return paths.cache_dir() / "prepared" / f"{one.name}{'+test' if joined else ''}-{digest}"
@@ -210,7 +231,7 @@ def _opened(
     folder = _folder(one)
     held = store.map_arrays(folder)
     if held is None:
-        _prepared(one, folder, mirror, official, None)
+        _prepared(one, folder, mirror, official, None, FilesRead())
         held = store.map_arrays(folder)
         if held is None:
             raise DataError(f"{one.name}: the prepared arrays in {folder} can't be read back")
@@ -271,6 +292,7 @@ def _prepared(
     mirror: str | None,
     official: bool | None,
     progress: FileProgress | None,
+    last: FilesRead,
 ) -> dict[str, Any]:
     """Prepare an entry under its lock, unless another process has prepared it meanwhile."""
     with writing(one.name):
@@ -281,8 +303,13 @@ def _prepared(
             warnings.warn(
                 f"{one.name}: the prepared copy was damaged and is prepared again", stacklevel=3
             )
-        got = [] if one.builtin else _fetched(one, mirror, official, progress)
-        train, test = _generated(one) if one.builtin else read_entry_files(one, got)
+        got: list[fetch.Fetched] = []
+        if one.builtin:
+            train, test = _generated(one)
+        else:
+            _read_files(one, mirror, official, progress, last)
+            assert last.parts is not None
+            got, (train, test) = last.files, last.parts
         derived = derive(one.name, train, test, one.derivation)
         facts = described(derived, _origin(one, got))
         check_entry_counts(one, facts)
@@ -304,6 +331,22 @@ def _generated(one: DatasetEntry) -> tuple[LabelledRows, LabelledRows | None]:
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         said = " ".join(str(error).split())
         raise DataError(f"{one.name}: {one.builtin} can't use its parameters: {said}") from error
+
+
+def _read_files(
+    one: DatasetEntry,
+    mirror: str | None,
+    official: bool | None,
+    progress: FileProgress | None,
+    last: FilesRead,
+) -> None:
+    """Have `last` hold the files of an entry."""
+    of = (one.files, one.reading, one.n_features, set(one.derivation.drop_features))
+    if last.parts is None or last.of != of:
+        last.of, last.files, last.parts = (), [], None  # one content at a time is in the memory
+        last.files = _fetched(one, mirror, official, progress)
+        last.parts = read_entry_files(one, last.files)
+        last.of = of
 
 
 def _fetched(

@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import random
+import shutil
 import socket
 import zipfile
 
@@ -21,7 +22,7 @@ from svmbench import data
 from svmbench.base import paths
 from svmbench.base.errors import DataError, DataUnavailableError, UnknownNameError
 from svmbench.cli import doctor
-from svmbench.data import download, fetch, prepare
+from svmbench.data import download, fetch, many, prepare
 from svmbench.data.entries import shown_address
 
 TEXT = b"".join(
@@ -457,6 +458,41 @@ def test_fetch_many_goes_on_after_a_failure(use_registry, server):
     assert {event.kind for event in events} == {"start", "bytes", "done"}
     again = data.fetch_many(["tiny"])
     assert [o.status for o in again] == ["cached"]
+
+
+def test_sets_of_the_same_files_read_them_once(use_registry, tmp_path, monkeypatch):
+    half = registry_text().replace("= 300", "= 150").replace("200, 100", "100, 50")
+    fewer = registry_text().replace("n_features = 3", "n_features = 2")
+    use_registry(
+        half.replace("tiny]", "half]") + "derivation.rows = [0, 150]\n" + registry_text()
+        + fewer.replace("tiny]", "fewer]") + "derivation.drop_features = [3]\n"
+    )  # fmt: skip
+    (tmp_path / "tiny.svm").write_bytes(TEXT)
+    read = []
+    usual = prepare.read_entry_files
+    monkeypatch.setattr(
+        prepare, "read_entry_files", lambda one, got: read.append(one.name) or usual(one, got)
+    )
+    outcomes = data.fetch_many(["half", "tiny", "fewer"], str(tmp_path))
+    assert read == ["half", "fewer"]  # a dropped feature changes what is expected of the file
+    assert [outcome.facts["n_samples"] for outcome in outcomes] == [150, 300, 300]
+    shutil.rmtree(paths.cache_dir())
+    assert [data.ensure(o.name, str(tmp_path)) for o in outcomes] == [o.facts for o in outcomes]
+
+
+def test_other_files_are_read_anew(use_registry, tmp_path):
+    other = registry_text(sha="").replace("tiny", "other").replace("200, 100", "100, 200")
+    use_registry(registry_text() + other)
+    (tmp_path / "tiny.svm").write_bytes(TEXT)
+    (tmp_path / "other.svm").write_bytes(TEXT.translate(bytes.maketrans(b"+-", b"-+")))
+    last = data.FilesRead()
+    facts = [data.ensure(name, str(tmp_path), last=last) for name in ("tiny", "other")]
+    assert [one["counts"] for one in facts] == [[200, 100], [100, 200]]
+
+
+def test_sets_of_the_same_files_make_a_group():
+    names = ["mnist-1-vs-2", "circle", "mnist-1-vs-3", "gauss-1"]
+    assert many._by_files(names) == [["mnist-1-vs-2", "mnist-1-vs-3"], ["circle"], ["gauss-1"]]
 
 
 @pytest.mark.slow

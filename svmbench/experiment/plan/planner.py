@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +36,9 @@ from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, 
 from svmbench.experiment.settings.cells import Cell, CellSpec, SolverSettings
 from svmbench.schema import scores
 from svmbench.schema.record import Dimensions, Identity
+
+if TYPE_CHECKING:
+    from svmbench.data import FilesRead
 
 
 @dataclass
@@ -158,8 +161,11 @@ def make_plan(
     svmbench.base.errors.DataError
         If a user's own file can't be read.
     """
+    from svmbench import data
+
     plan = Plan(name=name, profile=profile, config=config)
     told: set[str] = set()
+    last = data.FilesRead()
 
     def report_once(reason: str) -> None:
         if on_event and reason not in told:
@@ -172,7 +178,7 @@ def make_plan(
             row = Row(config, block, spec, profile, protocols()[block.protocol])
             wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
-                source = _open(spec, mirror, on_event if wanted else None, prepare=wanted)
+                source = _open(spec, mirror, on_event if wanted else None, last, prepare=wanted)
             except CacheError:
                 raise
             except DataError as error:
@@ -231,6 +237,7 @@ def _open(
     spec: DatasetSpec,
     mirror: str | None,
     on_event: Callable[[str], None] | None,
+    last: FilesRead,
     *,
     prepare: bool,
 ) -> Any:
@@ -253,7 +260,7 @@ def _open(
         raise DataError(f"data set {spec.name!r} is not prepared")
     if on_event and not cached:
         on_event(f"preparing {spec.name}")
-    data.ensure(spec.name, mirror=mirror)
+    data.ensure(spec.name, mirror=mirror, last=last)
     return open_chosen(spec.choice)
 
 
