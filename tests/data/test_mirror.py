@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from svmbench import data
 from svmbench.base import paths
 from svmbench.base.errors import DataUnavailableError
-from svmbench.data import fetch
+from svmbench.data import fetch, prepare
 
 pytestmark = pytest.mark.mirror
 
@@ -21,10 +21,14 @@ MISSING = {
 }  # fmt: skip
 
 
+#: A cache that the environment names is filled by other tests, too.
+NAMED = os.environ.get("SVMBENCH_CACHE")
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     """One cache for this file's tests."""
-    return tmp_path_factory.mktemp("shared-cache")
+    return NAMED or tmp_path_factory.mktemp("shared-cache")
 
 
 @pytest.fixture
@@ -33,10 +37,10 @@ def cache(mirror, prepared, monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_set_that_the_mirror_has_is_prepared_and_the_others_name_their_url(cache):
-    began = time.process_time()
+def test_every_set_that_the_mirror_has_is_prepared_and_the_others_name_their_url(
+    cache, monkeypatch
+):
     outcomes = data.fetch_many(data.names(), official=False)
-    preparing = time.process_time() - began
     assert {o.name for o in outcomes if not o.ok} == MISSING
     for outcome in outcomes:
         if outcome.ok:
@@ -47,10 +51,10 @@ def test_every_set_that_the_mirror_has_is_prepared_and_the_others_name_their_url
             assert "the mirror has no" in outcome.reason
             assert outcome.url in outcome.reason
             assert outcome.url.startswith("https://www.csie.ntu.edu.tw/")
-    began = time.process_time()
+    # No file is read, and nothing is derived, a second time.
+    monkeypatch.setattr(fetch, "regular", None)
+    monkeypatch.setattr(prepare, "derive", None)
     again = data.fetch_many(data.names(), official=False)
-    # The cached files are hashed whole once more; nothing is parsed.
-    assert time.process_time() - began < preparing / 4
     assert {o.status for o in again if o.ok} == {"cached"}
 
 
