@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -76,7 +77,7 @@ def why_not_borne(
     seed : int
         The config's.
     """
-    labels = np.unique(y)
+    labels, counts = np.unique(y, return_counts=True)
     if len(labels) < 2:
         return f"data set {dataset!r} has one class only; a classifier needs two"
     if block.task == "binary" and len(labels) > 2:
@@ -94,15 +95,36 @@ def why_not_borne(
     if n_rows is not None and n_rows > len(y):
         return f"data set {dataset!r} has {len(y)} rows, fewer than the size {n_rows}"
     limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
-    rows = subset_rows(y, limit, derive_seed(seed, "rows", dataset), block.subset)
-    too_small = _smallest_class(y[rows], declared.splits(block))
+    splits = declared.splits(block)
+    if limit < len(y):
+        if block.subset == "stratified" and not _too_small("", fewest_rows(counts, limit), splits):
+            return ""  # without drawing rows
+        rows = subset_rows(y, limit, derive_seed(seed, "rows", dataset), block.subset)
+        labels, counts = np.unique(y[rows], return_counts=True)
+    too_small = _too_small(labels[np.argmin(counts)], int(counts.min()), splits)
     return f"data set {dataset!r}, block {block.name!r}: {too_small}" if too_small else ""
 
 
-def _smallest_class(y: Y, splits: tuple[int, ...]) -> str:
-    """Return a sentence if the smallest class can't be split into folds, one inside the other."""
-    labels, counts = np.unique(y, return_counts=True)
-    label, left = labels[np.argmin(counts)], int(counts.min())
+def fewest_rows(counts: Y, n_rows: int) -> int:
+    """Return how many rows each class has at least in a stratified subset.
+
+    :func:`~svmbench.experiment.protocols.folds.subset_rows` gives the i-th row of a class with m
+    rows the place (i + 1/2)/m, and takes the first places. Up to a place t it takes mt rows of a
+    class, give or take 1/2, and so nt of all n rows, give or take 1/2 for each class.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_classes,)
+        Rows of each class before.
+    n_rows : int
+        Rows of the subset.
+    """
+    place = (n_rows - len(counts) / 2) / counts.sum()
+    return max(0, math.ceil(counts.min() * place - 0.5 - 1e-9))
+
+
+def _too_small(label: object, left: int, splits: tuple[int, ...]) -> str:
+    """Return a sentence if a class of so many rows can't be split, one fold inside the other."""
     if left < (splits[0] if splits else 2):
         what = f"{splits[0]} folds" if splits else "2 a split needs"
         return f"class {label} has {left} samples, fewer than the {what}"

@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
+from svmbench.experiment.config.capabilities import fewest_rows
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.kernel_search import save_distances
 from svmbench.experiment.run.worker import save_arrays
@@ -34,6 +37,19 @@ def test_subsets_are_stratified_nested_and_sorted() -> None:
     assert np.sum(Y[large] == 1) == 15
     assert not np.array_equal(small, folds.subset_rows(Y, 20, seed=4))
     assert np.array_equal(folds.subset_rows(Y, None, seed=3), np.arange(100))
+
+
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=7), st.floats(0.0, 1.0), st.integers(0, 9))
+def test_no_class_has_fewer_rows_in_a_subset_than_is_known_without_drawing(
+    sizes: list[int], share: float, seed: int
+) -> None:
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    n_rows = round(share * len(y))
+    drawn = y[folds.subset_rows(y, n_rows, seed)]
+    fewest = np.bincount(drawn, minlength=len(sizes)).min()
+    known = fewest_rows(np.array(sizes), n_rows)
+    assert known <= fewest
+    assert known >= fewest - 1 - len(sizes) / 2  # and it is no empty promise
 
 
 def test_outer_splits_cover_every_row_once_in_proportion() -> None:
