@@ -77,6 +77,9 @@ class Predict:
         """Yield each batch with the additional column."""
         import pyarrow as pa  # comes with Spark's extra
 
+        from svmbench.spark.tree_aggregate import leave_out_of_collections
+
+        leave_out_of_collections()
         for batch in batches:
             if isinstance(self.features, str):
                 X = matrix(batch.column(self.features))

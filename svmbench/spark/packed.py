@@ -15,7 +15,13 @@ from svmbench.base.errors import DataError, SvmbenchError
 from svmbench.core.numeric.arrays import as_block
 from svmbench.spark.session import spark_errors
 from svmbench.spark.source import SparkRows
-from svmbench.spark.tree_aggregate import Merge, Refusal, merged, opened
+from svmbench.spark.tree_aggregate import (
+    Merge,
+    Refusal,
+    leave_out_of_collections,
+    merged,
+    opened,
+)
 
 
 class PackedBlock(NamedTuple):
@@ -134,6 +140,7 @@ class PartitionWork:
 
     def __call__(self, blocks: Iterable[Any]) -> Iterator[Any]:
         """Yield the result, or None without blocks."""
+        leave_out_of_collections()
         found: Any = None
         given = () if self.given is None else (self.given.value,)
         for block in blocks:
@@ -167,6 +174,7 @@ class Pack:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield one pickled block for each batch."""
+        leave_out_of_collections()
         for batch in batches:
             packed: Any
             try:

@@ -6,9 +6,11 @@ exception four times, and log it at length.
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,6 +54,15 @@ class TooWideError(SvmbenchError):
     """Too many features for sums."""
 
 
+@cache
+def leave_out_of_collections() -> None:
+    """Leave what this worker has loaded out of all later collections of garbage.
+
+    PySpark collects garbage after each task, and would look through all modules each time.
+    """
+    gc.freeze()
+
+
 @dataclass(frozen=True)
 class Folded:
     """Reduce the batches of a partition to one pickled result.
@@ -75,6 +86,7 @@ class Folded:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the pickled result."""
+        leave_out_of_collections()
         found: Any = self.start()
         try:
             for block in join_csr_blocks(map(self.read, batches)):

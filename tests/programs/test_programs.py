@@ -368,7 +368,8 @@ def test_what_goes_wrong_is_a_sentence_and_costs_its_cell_alone(here: Path, tmp_
     out = tmp_path / "a folder with 'quotes' \" and spaces"
     config = write_config(tmp_path, [*entries, "liblinear-l1"], FEW_ROWS, timeout_s=8)
     # In a process of its own: workers are forked from a server that keeps the PATH it began with.
-    run = start("run", config, "--output", out, "--trust")
+    # Several at a time, so that the programs that are stopped are waited for together.
+    run = start("run", config, "--output", out, "--trust", "--jobs", 4)
     said = "".join(run.communicate(timeout=120))
     assert run.returncode == 3, said
     cells = cells_of(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import subprocess
 import sys
@@ -18,8 +19,9 @@ beyond.need(package="pyarrow", install="pip install '.[spark]'")
 import pyarrow as pa  # noqa: E402
 
 from svmbench.core.linear.statistics import Statistics  # noqa: E402
+from svmbench.spark.frames import Predict  # noqa: E402
 from svmbench.spark.l2svm import PassArguments, curvature, losses  # noqa: E402
-from svmbench.spark.packed import PackedBlock  # noqa: E402
+from svmbench.spark.packed import Pack, PackedBlock, PartitionWork  # noqa: E402
 from svmbench.spark.rows import (  # noqa: E402
     FoldAssignment,
     VectorRows,
@@ -27,7 +29,12 @@ from svmbench.spark.rows import (  # noqa: E402
     matrix,
 )
 from svmbench.spark.text import TextRows  # noqa: E402
-from svmbench.spark.tree_aggregate import Folded, Merge, Refusal  # noqa: E402
+from svmbench.spark.tree_aggregate import (  # noqa: E402
+    Folded,
+    Merge,
+    Refusal,
+    leave_out_of_collections,
+)
 
 
 class Counter:
@@ -267,3 +274,29 @@ def test_nothing_here_or_in_the_package_imports_pyspark_before_it_is_used():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Folded(TextRows("a", FoldAssignment(2)), list, list.append, Counter()),
+        Pack(TextRows("a", FoldAssignment(2))),
+        PartitionWork(len, Merge(max)),
+        Predict(np.ones(1), 0.0, np.array([-1.0, 1.0]), "a"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_an_executor_leaves_its_modules_out_of_collections(call):
+    """PySpark collects garbage after each task, and would look through all modules."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    leave_out_of_collections.cache_clear()
+    try:
+        list(call([]))
+        assert gc.get_freeze_count() > 10_000
+        gc.unfreeze()
+        list(call([]))
+        assert gc.get_freeze_count() < 10_000, "garbage of later tasks would stay"
+    finally:
+        if frozen:
+            gc.freeze()
