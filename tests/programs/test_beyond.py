@@ -99,7 +99,7 @@ def test_the_stage_runs_each_of_its_folders_once() -> None:
 def test_the_gate_runs_the_tests_of_the_algorithms_once() -> None:
     """`make test`, here with the slow tests, leaves them to `make test-core-type`."""
     gate = (ROOT / ".ci" / "run").read_text().replace("\\\n", " ")
-    stages = re.findall(r"^make (test\S*)(.*)$", gate, re.MULTILINE)
+    stages = re.findall(r"^ *make (test\S*)(.*)$", gate, re.MULTILINE)
     leave_out = {name: words for name, words in stages if "--ignore=tests/core" in words}
     assert [*leave_out] == ["test"]
     assert "-m ''" in leave_out["test"]
