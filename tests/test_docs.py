@@ -8,11 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from runs import COMMAND
+from warm_commands import warm_svmbench
 
 from svmbench.base import compiled
 from svmbench.base.paper_folders import papers
@@ -92,16 +94,14 @@ def says(output: str, expected: list[str]) -> bool:
     return True
 
 
-@pytest.fixture
-def programs(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return a folder with ``svmbench`` and ``python`` as a user has them on the path."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name, words in {"svmbench": COMMAND, "python": [sys.executable]}.items():
-        quoted = " ".join(f"'{word}'" for word in words)
-        (folder / name).write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
-        (folder / name).chmod(0o755)
-    return folder
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (folder / "python").chmod(0o755)
+    with warm_svmbench(folder / "svmbench", str(folder / "socket")):
+        yield folder
 
 
 #: Pages that name files of the repository in backticks.

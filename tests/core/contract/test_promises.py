@@ -42,7 +42,7 @@ EXACT = 1e-6
 
 #: A kernel solver that allows so many iterations by default is given so few: where the matrix is
 #: too ill-conditioned for its steps, it warns after these.
-LIMITS = ((1_000_000, 20_000), (5_000, 300))
+LIMITS = ((1_000_000, 20_000), (5_000, 100))
 
 
 def samples():
