@@ -122,43 +122,6 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "touched"),
-    [
-        ("adding-a-solver", ["lbfgs.py", "test_lbfgs.py", "lbfgs.yaml"]),
-        ("adding-a-dataset", ["own.toml"]),
-        ("adding-a-table", ["losses.yaml"]),
-        ("adding-a-protocol", ["bootstrap.py", "test_bootstrap.py", "bags.yaml"]),
-        (
-            "adding-a-paper",
-            [
-                *("imagined/paper.toml", "imagined/published/numbers.csv", "imagined_table1.yaml"),
-                *("imagined/claims.toml", "imagined/checks.py"),
-            ],
-        ),
-        ("adding-a-score", ["mcc.py", "test_mcc.py", "scored.yaml"]),
-        ("first-hour", ["hersvm.py", "make_table.py"]),
-    ],
-)
-def test_a_page_does_what_it_says(
-    tmp_path: Path, programs: Path, shared_cache: Path, name: str, touched: list[str]
-) -> None:
-    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
-    files = files_of(page)
-    assert list(files) == touched  # one code file, one test, one YAML; one TOML; one YAML
-    folder = tmp_path / "work"
-    folder.mkdir()
-    for file, content in files.items():
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_text(content, encoding="utf-8")
-    steps = steps_of(page)
-    assert len(steps) >= 5
-    outputs = run_in_one_shell(steps, folder, programs, shared_cache)
-    for step, output in zip(steps, outputs, strict=True):
-        assert says(output, step.expected), f"$ {step.command}\n{output}"
-
-
-@pytest.mark.slow
 def test_a_solver_in_the_tree_needs_no_more_than_its_file(tmp_path: Path) -> None:
     """What the page says of the tree: the module alone registers the solver."""
     site = tmp_path / "site"
@@ -273,3 +236,40 @@ def test_the_container_for_development_sets_up_by_a_target_of_make() -> None:
     assert make == "make"
     assert re.search(rf"(?m)^{target}:", (ROOT / "Makefile").read_text("utf-8"))
     assert (ROOT / ".devcontainer" / told["build"]["dockerfile"]).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "touched"),
+    [
+        ("adding-a-solver", ["lbfgs.py", "test_lbfgs.py", "lbfgs.yaml"]),
+        ("adding-a-dataset", ["own.toml"]),
+        ("adding-a-table", ["losses.yaml"]),
+        ("adding-a-protocol", ["bootstrap.py", "test_bootstrap.py", "bags.yaml"]),
+        (
+            "adding-a-paper",
+            [
+                *("imagined/paper.toml", "imagined/published/numbers.csv", "imagined_table1.yaml"),
+                *("imagined/claims.toml", "imagined/checks.py"),
+            ],
+        ),
+        ("adding-a-score", ["mcc.py", "test_mcc.py", "scored.yaml"]),
+        ("first-hour", ["hersvm.py", "make_table.py"]),
+    ],
+)
+def test_a_page_does_what_it_says(
+    tmp_path: Path, programs: Path, shared_cache: Path, name: str, touched: list[str]
+) -> None:
+    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    files = files_of(page)
+    assert list(files) == touched  # one code file, one test, one YAML; one TOML; one YAML
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for file, content in files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(content, encoding="utf-8")
+    steps = steps_of(page)
+    assert len(steps) >= 5
+    outputs = run_in_one_shell(steps, folder, programs, shared_cache)
+    for step, output in zip(steps, outputs, strict=True):
+        assert says(output, step.expected), f"$ {step.command}\n{output}"

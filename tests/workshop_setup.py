@@ -28,10 +28,8 @@ def sabotaged(cache: Path, logs: Path) -> Iterator[None]:
     logs : Path
         Where these solvers write what happened.
     """
-    from svmbench.base.loaded_libraries import are_loaded_under
     from svmbench.baselines import catalogue
     from svmbench.core.contract.registry import REGISTRY
-    from svmbench.experiment.run import forked_server
 
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     with pytest.MonkeyPatch.context() as patch:
@@ -49,8 +47,6 @@ def sabotaged(cache: Path, logs: Path) -> Iterator[None]:
             "PYTHONPATH": os.pathsep.join(paths),
         }.items():
             patch.setenv(name, value)
-        # xdist has a thread by which it hears of tests. A fork needs nothing that it holds.
-        patch.setattr(forked_server, "can_be_forked", lambda: are_loaded_under(os.environ))
         if str(HERE) not in sys.path:
             patch.syspath_prepend(str(HERE))
         stop_server()
