@@ -44,7 +44,7 @@ def warm_svmbench(place: Path, address: str) -> Iterator[None]:
             [sys.executable, "-c", words],
             env=os.environ | {"PYTHONPATH": str(HERE)},
             pass_fds=[door.fileno()],
-            # Python makes streams without a position, such as those of a command may be.
+            # Pipes: Python would ask a file for its position, which a command's output may lack.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

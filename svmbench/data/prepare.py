@@ -63,7 +63,7 @@ class FilesRead:
     Attributes
     ----------
     of : tuple
-        What the content depends on: the files, and how an entry says that they are read.
+        What the content depends on: where the files are looked for, and how an entry reads them.
     files : list of Fetched
     parts : tuple of LabelledRows, or None for no test part
         As :func:`read_entry_files` returns them.
@@ -341,7 +341,8 @@ def _read_files(
     last: FilesRead,
 ) -> None:
     """Have `last` hold the files of an entry."""
-    of = (one.files, one.reading, one.n_features, set(one.derivation.drop_features))
+    dropped = set(one.derivation.drop_features)
+    of = (mirror, official, one.files, one.reading, one.n_features, dropped)
     if last.parts is None or last.of != of:
         last.of, last.files, last.parts = (), [], None  # one content at a time is in the memory
         last.files = _fetched(one, mirror, official, progress)
