@@ -18,6 +18,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,13 +170,25 @@ class Module(NamedTuple):
 
 def modules_in(folder: Path) -> list[Module]:
     """Return the modules of a folder and of the folders below it."""
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
-    return [Module(path, text, ast.parse(text)) for path, text in texts.items()]
+    return [module_at(path) for path in sorted(folder.rglob("*.py"))]
+
+
+@cache
+def module_at(path: Path) -> Module:
+    """Return the module of a file."""
+    text = path.read_text(encoding="utf-8")
+    return Module(path, text, ast.parse(text))
+
+
+@cache
+def nodes_of(tree: ast.Module) -> list[ast.AST]:
+    """Return all nodes of a tree, which several counts look through."""
+    return list(ast.walk(tree))
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield every function and method of a module, nested ones among them."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -219,7 +232,7 @@ def collides(name: str, paths: list[Path]) -> bool:
 
 def docstrings(module: Module) -> Iterator[tuple[int, int, str]]:
     """Yield each docstring of a module: its first line, its last line and its text."""
-    for node in ast.walk(module.tree):
+    for node in nodes_of(module.tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text is not None:
@@ -233,7 +246,7 @@ def indirect(docstring: str) -> bool:
 
 def identifiers(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
     """Yield the line and the name of each definition, and True for parameters and variables."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name, False
         elif isinstance(node, ast.arg):
@@ -276,20 +289,45 @@ def percent(part: int, whole: int) -> float:
     return 100.0 * part / whole if whole else 0.0
 
 
+class Counts(NamedTuple):
+    """The counts of one module, which its folder adds up."""
+
+    lines: int
+    comments: int
+    code: int
+    many_arguments: int
+    docstrings: int
+    indirect_docstrings: int
+    project_words: int
+
+
+@cache
+def counts_of(module: Module) -> Counts:
+    """Return the counts of one module, which belongs to several folders."""
+    openings = [indirect(text) for _, _, text in docstrings(module)]
+    return Counts(
+        len(module.text.splitlines()),
+        *comments_and_code(module),
+        sum(n_arguments(function) >= MANY_ARGUMENTS for function in functions(module.tree)),
+        len(openings),
+        sum(openings),
+        len(list(project_words(module))),
+    )
+
+
 def measure(modules: list[Module]) -> Size:
     """Return the counts of some modules."""
     owners = defined_in(modules)
-    openings = [indirect(text) for module in modules for _, _, text in docstrings(module)]
-    counted = [comments_and_code(module) for module in modules]
-    every = [function for module in modules for function in functions(module.tree)]
+    counted = map(counts_of, modules)
+    total = Counts(*map(sum, zip(*counted, strict=True))) if modules else Counts(*7 * [0])
     return Size(
-        lines=sum(len(module.text.splitlines()) for module in modules),
+        lines=total.lines,
         modules=len(modules),
-        many_arguments=sum(n_arguments(function) >= MANY_ARGUMENTS for function in every),
+        many_arguments=total.many_arguments,
         colliding_names=percent(sum(collides(*one) for one in owners.items()), len(owners)),
-        comments=percent(sum(n for n, _ in counted), sum(n for _, n in counted)),
-        indirect_docstrings=percent(sum(openings), len(openings)),
-        project_words=sum(len(list(project_words(module))) for module in modules),
+        comments=percent(total.comments, total.code),
+        indirect_docstrings=percent(total.indirect_docstrings, total.docstrings),
+        project_words=total.project_words,
     )
 
 

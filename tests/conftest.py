@@ -11,6 +11,7 @@ from pathlib import Path
 import cpu_limit
 import pytest
 import untraced
+from warm_python import WarmPython, warm_children
 from workshop_setup import sabotaged
 
 HERE = Path(__file__).parent
@@ -46,6 +47,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "mirror" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """Have the commands and the servers of workers that tests start import no library again."""
+    warm = WarmPython(str(tmp_path_factory.mktemp("warm") / "socket"))
+    with warm_children(warm):
+        yield warm
+    warm.end()
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from runs import COMMAND
-from warm_commands import warm_svmbench
+from warm_python import WarmPython
 
 from svmbench.base import compiled
 from svmbench.base.paper_folders import papers
@@ -95,13 +94,13 @@ def says(output: str, expected: list[str]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def programs(tmp_path_factory: pytest.TempPathFactory, warm_python: WarmPython) -> Path:
     """Return a folder with ``svmbench`` and ``python`` as a user has them on the path."""
     folder = tmp_path_factory.mktemp("bin")
     (folder / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (folder / "python").chmod(0o755)
-    with warm_svmbench(folder / "svmbench", str(folder / "socket")):
-        yield folder
+    warm_python.write_program(folder / "svmbench")
+    return folder
 
 
 #: Pages that name files of the repository in backticks.
