@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _posixsubprocess
 import ast
+import atexit
 import ctypes
 import fcntl
 import gc
@@ -100,7 +101,7 @@ class WarmPython:
             door.listen()
             statements = (
                 f"import sys; sys.path.insert(0, {str(HERE)!r}); import warm_python\n"
-                f"del sys.path[0]; exec(warm_python.serve({door.fileno()}))"
+                f"del sys.path[0]; warm_python.run(warm_python.serve({door.fileno()}))"
             )
             self._process = subprocess.Popen(
                 [sys.executable, "-c", statements],
@@ -225,6 +226,22 @@ def serve(descriptor: int) -> str:
             for file in files:
                 os.close(file)
     return become(files, **request)
+
+
+def run(statements: str) -> None:
+    """Run statements; end as an interpreter does, but that it would free all memory piece by piece."""
+    code: object = 0
+    try:
+        exec(statements, {"__name__": "__main__"})
+    except SystemExit as end:
+        code = end.code or 0
+        if not isinstance(code, int):
+            raise
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code & 255)
 
 
 def forked(line: socket.socket, *, is_child: bool) -> bool:
