@@ -1,6 +1,7 @@
 """The docstring of csvc: it lists the files that are there, and says who chooses."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core import csvc
 
 FOLDER = Path(csvc.__file__).parent
@@ -44,49 +46,65 @@ def test_one_place_alone_chooses_the_method():
         assert ("WorkingSetSearch" in calls) == (path.name == "solver.py")
 
 
-#: A fit in plain Python, and the files of the package with a function that it calls.
+#: Fits in plain Python, and the files of the package with a function that each calls.
 COUNT = """
-import sys
+import json, sys
 import numpy as np
 from svmbench.core.csvc import CSVC, pairs, solver
 
-n_classes, is_large = map(int, sys.argv[1:])
-if is_large:
+large = {
     # Few samples go the way of many: working sets for two classes, checks of pairs for three.
-    solver.FLOAT32_MIN_SAMPLES = solver.FULL_MATRIX_MAX_SAMPLES = 0
-    pairs.PAIRS_FLOAT32_MIN_SAMPLES = pairs.PAIRS_FLOAT32_MIN_CLASS = 0
+    solver: ("FLOAT32_MIN_SAMPLES", "FULL_MATRIX_MAX_SAMPLES"),
+    pairs: ("PAIRS_FLOAT32_MIN_SAMPLES", "PAIRS_FLOAT32_MIN_CLASS"),
+}
 X = np.random.default_rng(0).normal(size=(60, 3))
-y = np.digitize(X[:, 0], [-0.5, 0.5] if n_classes == 3 else [0.0])
-entered = set()
-sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename))
-CSVC(gamma=0.5).fit(X, y)
-sys.setprofile(None)
-print(*sorted(f for f in entered if "/svmbench/" in f and "<" not in f), sep="\\n")
+found = []
+for cuts, is_large in json.loads(sys.argv[1]):
+    usual = {(module, name): getattr(module, name) for module in large for name in large[module]}
+    for (module, name), value in usual.items():
+        setattr(module, name, 0 if is_large else value)
+    entered = set()
+    sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename))
+    CSVC(gamma=0.5).fit(X, np.digitize(X[:, 0], cuts))
+    sys.setprofile(None)
+    found.append(sorted(f for f in entered if "/svmbench/" in f and "<" not in f))
+    for (module, name), value in usual.items():
+        setattr(module, name, value)
+print(json.dumps(found))
 """
+#: Limits of the classes, and whether samples are many.
+FITS = [([0.0], False), ([0.0], True), ([-0.5, 0.5], False), ([-0.5, 0.5], True)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n_classes", "is_large", "most", "expected"),
-    [
-        (2, False, 10, {"smo.py"}),
-        (2, True, 13, {"smo.py", "working_sets.py", "rows.py"}),
-        (3, False, 14, {"pairs.py", "rows.py"}),
-        (3, True, 16, {"pairs.py", "rows.py", "prediction.py"}),
-    ],
-)
-def test_a_fit_enters_few_files(n_classes, is_large, most, expected):
-    """The files of compiled loops count, too, since these run as plain Python here."""
+@pytest.fixture(scope="module")
+def files_by_fit():
+    """Return the files that each fit enters."""
     done = subprocess.run(
-        [sys.executable, "-c", COUNT, str(n_classes), str(int(is_large))],
+        [sys.executable, "-c", COUNT, json.dumps(FITS)],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
+    return [[Path(file) for file in found] for found in json.loads(done.stdout)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(JIT_DISABLED, reason="the fits run as plain Python in any case")
+@pytest.mark.parametrize(
+    ("fit", "most", "expected"),
+    [
+        (0, 10, {"smo.py"}),
+        (1, 13, {"smo.py", "working_sets.py", "rows.py"}),
+        (2, 14, {"pairs.py", "rows.py"}),
+        (3, 16, {"pairs.py", "rows.py", "prediction.py"}),
+    ],
+)
+def test_a_fit_enters_few_files(files_by_fit, fit, most, expected):
+    """The files of compiled loops count, too, since these run as plain Python here."""
     package = FOLDER.parents[1]
     # `base/compiled.py` has stand-ins for the compiler's hints, called in plain Python alone.
-    entered = [path for path in map(Path, done.stdout.split()) if path.name != "compiled.py"]
+    entered = [path for path in files_by_fit[fit] if path.name != "compiled.py"]
     assert all(path.is_relative_to(package) for path in entered)
     assert expected <= {path.name for path in entered}
     assert len([path for path in entered if path.parent == FOLDER]) <= 5

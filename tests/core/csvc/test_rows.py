@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import pairwise_kernels
 from small_problems import make_problem, needs_jit
 
+from svmbench.base.compiled import JIT_DISABLED
 from svmbench.base.errors import SvmbenchError
 from svmbench.core.contract.base import warm_up
 from svmbench.core.contract.declaration import KERNELS
@@ -93,25 +94,31 @@ def test_rows_of_every_maker(name, make, form):
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("make", [BitRows, DenseRows, DifferenceRows, SourceRows])
-def test_sums_of_rows_of_every_maker(name, make):
-    # More samples and columns than a piece has.
+def test_sums_of_rows_of_every_maker(monkeypatch, name, make):
     if make is DifferenceRows and name != "rbf":
         pytest.skip("differences make RBF rows alone")
-    X = binary_problem(n=700)[0] if make is BitRows else make_problem(n=700, d=70)[0]
+    n = 700
+    if JIT_DISABLED:
+        n = 100
+        monkeypatch.setattr(rows_module, "PIECE_COLUMNS", 64)
+        monkeypatch.setattr(rows_module, "PIECE_ROWS", 32)
+    # More samples and columns than a piece has.
+    assert n > rows_module.PIECE_COLUMNS + 10
+    X = binary_problem(n=n)[0] if make is BitRows else make_problem(n=n, d=70)[0]
     function = KernelFunction(name, gamma=0.05, degree=2, coef0=0.5)
     source = KernelSource.from_inputs(X, function)
     K = function.between(X, X)
     rows = make(source, np.float32) if make is SourceRows else make(X, function)
-    samples, J = np.arange(3, 603), np.arange(1, 700)
-    factors = np.random.default_rng(0).normal(size=600)
+    samples, J = np.arange(3, 3 + 6 * n // 7), np.arange(1, n)
+    factors = np.random.default_rng(0).normal(size=len(samples))
     before = rows.evaluations + source.kernel_evaluations
-    v = np.ones(699)
-    rows.take_off(samples, factors, rows.columns(J), (5, 690), v)
+    v = np.ones(n - 1)
+    rows.take_off(samples, factors, rows.columns(J), (5, n - 10), v)
     expected = 1.0 - factors @ K[np.ix_(samples, J)]
-    expected[:5] = expected[690:] = 1.0
+    expected[:5] = expected[n - 10 :] = 1.0
     assert_allclose(v, expected, atol=2e-6 * np.abs(factors).sum() * np.max(np.abs(K)))
     counted = rows.evaluations + source.kernel_evaluations - before
-    assert counted == 600 * 685
+    assert counted == len(samples) * (n - 15)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -413,17 +420,21 @@ def test_sets_grow_once_the_free_multipliers_settle():
     assert size(1536, *5 * [few]) == 1536
 
 
+#: Samples of which nearly all are support vectors with a multiplier below its bound.
+N_FREE = 150 if JIT_DISABLED else 240
+
+
 @pytest.mark.parametrize("make", [lambda: OneClass(nu=0.05), lambda: NuSVC(nu=0.2), CSVC])
 def test_full_matrix_once_most_multipliers_are_free(in_blocks, monkeypatch, make):
     # With so narrow a kernel nearly all multipliers are free at the solution.
-    X, y = make_problem(n=240)
+    X, y = make_problem(n=N_FREE)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 30.0))
     whole, calls = DenseRows.whole, []
     monkeypatch.setattr(DenseRows, "whole", lambda rows, K: calls.append(rows) or whole(rows, K))
     monkeypatch.setattr(solver, "float32_rows", lambda source: DenseRows(*source.inputs()))
     by_matrix = make().set_params(tol=1e-4).solve(source, y.astype(float))
     assert len(calls) == 1
-    monkeypatch.setattr(working_sets, "MATRIX_MAX_SAMPLES", 239)
+    monkeypatch.setattr(working_sets, "MATRIX_MAX_SAMPLES", N_FREE - 1)
     by_sets = make().set_params(tol=1e-4).solve(source, y.astype(float))
     assert len(calls) == 1
     assert by_matrix.stop_reason == by_sets.stop_reason == "converged"

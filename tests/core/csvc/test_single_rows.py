@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import make_qp, solve_qp, solver, start_of_sum
 from svmbench.core.csvc.problem import csvc_problem
 from svmbench.core.kernels.columns import SingleRows, make_row
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.rows import DenseRows, DifferenceRows
 
-N = 80
+N = 40 if JIT_DISABLED else 80
 FUNCTION = KernelFunction("rbf", 0.05)
 
 
@@ -118,14 +119,14 @@ def is_tried(X, problem, start=None, cache_mb=1024.0, limit=-1.0, function=FUNCT
 
 
 def test_where_single_rows_are_tried():
-    X, y = blobs(2.5)
+    X, y = blobs(2.5, n=80)
     problem, start = problems(y)["one-class"]
     assert is_tried(X, csvc_problem(y, 1.0))
     assert is_tried(X, problem, start)
     assert is_tried(np.tile(X, 4), csvc_problem(y, 1.0))
     # Not: many features, much of the start used, a limit of the gap, no sum, no memory, no RBF.
     assert not is_tried(np.tile(X, 5), csvc_problem(y, 1.0))
-    assert not is_tried(X, problem, start_of_sum(0.2 * N, np.ones(N)))
+    assert not is_tried(X, problem, start_of_sum(0.2 * 80, np.ones(80)))
     assert not is_tried(X, csvc_problem(y, 1.0), limit=0.1)
     assert not is_tried(X, csvc_problem(y, 1.0, offset=False))
     assert not is_tried(X, csvc_problem(y, 1.0), cache_mb=0.02)
