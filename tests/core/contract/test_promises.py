@@ -43,6 +43,8 @@ EXACT = 1e-6
 #: A kernel solver that allows so many iterations by default is given so few: where the matrix is
 #: too ill-conditioned for its steps, it warns after these.
 LIMITS = ((1_000_000, 20_000), (5_000, 100))
+#: Each iteration of Osuna's solves the problem of a whole working set.
+OSUNA_LIMIT = 40
 
 
 def samples():
@@ -106,7 +108,8 @@ def configured(name, kind):
                 model.set_params(**{declared.promised_by: 1e-3})
             if "max_iter" in known and "kernel" in known:
                 few = (limit for usual, limit in LIMITS if model.max_iter >= usual)
-                model.set_params(max_iter=next(few, model.max_iter))
+                limit = OSUNA_LIMIT if name == "osuna" else next(few, model.max_iter)
+                model.set_params(max_iter=limit)
             yield model
 
 

@@ -498,16 +498,17 @@ def streamed(solver, X, y, size):
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_falsvm_says_of_rows_sorted_by_class_that_it_learns_little(size, n_classes):
     """Sorted within a batch or over all of them; shuffled, alternating: nothing is said."""
-    X, _ = make_problem(n=300, d=12)
+    n = 120 if size == 1 else 300
+    X, _ = make_problem(n=n, d=12)
     y = np.argmax(X[:, :n_classes] + 1e-9 * np.arange(n_classes), axis=1)
     order = np.argsort(y, kind="stable")
     _, said = streamed(FALSVM(), X[order], y[order], size)
     assert said
     assert all("these rows come class by class" in sentence for sentence in said)
     for seed in range(2 if size == 1 else 5):
-        order = np.random.default_rng(seed).permutation(300)
+        order = np.random.default_rng(seed).permutation(n)
         assert not streamed(FALSVM(), X[order], y[order], size)[1]
-    turns = np.arange(300) % n_classes
+    turns = np.arange(n) % n_classes
     assert not streamed(FALSVM(), X, turns, size)[1]
     order = np.argsort(y, kind="stable")
     assert not streamed(ALSVM(), X[order], y[order], size)[1]
