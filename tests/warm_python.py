@@ -229,7 +229,7 @@ def serve(descriptor: int) -> str:
 
 
 def run(statements: str) -> None:
-    """Run statements; end as an interpreter does, but that it would free all memory piece by piece."""
+    """Run statements; end as an interpreter does, which would also free all memory bit by bit."""
     code: object = 0
     try:
         exec(statements, {"__name__": "__main__"})
