@@ -60,6 +60,10 @@ $(OLDEST)/.installed: pyproject.toml .ci/oldest.txt
 	  hypothesis jsonschema pytest pytest-timeout
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
 setup: $(READY)  ## Make .venv and install svmbench.
 
 setup-dev: $(VENV)/.installed  ## Make .venv and install svmbench with its development tools.
@@ -119,8 +123,7 @@ format: setup-dev  ## Format the code.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup-dev  ## Build the documentation's site in docs/_build/html, without network; a warning fails.
-	$(BIN)/python -m pip install --quiet --group docs
+docs: $(VENV)/.docs  ## Build the documentation's site in docs/_build/html, without network; a warning fails.
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "pages: docs/_build/html/index.html"
 

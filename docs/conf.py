@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
+
+from jinja2 import FileSystemBytecodeCache
+from jinja2.sandbox import SandboxedEnvironment
+from numpydoc import docscrape_sphinx
 
 import svmbench
 
@@ -39,6 +45,11 @@ autosummary_generate = ["generated/api.rst"]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+# numpydoc would compile its template anew for each docstring.
+compiled_templates = tempfile.TemporaryDirectory()
+docscrape_sphinx.SandboxedEnvironment = partial(
+    SandboxedEnvironment, bytecode_cache=FileSystemBytecodeCache(compiled_templates.name)
+)
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
