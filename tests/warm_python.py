@@ -40,20 +40,11 @@ MAY_DIFFER = (
     *("SVMBENCH_", "PYTEST_", "SABOTAGE_", "SLOW_"),
     *("PATH", "PYTHONPATH", "PYTHONSAFEPATH", "TMPDIR", "COLUMNS", "TERM", "NO_COLOR"),
 )
-#: Where they are not set, commands set them.
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "BLIS_NUM_THREADS",
-        "NUMBA_NUM_THREADS",
-    ),
-    "1",
-)
 #: The numbers of a process's own files are lower.
 HIGH = 512
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+#: Elsewhere a child can't be made by another process.
+IS_LINUX = sys.platform == "linux"
 #: A program of a shell's, whose words, folder, variables and streams are those of a fork.
 PROGRAM = """\
 #!{python} -SE
@@ -87,8 +78,13 @@ class WarmPython:
     """
 
     def __init__(self, address: str) -> None:
+        # The process itself imports nothing of the package.
+        from svmbench.base.loaded_libraries import THREAD_VARIABLES
+
         self.address = address
-        self.variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | ONE_THREAD
+        self.one_thread = dict.fromkeys(THREAD_VARIABLES, "1")
+        self.variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        self.variables |= self.one_thread
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -131,7 +127,8 @@ class WarmPython:
         """Return True if the libraries of a new process would read what they have read here."""
         read = [
             {k: v for k, v in one.items() if not k.startswith(MAY_DIFFER)}
-            for one in (ONE_THREAD | dict(variables), self.variables)
+            # Where a command's variables say nothing of threads, it says one itself.
+            for one in (self.one_thread | dict(variables), self.variables)
         ]
         return read[0] == read[1]
 
@@ -183,7 +180,7 @@ def warm_children(warm: WarmPython) -> Iterator[None]:
         if listed is not None:
             variables = dict(os.fsdecode(one).split("=", 1) for one in listed)
         words = [os.fsdecode(word) for word in words]
-        is_plain = (group, *user, before) == (-1, None, None, None, -1, None)
+        is_plain = IS_LINUX and (group, *user, before) == (-1, None, None, None, -1, None)
         is_forked = words[:2] == [sys.executable, "-c"] and words[2].startswith(FORKED)
         if not (is_plain and is_forked and warm.is_like(variables)):
             return int(usual(*told))
@@ -210,7 +207,8 @@ def warm_children(warm: WarmPython) -> Iterator[None]:
 
 def serve(descriptor: int) -> str:
     """Fork for each who asks; return in each fork, with the statements that it is to run."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if IS_LINUX:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     for name in LIBRARIES:
         import_module(name)
     gc.collect()
