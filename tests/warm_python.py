@@ -35,10 +35,11 @@ FORKED = (
     "from multiprocessing.forkserver import main; ",
     "from multiprocessing.spawn import spawn_main; ",
 )
-#: How the names of variables begin that no library reads while it is imported.
+#: How the names of variables begin that nothing but the package needs while it is imported.
 MAY_DIFFER = (
     *("SVMBENCH_", "PYTEST_", "SABOTAGE_", "SLOW_"),
     *("PATH", "PYTHONPATH", "PYTHONSAFEPATH", "TMPDIR", "COLUMNS", "TERM", "NO_COLOR"),
+    "NUMBA_CACHE_DIR",  # the package names it to Numba after the import
 )
 #: The numbers of a process's own files are lower.
 HIGH = 512
@@ -195,14 +196,19 @@ def warm_children(warm: WarmPython) -> Iterator[None]:
             is_leader=session,
         )
 
-    places = ((subprocess, "_fork_exec"), (_posixsubprocess, "fork_exec"))
-    for module, name in places:
-        setattr(module, name, fork_exec)
+    replaced = (
+        (subprocess, "_fork_exec", fork_exec),
+        (_posixsubprocess, "fork_exec", fork_exec),
+        (subprocess, "_USE_POSIX_SPAWN", False),
+    )
+    before = [getattr(module, name) for module, name, _ in replaced]
+    for module, name, value in replaced:
+        setattr(module, name, value)
     try:
         yield
     finally:
-        for module, name in places:
-            setattr(module, name, usual)
+        for (module, name, _), value in zip(replaced, before, strict=True):
+            setattr(module, name, value)
 
 
 def serve(descriptor: int) -> str:
