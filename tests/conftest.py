@@ -25,12 +25,6 @@ sys.path.append(str(HERE / "core"))
 gc.set_threshold(50_000, 10, 10)
 
 
-def pytest_collection_finish() -> None:
-    """Leave the collected tests out of all later collections of garbage."""
-    gc.collect()
-    gc.freeze()
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Name tests that take long; have coverage, where it is measured, follow what is ours."""
     config.pluginmanager.register(cpu_limit)
@@ -47,6 +41,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "mirror" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_old_is_collected() -> None:
+    """Have the collection before each measured span not look through what is loaded by now."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,5 @@
 """Runs whose rows are read in blocks: same results, bounded memory, and what can't be done."""
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,6 @@ from svmbench.experiment.protocols.row_blocks import open_rows
 from svmbench.experiment.protocols.task import Task
 
 FIT = {"protocol": "fit", "scaling": "none"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_old_is_collected() -> Iterator[None]:
-    """Have the collection before each measured span not go over all that is loaded."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture
