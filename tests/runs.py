@@ -15,8 +15,9 @@ from typing import Any
 from unittest import mock
 
 import yaml
+from warm_python import RUN_COMMAND
 
-COMMAND = [sys.executable, "-c", "from svmbench.cli import main; main()"]
+COMMAND = [sys.executable, "-c", RUN_COMMAND]
 
 
 @dataclass

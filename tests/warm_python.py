@@ -28,10 +28,11 @@ from typing import Any
 HERE = Path(__file__).parent
 #: What most commands import.
 LIBRARIES = ("numba", "sklearn.model_selection", "matplotlib.figure", "pydantic", "rich.console")
+RUN_COMMAND = "from svmbench.cli import main; main()"
 #: How the statements of ``python -c`` begin that are run in a fork: of commands, of servers of
 #: workers, and of workers without a server.
 FORKED = (
-    "from svmbench.cli import main; main()",
+    RUN_COMMAND,
     "from multiprocessing.forkserver import main; ",
     "from multiprocessing.spawn import spawn_main; ",
 )
@@ -41,12 +42,12 @@ MAY_DIFFER = (
     *("PATH", "PYTHONPATH", "PYTHONSAFEPATH", "TMPDIR", "COLUMNS", "TERM", "NO_COLOR"),
     "NUMBA_CACHE_DIR",  # the package names it to Numba after the import
 )
-#: The numbers of a process's own files are lower.
+#: Received files have this number or more until they get the numbers that were asked for.
 HIGH = 512
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-#: Elsewhere a child can't be made by another process.
+#: Only there can another process make a child of this one.
 IS_LINUX = sys.platform == "linux"
-#: A program of a shell's, whose words, folder, variables and streams are those of a fork.
+#: A program ``svmbench`` for a shell: it hands its words, folder, variables and streams to a fork.
 PROGRAM = """\
 #!{python} -SE
 import os, socket, sys
@@ -117,10 +118,10 @@ class WarmPython:
             self._process.communicate()
 
     def write_program(self, path: Path) -> None:
-        """Write a program ``svmbench`` whose calls are forks; they are its process's children."""
+        """Write a program ``svmbench`` whose calls are forks, but not the caller's children."""
         self.begin()
         path.write_text(
-            PROGRAM.format(python=sys.executable, address=self.address, statements=FORKED[0])
+            PROGRAM.format(python=sys.executable, address=self.address, statements=RUN_COMMAND)
         )
         path.chmod(0o755)
 
@@ -295,7 +296,7 @@ def become(
     ignored: Sequence[int] = (signal.SIGPIPE, signal.SIGXFSZ),
     blocked: Iterable[int] = (),
 ) -> str:
-    """Be as an interpreter that was started with all that; return what it was to run."""
+    """Make this fork like an interpreter started with all that; return the statements to run."""
     if is_leader:
         os.setsid()
     kept = [fcntl.fcntl(file, fcntl.F_DUPFD, HIGH) for file in files]
@@ -321,7 +322,7 @@ def become(
     tempfile.tempdir = None
     sys.argv = ["-c", *words[2:]]
     statements = words[1]
-    if statements == FORKED[0]:
+    if statements == RUN_COMMAND:
         # As if the command had loaded NumPy under its own variables.
         from svmbench.base import loaded_libraries
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -52,59 +53,55 @@ import json, sys
 import numpy as np
 from svmbench.core.csvc import CSVC, pairs, solver
 
-large = {
-    # Few samples go the way of many: working sets for two classes, checks of pairs for three.
-    solver: ("FLOAT32_MIN_SAMPLES", "FULL_MATRIX_MAX_SAMPLES"),
-    pairs: ("PAIRS_FLOAT32_MIN_SAMPLES", "PAIRS_FLOAT32_MIN_CLASS"),
-}
 X = np.random.default_rng(0).normal(size=(60, 3))
 found = []
-for cuts, is_large in json.loads(sys.argv[1]):
-    usual = {(module, name): getattr(module, name) for module in large for name in large[module]}
-    for (module, name), value in usual.items():
-        setattr(module, name, 0 if is_large else value)
-    entered = set()
-    sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename))
-    CSVC(gamma=0.5).fit(X, np.digitize(X[:, 0], cuts))
-    sys.setprofile(None)
-    found.append(sorted(f for f in entered if "/svmbench/" in f and "<" not in f))
-    for (module, name), value in usual.items():
-        setattr(module, name, value)
+for is_large in (False, True):
+    if is_large:
+        # Few samples go the way of many: working sets for two classes, checks of pairs for three.
+        solver.FLOAT32_MIN_SAMPLES = solver.FULL_MATRIX_MAX_SAMPLES = 0
+        pairs.PAIRS_FLOAT32_MIN_SAMPLES = pairs.PAIRS_FLOAT32_MIN_CLASS = 0
+    for limits_of_classes in ([0.0], [-0.5, 0.5]):
+        y = np.digitize(X[:, 0], limits_of_classes)
+        entered = set()
+        sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename))
+        CSVC(gamma=0.5).fit(X, y)
+        sys.setprofile(None)
+        found.append(sorted(f for f in entered if "/svmbench/" in f and "<" not in f))
 print(json.dumps(found))
 """
-#: Limits of the classes, and whether samples are many.
-FITS = [([0.0], False), ([0.0], True), ([-0.5, 0.5], False), ([-0.5, 0.5], True)]
 
 
 @pytest.fixture(scope="module")
 def files_by_fit():
-    """Return the files that each fit enters."""
+    """Return the files that each fit enters: by whether samples are many and number of classes."""
     done = subprocess.run(
-        [sys.executable, "-c", COUNT, json.dumps(FITS)],
+        [sys.executable, "-c", COUNT],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    return [[Path(file) for file in found] for found in json.loads(done.stdout)]
+    fits = product((False, True), (2, 3))
+    return dict(zip(fits, json.loads(done.stdout), strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(JIT_DISABLED, reason="the fits run as plain Python in any case")
 @pytest.mark.parametrize(
-    ("fit", "most", "expected"),
+    ("n_classes", "is_large", "most", "expected"),
     [
-        (0, 10, {"smo.py"}),
-        (1, 13, {"smo.py", "working_sets.py", "rows.py"}),
-        (2, 14, {"pairs.py", "rows.py"}),
-        (3, 16, {"pairs.py", "rows.py", "prediction.py"}),
+        (2, False, 10, {"smo.py"}),
+        (2, True, 13, {"smo.py", "working_sets.py", "rows.py"}),
+        (3, False, 14, {"pairs.py", "rows.py"}),
+        (3, True, 16, {"pairs.py", "rows.py", "prediction.py"}),
     ],
 )
-def test_a_fit_enters_few_files(files_by_fit, fit, most, expected):
+def test_a_fit_enters_few_files(files_by_fit, n_classes, is_large, most, expected):
     """The files of compiled loops count, too, since these run as plain Python here."""
     package = FOLDER.parents[1]
     # `base/compiled.py` has stand-ins for the compiler's hints, called in plain Python alone.
-    entered = [path for path in files_by_fit[fit] if path.name != "compiled.py"]
+    found = map(Path, files_by_fit[is_large, n_classes])
+    entered = [path for path in found if path.name != "compiled.py"]
     assert all(path.is_relative_to(package) for path in entered)
     assert expected <= {path.name for path in entered}
     assert len([path for path in entered if path.parent == FOLDER]) <= 5
