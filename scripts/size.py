@@ -138,8 +138,8 @@ class Limit(NamedTuple):
 
 
 #: Where `reached` is above the goal, it is the value of today: lower it with each change that
-#: lowers the count, and never raise it. Lines and modules are printed, and have no limit: a new solver
-#: is welcome.
+#: lowers the count, and never raise it. Lines and modules are printed, and have no limit: a new
+#: solver is welcome.
 LIMITS = {
     ("svmbench", "indirect_docstrings"): Limit(goal=2.0, reached=0.1),
     ("svmbench", "colliding_names"): Limit(goal=3.0, reached=0.3),
