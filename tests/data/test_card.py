@@ -28,6 +28,7 @@ def test_describe_says_everything_that_can_be_printed():
     [
         ("planning-relax", "papers", "n_samples is 182, printed as 146 (the paper's 146"),
         ("cod-rna-train", "papers", "stands in for cod-rna"),
+        ("covtype-sample", "papers", "stands in for covtype"),
         ("german.numer", "papers", "printed as german, counts as printed"),
         ("covtype", "papers", "printed as covertype, counts as printed, not seen yet"),
         ("mnist", "papers", "counts as printed"),
@@ -43,7 +44,8 @@ def test_describe_says_everything_that_can_be_printed():
         ("glass", "derivation", "Left out: column 1."),
         ("a9a", "files", "a9a (sha256 known)"),
         ("covtype", "files", "md5 of the official file known"),
-        ("cod-rna", "files", "unverified until the first fetch"),
+        ("sensit", "files", "unverified until the first fetch"),
+        ("cod-rna", "files", "mirror's copy only, since one second-hand copy was found"),
         ("cod-rna-train", "files", "sha256 known for the mirror's copy only, since"),
         ("separable", "derivation", "Made by separable(n_samples = 20000, seed = 0)."),
     ],

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.mirror
 
 #: What the papers use and nobody could find a copy of.
 MISSING = {
-    "a5a", "w4a", "w6a", "cod-rna", "covtype", "covtype-scale", "rcv1", "real-sim", "news20",
+    "a5a", "w4a", "w6a", "covtype", "covtype-scale", "rcv1", "real-sim", "news20",
     "sensit", "shuttle", "poker", "usps",
 }  # fmt: skip
 
@@ -144,6 +144,17 @@ def test_author_files_of_the_nested_cv_paper(cache, mirror):
 def test_a_set_of_one_class_in_its_test_part_loads(cache):
     held = data.load("svmguide3")
     assert held.facts["test_counts"] == [0, 41]
+
+
+@pytest.mark.slow
+def test_a_row_of_the_covertype_sample_has_one_area_and_one_soil(cache):
+    """As each of UCI's rows; with the ranges of the whole set, metres and degrees are integers."""
+    held = data.load("covtype-sample")
+    np.testing.assert_array_equal(held.X[:, 10:14].sum(axis=1), 1)
+    np.testing.assert_array_equal(held.X[:, 14:].sum(axis=1), 1)
+    elevations, aspects = 1859 + 1999 * held.X[:, 0], 360 * held.X[:, 1]
+    np.testing.assert_allclose(elevations, np.round(elevations), rtol=0, atol=0.01)
+    np.testing.assert_allclose(aspects, np.round(aspects), rtol=0, atol=0.01)
 
 
 @pytest.mark.slow
