@@ -14,7 +14,11 @@ Reference
     Singer and Srebro 2007, section 4, whose i is drawn uniformly with replacement.
 Deviations
     - The paper prints the step 1/(lambda m); here it is 1/(lambda t), as in the book it cites.
+    - alpha^(t) includes the update of step t. Algorithm B takes it before that update, so that the
+      printed mean lacks the updates' last share: y_i / (lambda t m) for each update at one of the m
+      averaged steps t, and the printed last alpha lacks the last update (a test has both).
     - "The last 50 % of the updates" is read as the last half of the steps t, violating or not.
+    - The other share is 25 %, as section III has it; section V says "the last 50% and 75%".
     - The loop keeps sum_j beta_j K_ji for every i. Only a step with a violation adds a row of K to
       these sums; in the last cycle, it adds only the part of the row that later steps read.
     - An update at step u is part of every later beta_t. So its weight in the mean is the sum of

@@ -15,6 +15,8 @@ Deviations
     - ``srbo``: delta as printed, by problem (18) first and (27) after it. If the coordinates that
       left the box can't reach the new sum, half of all are free: these, and the ones of smallest
       d. If that half can't reach it, all are free. (The paper's program draws at random.)
+      Both problems are solved to a relative duality gap of 1e-3 (`DELTA_TOL`), not exactly: that is
+      as safe and costs less, but the ball is larger, and more or fewer samples may be screened.
     - ``srbo-descent``: a + delta is the last solution, lifted to the new sum and improved by a few
       pair steps. The SRBO ball and the gap-safe ball (``screening``) both screen. If the smaller
       problem, with its matrix and the test, is not forecast to be faster, the whole problem is

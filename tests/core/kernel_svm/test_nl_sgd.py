@@ -65,6 +65,26 @@ def test_equals_the_naive_mean_of_all_iterates(cls, average, epochs, on_demand, 
         assert (model.counters_["updates"] < model.n_iter_) == (C > 1.0)
 
 
+@pytest.mark.parametrize("average", [0.0, 0.25, 0.5])
+def test_the_printed_mean_lacks_the_update_of_each_averaged_step(average):
+    X, y = make_problem(n=41, d=4)
+    K = KernelFunction("rbf", 3.0).between(X, X)
+    model = NLSGD(C=60.0, gamma=3.0, epochs=3, average=average, random_state=3).fit(X, y)
+    n, lam = len(y), 1.0 / model.C
+    beta, printed, updates = np.zeros(n), [], []
+    for t, i in enumerate(order_of(model, n), start=1):
+        printed.append(beta / (lam * t))
+        updates.append(np.zeros(n))
+        if y[i] * printed[-1] @ K[:, i] < 1.0:
+            beta[i] += y[i]
+            updates[-1][i] = y[i] / (lam * t)
+    m = max(1, round(average * len(printed)))
+    lacks = np.mean(updates[-m:], axis=0)
+    assert_allclose(np.mean(printed[-m:], axis=0) + lacks, full(model, n), atol=1e-12)
+    # With average = 0, only an update at the very last step makes a difference.
+    assert np.any(lacks) or average == 0.0
+
+
 @pytest.mark.parametrize("cls", SOLVERS)
 @pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid"])
 def test_other_kernels(cls, kernel):

@@ -226,15 +226,25 @@ def printed_dcdm(Q, total, near, epsilon, sweeps):
     return a
 
 
-@pytest.mark.parametrize("sweeps", [1, 3, 500])
-def test_dcdm_is_the_printed_one_step_by_step(sweeps):
+@pytest.mark.parametrize(
+    ("tol", "epsilon", "sweeps"),
+    [(1e-2, 1e-4, 1), (1e-2, 1e-4, 3), (1e-2, 1e-4, 500), (1e-6, 1e-8, 500)],
+)
+def test_dcdm_is_the_printed_one_step_by_step(tol, epsilon, sweeps):
     Q, _, _ = matrix(n=30 if not JIT_DISABLED else 12, square=0.0)
     n = len(Q)
     problem = UnitProblem(Q, 0.4 * n)
     point = problem.uniform()
-    pairwise.solve_dcdm(problem, point, tol=1e-2, max_iter=sweeps * n)
-    theirs = printed_dcdm(Q, 0.4 * n, pairwise.EPSILON, pairwise.EPSILON, sweeps)
-    assert_allclose(point.a, theirs, atol=1e-9)
+    pairwise.solve_dcdm(problem, point, tol=tol, max_iter=sweeps * n)
+    theirs = printed_dcdm(Q, 0.4 * n, epsilon, epsilon, sweeps)
+    assert_allclose(point.a, theirs, atol=min(1e-9, 0.01 * epsilon))
+
+
+def test_dcdm_moves_on_where_epsilon_is_smaller():
+    Q, _, _ = matrix(n=30 if not JIT_DISABLED else 12, square=0.0)
+    n = len(Q)
+    coarse, fine = (printed_dcdm(Q, 0.4 * n, epsilon, epsilon, 500) for epsilon in (1e-4, 1e-8))
+    assert not np.allclose(coarse, fine, atol=1e-6)
 
 
 @needs_jit

@@ -215,6 +215,26 @@ def test_delta_is_chosen_once_and_then_in_part():
 
 
 @needs_jit
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_an_exact_delta_makes_the_ball_smaller_and_changes_no_solution(kernel, monkeypatch):
+    X, y = make_problem(n=80, d=4)
+    Q = (KernelFunction(kernel, 1.0).between(X, X) + 1.0) * np.outer(y, y)
+    totals = np.linspace(0.5, 0.6, 6) * 80
+    last = accurate(UnitProblem(Q, totals[0]))
+    problem = UnitProblem(Q, totals[1])
+    assert path.DELTA_TOL == 1e-3
+    radii, values = [], []
+    for tol in (1e-3, 1e-9):
+        monkeypatch.setattr(path, "DELTA_TOL", tol)
+        feasible = path.bilevel(problem, last, None, PathSettings())
+        radii.append(screening.srbo_ball(problem, last, feasible).radius)
+        steps = path.follow_nu(Q, totals, PathSettings(screen="srbo"))
+        values.append([step.point.a @ Q @ step.point.a for step in steps])
+    assert radii[1] < radii[0]
+    assert_allclose(values[1], values[0], rtol=1e-6)
+
+
+@needs_jit
 def test_screening_switches_itself_off_and_says_so(monkeypatch):
     X, y = make_problem(n=70, d=4)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
