@@ -99,12 +99,173 @@ def test_a_table_that_can_not_be_used_is_a_sentence(
     assert svmbench("try", tmp_path / "none.csv", "--label", "churn").code == 2
 
 
-def test_the_recommendation_prefers_speed_within_the_noise() -> None:
-    def trial(solver: str, accuracy: float, predict: float) -> trying.Trial:
-        return trying.Trial(solver, accuracy, 1.0, predict, 1.0, {})
+def fitted(solver: str, right: np.ndarray, predict_s: float) -> trying.Fitted:
+    """Return a trial that is right on some of the test rows."""
+    accuracy = 100 * float(np.mean(right))
+    trial = trying.Trial(solver, accuracy, accuracy, accuracy, 1.0, predict_s, 1.0, {})
+    return trying.Fitted(trial, None, right, [right.astype(float)])
 
-    slow, quick, worse = trial("a", 90.0, 1.0), trial("b", 89.5, 0.1), trial("c", 85.0, 0.01)
-    chosen, said = trying.recommended([slow, quick, worse], 500)
+
+def right_at(n_rows: int, n_right: int, first: int = 0) -> np.ndarray:
+    """Return truth values that are true on `n_right` rows in sequence."""
+    return np.roll(np.arange(n_rows) < n_right, first)
+
+
+def test_the_recommendation_is_the_simplest_of_equally_good_and_fast_solvers() -> None:
+    best = fitted("csvc", right_at(500, 450), 1.0)
+    simple = fitted("newton-l2", right_at(500, 448, 30), 1.9)
+    quick = fitted("nystrom", right_at(500, 447, 30), 0.1)
+    worse = fitted("dcd-l1", right_at(500, 425), 0.01)
+    chosen, said = trying.recommended([best, simple, worse], 500, "accuracy")
+    assert chosen is simple
+    assert "Take newton-l2: it is the simpler model" in said
+    # One that predicts far faster comes before a simpler one.
+    chosen, said = trying.recommended([best, simple, quick, worse], 500, "accuracy")
     assert chosen is quick
     assert "predicts 10 times as fast" in said
-    assert trying.recommended([slow, quick, worse], 10**6)[0] is slow
+    # A quarter of the test rows apart is no tie, however fast the other is.
+    assert trying.recommended([best, worse], 500, "accuracy")[0] is best
+    # Times that differ by less than the factor change nothing.
+    again = fitted("newton-l2", right_at(500, 448, 30), 0.6)
+    assert trying.recommended([best, again, worse], 500, "accuracy")[0] is again
+
+
+@pytest.mark.parametrize("metric", list(trying.METRICS))
+def test_the_standard_error_is_that_of_bootstrap_samples(metric: str) -> None:
+    from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+    random = np.random.default_rng(1)
+    y = np.repeat([0, 1], [300, 100])
+    values = [random.normal(size=400) + 1.2 * y, random.normal(size=400) + 0.9 * y]
+    solvers = []
+    for decision in values:
+        predicted = (decision > 0.5).astype(int)
+        trial = trying.Trial("csvc", 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, {})
+        influences = trying.influences_on(metric, y, predicted, decision)
+        solvers.append(trying.Fitted(trial, None, predicted, influences))
+
+    def score(decision: np.ndarray, rows: np.ndarray) -> float:
+        if metric == "roc_auc":
+            return float(roc_auc_score(y[rows], decision[rows]))
+        right = (decision[rows] > 0.5) == y[rows]
+        if metric == "accuracy":
+            return float(np.mean(right))
+        return float(balanced_accuracy_score(y[rows], (decision[rows] > 0.5).astype(int)))
+
+    differences = []
+    for _ in range(200):
+        rows = np.concatenate([random.integers(0, 300, 300), random.integers(300, 400, 100)])
+        differences.append(score(values[0], rows) - score(values[1], rows))
+    expected = 100 * float(np.std(differences))
+    assert trying.standard_error(*solvers) == pytest.approx(expected, rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few")
+def test_uneven_classes_are_told_apart_and_said(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    n = 3000
+    rare = random.random(n) < 0.015
+    frame = pd.DataFrame({"a": random.normal(size=n) + 2.5 * rare, "b": random.normal(size=n)})
+    frame["fraud"] = rare
+    file = tmp_path / "uneven.csv"
+    frame.to_csv(file, index=False)
+    ended = svmbench("try", file, "--label", "fraud", "--minutes", 0.05)
+    assert ended.code == 0, ended.said
+    assert "98." in ended.out.splitlines()[0]
+    assert "The classes are uneven" in ended.out
+    assert "most frequent class" in ended.out
+    assert "predicted True" in ended.out
+    import joblib
+
+    # The pipeline finds most of the rare class, and returns truth values as the file has them.
+    predicted = joblib.load(tmp_path / "uneven.joblib").predict(frame)
+    assert predicted.dtype == bool
+    assert predicted[rare].mean() > 0.6
+    # By accuracy a model that predicts one class alone may win; then that is said.
+    words = ["--label", "fraud", "--minutes", 0.05, "--metric", "accuracy", "--json"]
+    made = json.loads(svmbench("try", file, *words).out)
+    assert made["metric"] == "accuracy"
+    assert made["baselines"][0]["accuracy_pct"] > 98
+    words[-2] = "roc_auc"
+    made = json.loads(svmbench("try", file, *words).out)
+    assert made["trials"][0]["score_pct"] > 80
+
+
+def test_a_model_that_is_no_better_than_one_class_is_said() -> None:
+    y = np.array([0] * 380 + [1] * 20)
+    model = type("Model", (), {"classes_": np.array([0, 1])})
+
+    def predicting(predicted: np.ndarray, balanced: float) -> trying.Fitted:
+        trial = trying.Trial("csvc", 95.0, 95.0, balanced, 1.0, 1.0, 1.0, {})
+        return trying.Fitted(trial, model, predicted, [(predicted == y).astype(float)])
+
+    zeros = np.zeros(400, dtype=int)
+    frequent = predicting(zeros, 50.0)
+    first, second = trying.cautions(frequent, frequent, "accuracy", y)
+    assert "not clearly better than always predicting" in first
+    assert "predicts none of the test rows as 1" in second
+    half = np.where(np.arange(400) >= 390, 1, 0)
+    assert not list(trying.cautions(predicting(half, 75.0), frequent, "accuracy", y))
+    # Two of twenty found are within twice the standard error of none.
+    two = np.where(np.arange(400) >= 398, 1, 0)
+    assert len(list(trying.cautions(predicting(two, 55.0), frequent, "accuracy", y))) == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["0", "1"], [0, 1]),
+        (["-1", "30"], [-1, 30]),
+        (["True", "False"], [True, False]),
+        (["007", "7"], ["007", "7"]),
+        (["1e3", "2"], ["1e3", "2"]),
+        (["1", "yes"], ["1", "yes"]),
+        (["9007199254740992", "1"], ["9007199254740992", "1"]),
+    ],
+)
+def test_labels_keep_their_own_type(texts: list[str], expected: list[object]) -> None:
+    typed = list(trying.with_own_type(pd.Series(texts)))
+    assert typed == expected
+    assert isinstance(typed[0], str) == isinstance(expected[0], str)
+
+
+def test_a_split_that_leaves_too_few_rows_is_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "my.csv"
+    table(60).to_csv(file, index=False)
+    for share in (0.99, 0.01):
+        ended = svmbench("try", file, "--label", "churn", "--test", share)
+        assert ended.code == 2
+        assert "leaves too few rows of a class" in ended.err
+    ended = svmbench("try", file, "--label", "churn", "-o", tmp_path / "none" / "my.joblib")
+    assert ended.code == 2
+    assert "can't write" in ended.err
+    words = "abc"
+    frame = table(60).assign(churn=[words[i % 3] for i in range(60)])
+    frame.to_csv(file, index=False)
+    ended = svmbench("try", file, "--label", "churn", "--metric", "roc_auc")
+    assert ended.code == 2
+    assert "needs two classes" in ended.err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few")
+def test_many_classes_have_a_table_and_no_confusion_matrix(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(70), 8)
+    frame = pd.DataFrame({"a": labels + 0.1 * random.normal(size=560), "b": labels % 7})
+    frame["kind"] = [f"kind {label}" for label in labels]
+    file = tmp_path / "many.csv"
+    frame.to_csv(file, index=False)
+    ended = svmbench("try", file, "--label", "kind", "--minutes", 0.01)
+    assert ended.code == 0, ended.said
+    assert "70 classes of kind" in ended.out
+    assert "predicted kind" not in ended.out
+
+
+def test_a_model_that_can_not_be_written_is_kept_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(trying.ResultsError, match="the model is in") as caught:
+        trying.write_model({"fitted": 1}, tmp_path / "gone" / "my.joblib")
+    import joblib
+
+    assert joblib.load(str(caught.value).partition("the model is in ")[2]) == {"fitted": 1}
