@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
@@ -107,6 +107,14 @@ def rebuild(
         terminal.print_on(console, file)
 
 
+class _Judged(TypedDict):
+    """How claims are judged: the options of several commands."""
+
+    file: Path | None
+    freshness: bool
+    trust: bool
+
+
 @click.command()
 @RESULTS
 @THRESHOLDS
@@ -126,15 +134,20 @@ def rebuild(
     default="terminal",
     show_default=True,
 )
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw the parts of the one claim that --claim names to an SVG file.",
+)
 def claims(
     results: tuple[Path, ...],
     only: tuple[str, ...],
     names: tuple[str, ...],
     details: bool,
     form: str,
-    file: Path | None,
-    freshness: bool,
-    trust: bool,
+    plot: Path | None,
+    **judged: Unpack[_Judged],
 ) -> None:
     r"""Judge the papers' claims from kept records alone.
 
@@ -148,6 +161,7 @@ def claims(
     Examples:
       svmbench claims --paper smo
       svmbench claims --claim alsvm-4 results/alsvm
+      svmbench claims --claim smo-1 --plot smo-1.svg
       svmbench claims results/ other/results/
       svmbench claims --format markdown > verdicts.md
     """
@@ -158,6 +172,9 @@ def claims(
     for paper in only:
         if paper not in papers():
             raise UnknownNameError("paper", paper, list(papers()))
+    file, trust = judged["file"], judged["trust"]
+    if plot is not None and (len(names) != 1 or plot.suffix != ".svg"):
+        raise ConfigError("--plot draws one claim to an SVG file: --claim ID --plot FILE.svg")
     known = judging.read_all_claims(file, metrics=_metrics(file), trust=trust)
     for name in names:
         if name not in [one.id for one in known]:
@@ -166,9 +183,15 @@ def claims(
         one for one in known if (not only or one.paper in only) and (not names or one.id in names)
     ]
     folders = results or (kept_results(),)
-    verdicts = _verdicts(wanted, folders, _age(look=freshness), trust=trust)
+    verdicts = _verdicts(wanted, folders, _age(look=judged["freshness"]), trust=trust)
     if not any(verdict.parts for verdict in verdicts):
         _require_results(folders)
+    if plot is not None:
+        from svmbench.base.files import write_text
+        from svmbench.papers.judging.picture import draw_parts
+
+        terminal.print_line(write_text(plot, draw_parts(verdicts[0].parts, most=None)))
+        return
     if form == "terminal":
         if details or names:
             terminal.print_columns(export.as_details(verdicts))

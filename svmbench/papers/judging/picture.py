@@ -1,0 +1,325 @@
+"""Draw the parts of a claim as an SVG: intervals beside what the claim says and what was printed.
+
+Each part has a row with its name, and below it the interval of every criterion with a point at the
+estimate. The shaded band is where the claim says that the number lies. Parts are on one axis where
+their numbers are alike. The picture adapts to a dark page, and its text stays text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from svmbench.base import escape
+from svmbench.papers.judging.measures import Criterion
+from svmbench.papers.judging.verdict import Part
+
+#: Largest number of parts that a page shows before it folds the others.
+MOST_ROWS = 20
+#: Pixels: width of a picture, so that a telephone shows it at its size; its margins; a row, and
+#: from its top to the text and to the interval; an axis below its rows; the line of a legend.
+_WIDTH, _MARGIN = 440, 14
+_ROW, _TO_TEXT, _TO_LINE = 36, 14, 25
+_AXIS, _LEGEND = 44, 24
+#: Characters of a part's name, and of a sentence in place of an interval.
+_MOST_LABEL_CHARS, _MOST_SAID_CHARS = 58, 66
+#: Up to this ratio of the longest to the shortest reach, rows share a linear axis.
+_MOST_RATIO = 25.0
+#: A limit below this stands for 0, which the claim excludes.
+_TINY = 1e-300
+#: Share of an axis beyond its outermost numbers.
+_ROOM = 0.06
+#: An outcome's class in the picture, and the sign before its name.
+_SIGNS = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("left", "○")}
+_STYLE = """
+.ground{fill:#fff}.text{fill:#1b1f24}.quiet{fill:#57606a}.rule{stroke:#d0d7de}.band{fill:#dbe7f5}
+.holds{fill:#116329;stroke:#116329}.fails{fill:#a40e26;stroke:#a40e26}
+.left{fill:#57606a;stroke:#57606a}.hollow{fill:#fff}.cross{stroke:#1b1f24}
+text{stroke:none}
+@media (prefers-color-scheme:dark){
+.ground{fill:#14181d}.text{fill:#e6e9ed}.quiet{fill:#a3adb8}.rule{stroke:#3a424c}.band{fill:#22354d}
+.holds{fill:#63cf7e;stroke:#63cf7e}.fails{fill:#ff8a93;stroke:#ff8a93}
+.left{fill:#a3adb8;stroke:#a3adb8}.hollow{fill:#14181d}.cross{stroke:#e6e9ed}}
+"""
+_PLAIN_NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?= ?×?$)")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A part, the criteria that have a number, and what the paper has in their place."""
+
+    part: Part
+    criteria: tuple[Criterion, ...]
+    printed: float | None
+
+    @property
+    def numbers(self) -> list[float]:
+        """All finite numbers of the row, without the limits."""
+        found = [end for one in self.criteria for end in _ends(one)]
+        return found if self.printed is None else [*found, self.printed]
+
+    @property
+    def limits(self) -> list[float]:
+        """The finite limits of the row; the number next to 0 counts as 0."""
+        found = [x for one in self.criteria for x in (one.least, one.most) if math.isfinite(x)]
+        return [0.0 if abs(x) < _TINY else x for x in found]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """From the numbers of a panel to pixels."""
+
+    low: float
+    high: float
+    logarithmic: bool = False
+    own: bool = False  # whether each row has a scale of its own, with 0 in the same place
+
+    def place(self, value: float, scale: float = 1.0) -> float:
+        """Return the x of a number; what is beyond the axis is at its end."""
+        value = value / scale if math.isfinite(value) else value
+        if self.logarithmic:
+            value = math.log10(value) if value > 0.0 else -math.inf
+        share = (value - self.low) / (self.high - self.low)
+        return _MARGIN + min(max(share, 0.0), 1.0) * (_WIDTH - 2 * _MARGIN)
+
+
+def draw_parts(parts: Sequence[Part], *, most: int | None = MOST_ROWS) -> str:
+    """Return the picture of a claim's parts; failed parts come first where some are left out.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    most : int, optional
+        How many parts to draw at most; None draws all.
+    """
+    shown = list(parts)
+    if most is not None and len(shown) > most:
+        order = (False, True, None)
+        shown = sorted(shown, key=lambda part: order.index(part.holds))[:most]
+    rows = [_row(part) for part in shown]
+    drawn: list[str] = []
+    y = 6.0
+    for panel in _panels([row for row in rows if row.numbers]):
+        y = _draw_panel(panel, y, drawn)
+    for row in rows:
+        if not row.numbers:
+            lost = "data not available" if row.part.unavailable else ""
+            drawn += _label(row.part, y, lost)
+            if not lost:
+                said = row.part.measured or "not measured"
+                drawn.append(_text(_MARGIN + 16, y + _TO_LINE + 4, said, "quiet"))
+            y += _ROW - (_TO_TEXT if lost else 0)
+    if left := len(parts) - len(shown):
+        word = "1 more part" if left == 1 else f"{left} more parts"
+        drawn.append(_text(_MARGIN, y + _TO_TEXT, f"and {word}", "quiet"))
+        y += _LEGEND
+    if any(row.numbers for row in rows):
+        drawn += _legend(y, printed=any(row.printed is not None for row in rows))
+        y += _LEGEND
+    size = f'width="{_WIDTH}" height="{y:.0f}" viewBox="0 0 {_WIDTH} {y:.0f}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
+    )
+    ground = f'<rect class="ground" width="{_WIDTH}" height="{y:.0f}"/>'
+    return "\n".join([head, f"<style>{_STYLE}</style>", ground, *drawn, "</svg>\n"])
+
+
+def alternative_text(parts: Sequence[Part]) -> str:
+    """Return what a picture shows, in a sentence for those who can't see it."""
+    answers = [part.holds for part in parts]
+    counts = (("holding", True), ("failing", False), ("undecided", None))
+    said = [f"{n} {word}" for word, one in counts if (n := answers.count(one))]
+    word = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+    return f"Intervals of {word} of the claim: {', '.join(said)}"
+
+
+def _row(part: Part) -> _Row:
+    criteria = part.answer.criteria if part.answer is not None else ()
+    known = tuple(one for one in criteria if isinstance(one, Criterion) and _ends(one))
+    printed = getattr(part, "printed_value", None)
+    plain = _PLAIN_NUMBER.match(part.printed)
+    if printed is None and plain:
+        printed = float(plain[0].replace(",", "").replace("−", "-"))
+    return _Row(part, known, printed if known else None)
+
+
+def _ends(one: Criterion) -> list[float]:
+    """Return the finite numbers of an interval."""
+    interval = one.interval
+    known = (interval.low, interval.value, interval.high)
+    return [value for value in known if value is not None and math.isfinite(value)]
+
+
+def _panels(rows: Sequence[_Row]) -> list[list[_Row]]:
+    """Group rows whose claims are of the same form: bands, at least, at most, above or below 0."""
+    found: dict[tuple[bool, bool, bool], list[_Row]] = {}
+    for row in rows:
+        one = row.criteria[0]
+        key = (math.isfinite(one.least), math.isfinite(one.most), _is_sign(row))
+        found.setdefault(key, []).append(row)
+    return list(found.values())
+
+
+def _is_sign(row: _Row) -> bool:
+    """Return True if the claim only says on which side of 0 a number lies."""
+    one = row.criteria[0]
+    both = math.isfinite(one.least) and math.isfinite(one.most)
+    return not both and not any(row.limits)
+
+
+def _axis(rows: Sequence[_Row]) -> _Axis:
+    numbers = [x for row in rows for x in (*row.numbers, *row.limits)]
+    reach = [max(map(abs, row.numbers)) for row in rows]
+    known = [one for one in reach if one > 0.0]
+    spread = max(known) / min(known) if known else 1.0
+    if _is_sign(rows[0]) and spread > _MOST_RATIO:
+        return _Axis(-1.0 - _ROOM, 1.0 + _ROOM, own=True)
+    low, high = min(numbers), max(numbers)
+    if min(numbers) > 0.0 and high / low > _MOST_RATIO:
+        low, high = math.log10(low), math.log10(high)
+        room = _ROOM * (high - low)
+        return _Axis(low - room, high + room, logarithmic=True)
+    room = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
+    return _Axis(low - room, high + room)
+
+
+def _draw_panel(rows: Sequence[_Row], y: float, drawn: list[str]) -> float:
+    """Draw rows above their axis; return where the next panel begins."""
+    axis = _axis(rows)
+    bottom = y + _ROW * len(rows)
+    for number, row in enumerate(rows):
+        top = y + _ROW * number
+        scale = max(map(abs, row.numbers)) if axis.own else 1.0
+        one = row.criteria[0]
+        x, end = axis.place(one.least, scale), axis.place(one.most, scale)
+        drawn.append(
+            f'<rect class="band" x="{x:.1f}" y="{top + 18:.1f}" width="{max(end - x, 1.5):.1f}"'
+            f' height="{_ROW - 21}"/>'
+        )
+    for tick, said in _ticks(axis):
+        x = axis.place(tick)
+        drawn.append(_line(x, y + 18, x, bottom + 3, "rule"))
+        drawn.append(_text(x, bottom + 15, said, "quiet", anchor="middle"))
+    for number, row in enumerate(rows):
+        top = y + _ROW * number
+        scale = max(map(abs, row.numbers)) if axis.own else 1.0
+        drawn += _label(row.part, top)
+        drawn += _intervals(row, axis, top + _TO_LINE, scale or 1.0)
+    drawn.append(_text(_MARGIN, bottom + 31, _claimed(rows, axis), "quiet"))
+    return bottom + _AXIS
+
+
+def _label(part: Part, y: float, ending: str = "") -> list[str]:
+    kind, sign = _SIGNS[part.holds]
+    said = part.what.replace(", profile paper", "") + (" (stand-in)" if part.stand_in else "")
+    said += f": {ending}" if ending else ""
+    name = escape.html(escape.line(said, _MOST_LABEL_CHARS))
+    return [
+        f'<text x="{_MARGIN}" y="{y + _TO_TEXT:.1f}" class="text">'
+        f'<tspan class="{kind}" stroke="none">{sign}</tspan> {name}</text>'
+    ]
+
+
+def _intervals(row: _Row, axis: _Axis, y: float, scale: float) -> Iterator[str]:
+    """Yield the intervals of a row, the deciding one last and strongest."""
+    kind = _SIGNS[row.part.holds][0]
+    order = (True, None, False)
+    ordered = sorted(row.criteria, key=lambda one: order.index(one.holds))
+    for one in ordered:
+        is_last = one is ordered[-1]
+        interval = one.interval
+        low, high = interval.low, interval.high
+        if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
+            x, end = axis.place(low, scale), axis.place(high, scale)
+            pen = 'stroke-width="3"' if is_last else 'stroke-width="1.5" opacity="0.5"'
+            yield _line(x, y, end, y, kind, pen)
+        if math.isfinite(interval.value):
+            x, size = axis.place(interval.value, scale), 4.5 if is_last else 2.5
+            yield _mark(x, y, kind, size)
+    if row.printed is not None:
+        x = axis.place(row.printed, scale)
+        yield _line(x - 4.5, y - 4.5, x + 4.5, y + 4.5, "cross", 'stroke-width="2"')
+        yield _line(x - 4.5, y + 4.5, x + 4.5, y - 4.5, "cross", 'stroke-width="2"')
+
+
+def _mark(x: float, y: float, kind: str, size: float) -> str:
+    """Return a point whose shape says the outcome, too: a disc, a diamond or a ring."""
+    if kind == "fails":
+        corners = f"M{x - size:.1f},{y:.1f}l{size},-{size}l{size},{size}l-{size},{size}z"
+        return f'<path class="fails" d="{corners}"/>'
+    if kind == "left":
+        ring = f'<circle class="left" cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
+        return ring + f'<circle class="hollow" cx="{x:.1f}" cy="{y:.1f}" r="{size - 1.5}"/>'
+    return f'<circle class="holds" cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
+
+
+def _claimed(rows: Sequence[_Row], axis: _Axis) -> str:
+    """Return the sentence below an axis."""
+    regions = {(row.criteria[0].least, row.criteria[0].most) for row in rows}
+    if _is_sign(rows[0]):
+        least = rows[0].criteria[0].least
+        said = "claimed: above 0" if math.isfinite(least) else "claimed: below 0"
+        if least == 0.0 or rows[0].criteria[0].most == 0.0:
+            said += " or 0"
+        return said + ("; each row on its own scale" if axis.own else "")
+    if len(regions) > 1:
+        return "claimed: the band of each row" + ("; logarithmic" if axis.logarithmic else "")
+    least, most = next(iter(regions))
+    if math.isfinite(least) and math.isfinite(most):
+        said = f"claimed: {_spelt(least)}" + (f" to {_spelt(most)}" if most > least else "")
+    elif math.isfinite(most):
+        said = f"claimed: at most {_spelt(most)}"
+    else:
+        said = f"claimed: at least {_spelt(least)}"
+    return said + ("; logarithmic" if axis.logarithmic else "")
+
+
+def _ticks(axis: _Axis) -> list[tuple[float, str]]:
+    from matplotlib.ticker import MaxNLocator
+
+    if axis.own:
+        return [(0.0, "0")]
+    if axis.logarithmic:
+        heads = (1.0,) if axis.high - axis.low > 1.6 else (1.0, 3.0)
+        powers = range(math.floor(axis.low), math.ceil(axis.high) + 1)
+        found = [head * 10.0**power for power in powers for head in heads]
+        known = [one for one in found if axis.low <= math.log10(one) <= axis.high]
+        return [(one, _spelt(one)) for one in known]
+    ticks = MaxNLocator(5).tick_values(axis.low, axis.high)
+    return [(float(one), _spelt(float(one))) for one in ticks if axis.low <= one <= axis.high]
+
+
+def _spelt(value: float) -> str:
+    return f"{value:,.6g}".replace("-", "−")
+
+
+def _legend(y: float, *, printed: bool) -> list[str]:
+    x, base = float(_MARGIN), y + 10
+    marks = [("holds", "holds"), ("fails", "fails"), ("left", "undecided")]
+    drawn = []
+    for kind, said in marks:
+        drawn += [_mark(x + 5, base, kind, 4.5), _text(x + 14, base + 4, said, "quiet")]
+        x += 26 + 7 * len(said)
+    drawn.append(f'<rect class="band" x="{x:.1f}" y="{base - 6:.1f}" width="14" height="12"/>')
+    drawn.append(_text(x + 19, base + 4, "claimed", "quiet"))
+    x += 31 + 7 * len("claimed")
+    if printed:
+        for sign in (1, -1):
+            ends = (x, base - 4.5 * sign, x + 9, base + 4.5 * sign)
+            drawn.append(_line(*ends, "cross", 'stroke-width="2"'))
+        drawn.append(_text(x + 14, base + 4, "printed", "quiet"))
+    return drawn
+
+
+def _line(x: float, y: float, end: float, down: float, kind: str, pen: str = "") -> str:
+    ends = f'x1="{x:.1f}" y1="{y:.1f}" x2="{end:.1f}" y2="{down:.1f}"'
+    return f'<line class="{kind}" {ends} {pen}/>'
+
+
+def _text(
+    x: float, y: float, said: str, kind: str, most: int = _MOST_SAID_CHARS, *, anchor: str = "start"
+) -> str:
+    shown = escape.html(escape.line(said, most))
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{shown}</text>'
