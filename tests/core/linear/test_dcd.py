@@ -1,9 +1,12 @@
 """Dual coordinate descent against LIBLINEAR, the duality gap, and by hand."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL1, LiblinearL2, LiblinearL2Dual
@@ -122,3 +125,58 @@ def test_a_pass_that_agrees_on_the_rest_brings_everything_back():
     assert state[2] == 0
     assert next_pass(active, 4, 0.01, -0.01, 0.1, limits, state) == 4
     assert state[2] == 1
+
+
+def with_long_row(seed, ratio):
+    """Return 20 samples, one of them `ratio` times as long as the others, and random labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 2))
+    X[rng.integers(20)] *= ratio
+    return X, np.where(np.arange(20) < 10, 1.0, -1.0)
+
+
+def largest_violation(model, X, y):
+    """Return how far a sample is from its optimality condition, from weights and multipliers."""
+    upper, ridge = (model.C, 0.0) if isinstance(model, DCDL1) else (np.inf, 0.5 / model.C)
+    short = 1.0 - y * (X @ model.coef_[0] + model.intercept_[0]) - ridge * model.alpha_
+    rises, falls = model.alpha_ < upper, model.alpha_ > 0.0
+    return max(0.0, short[rises].max(initial=0.0), -short[falls].min(initial=0.0))
+
+
+@needs_jit
+@pytest.mark.parametrize("tol", [0.1, 1e-4])
+@pytest.mark.parametrize("ratio", [100.0, 1e4])
+@pytest.mark.parametrize("solver", [DCDL1, DCDL2])
+def test_a_long_row_leaves_no_violation_unsaid(solver, ratio, tol):
+    for seed in range(20):
+        X, y = with_long_row(seed, ratio)
+        for form in (np.asarray, sp.csr_array):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", ConvergenceWarning)
+                model = solver(C=30.0, tol=tol).fit(form(X), y)
+            assert told or largest_violation(model, X, y) <= tol * (1.0 + 1e-6)
+
+
+@needs_jit
+def test_a_path_over_a_long_row_leaves_no_violation_unsaid():
+    for seed in range(10):
+        X, y = with_long_row(seed, 1e4)
+        model = DCDL2()
+        points = model.path(model.prepare(X, y), None, "C", [1e-3, 0.1, 10.0, 1e3])
+        for _ in range(4):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", ConvergenceWarning)
+                own = next(points).solution
+            assert told or largest_violation(own, X, y) <= model.tol * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("solver", [DCDL1, DCDL2])
+def test_weights_leave_no_violation_unsaid(solver):
+    X, y = with_long_row(0, 100.0)
+    weights = np.where(y > 0, 5.0, 0.1)
+    model = solver(C=0.01, tol=1e-3, max_iter=20_000).fit(X, y, sample_weight=weights)
+    assert model.stop_reason_ == "converged"
+    repeated = solver(C=0.001, tol=1e-3, max_iter=20_000).fit(
+        np.repeat(X, np.where(y > 0, 50, 1), axis=0), np.repeat(y, np.where(y > 0, 50, 1))
+    )
+    assert model.objective_ == pytest.approx(repeated.objective_, rel=1e-3)
