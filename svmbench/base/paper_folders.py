@@ -72,6 +72,7 @@ class _PaperFile(_Strict):
     authors: tuple[str, ...]
     venue: str = ""
     order: int = 1000
+    claimed: str = ""
     configs: tuple[str, ...] = ()
     datasets: Mapping[str, Mapping[str, Any]] = {}
     printed: Printed = Printed()
@@ -93,6 +94,8 @@ class Paper(_PaperFile):
         Where and when it appeared; empty for a preprint.
     order : int, default=1000
         Papers are listed by this number, and then by key.
+    claimed : str, default=""
+        What it claims, in a sentence.
     configs : tuple of str, default=()
         Configs of its tables and figures, in its order.
     datasets : dict of str to dict

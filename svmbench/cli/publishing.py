@@ -284,7 +284,7 @@ def make_site(
             folders=tuple(folders),
             verdicts=tuple(verdicts),
             papers={
-                key: PaperFacts(paper.title, paper.citation, paper.configs)
+                key: PaperFacts(paper.title, paper.citation, paper.configs, paper.claimed)
                 for key, paper in papers().items()
             },
             solvers={

@@ -54,11 +54,14 @@ class PaperFacts:
     configs : tuple of str
         Configs of its tables and figures, in the paper's order. Runs of other configs stand on a
         page of their own; if it is empty, all runs stand on the paper's page.
+    claimed : str
+        What it claims, in a sentence; empty where nobody said it.
     """
 
     title: str
     citation: str
     configs: tuple[str, ...] = ()
+    claimed: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 from svmbench.base import escape
 from svmbench.papers.judging.export import outcome, summary
 from svmbench.papers.judging.outcomes import outcomes
+from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import STATES, Verdict
 from svmbench.report.builder import Content, read_content
 from svmbench.report.folders import OURS, is_contributed
@@ -28,6 +29,7 @@ from svmbench.site.diagrams import error_chart, ratio_chart
 from svmbench.site.download import write_download
 from svmbench.site.folder import placed
 from svmbench.site.material import UNASSIGNED_PAGE, Material, Names, find_runs
+from svmbench.site.printed import printed_tables
 from svmbench.site.ranks import p_text
 from svmbench.site.ratios import (
     EQUAL_OBJECTIVE,
@@ -193,9 +195,13 @@ class _Pages:
         slugs = {content.run.path.resolve(): slug for slug, content in self.contents}
         for key, file in self.papers.items():
             own = self._in_order(key, views.get(key, []))
+            verdicts = [one for one in self.material.verdicts if one.claim.paper == key]
             shown = {
                 "key": key,
-                "verdicts": [one for one in self.material.verdicts if one.claim.paper == key],
+                "verdicts": verdicts,
+                "came": _outcome(verdicts) if verdicts else "",
+                "claim_pictures": self._claim_pictures(file, verdicts),
+                "printed": printed_tables(key, self._printed_beside(key)),
                 "places": places,
                 "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
             }
@@ -229,6 +235,37 @@ class _Pages:
             undeclared=self._undeclared(places),
         )
         return len(list(self.made.rglob("*.html")))
+
+    def _claim_pictures(
+        self, file: str, verdicts: Sequence[Verdict]
+    ) -> dict[str, tuple[str, str, str]]:
+        """Draw the parts of each claim; return two files and the alternative text by claim.
+
+        The second file has all parts, where the first leaves some out; else it is empty.
+        """
+        made = {}
+        for number_of, one in enumerate(verdicts, start=1):
+            if not one.parts:
+                continue
+            path = Path("papers", f"{file}-claim{number_of}.svg")
+            (self.made / path).parent.mkdir(exist_ok=True)
+            (self.made / path).write_text(draw_parts(one.parts), encoding="utf-8")
+            whole = ""
+            if len(one.parts) > MOST_ROWS:
+                whole = path.with_stem(f"{path.stem}-all").as_posix()
+                (self.made / whole).write_text(draw_parts(one.parts, most=None), encoding="utf-8")
+            made[one.claim.id] = (path.as_posix(), whole, alternative_text(one.parts))
+        return made
+
+    def _printed_beside(self, key: str) -> list[tuple[str, str, str]]:
+        """Return printed table, title and anchor of each table that shows printed numbers."""
+        return [
+            (table.spec.published, content.run.title, f"{slug}-{table.spec.name}")
+            for slug, content in self.contents
+            if content.run.paper == key and not self._is_beyond(key, content.run.name)
+            for table in content.tables
+            if table.spec.published
+        ]
 
     def _dataset_pages(self, places: Mapping[str, str]) -> None:
         """Write a page for each data set of the results, and their list."""

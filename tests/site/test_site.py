@@ -24,9 +24,12 @@ from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, writ
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers import judging as claims
+from svmbench.papers.judging.measures import Answer, Criterion
+from svmbench.papers.judging.verdict import Part
 from svmbench.report.builder import read_content
 from svmbench.report.curves import Curves
 from svmbench.report.records import Run
+from svmbench.report.statistics import Interval
 from svmbench.report.tables import Table
 from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
@@ -119,7 +122,7 @@ def material(results: Path, **more: object) -> Material:
         "folders": (results,),
         "verdicts": tuple(verdicts),
         "papers": {
-            "smo": PaperFacts("Sequential SMO", "J. C. Platt: Sequential SMO"),
+            "smo": PaperFacts("Sequential SMO", "J. C. Platt: Sequential SMO", (), "It claims."),
             "alsvm": PaperFacts("Adaptable", "Le: Adaptable", ("alsvm_fig2", "alsvm_table2")),
             "srbo": PaperFacts("Safe screening", "Yang: Safe screening"),
         },
@@ -213,7 +216,7 @@ def test_pages_are_light(pages: dict[Path, Page], monkeypatch: pytest.MonkeyPatc
     assert heavy(pages) == []
     monkeypatch.setattr(checking, "MOST_BYTES", 50_000)
     assert [one.partition(":")[0] for one in heavy(pages)] == [
-        "alsvm-speed.html", "alsvm.html", "others.html",
+        "alsvm-speed.html", "alsvm.html", "others.html", "smo.html",
     ]  # fmt: skip
 
 
@@ -275,6 +278,40 @@ def test_claims_come_before_tables_and_the_rule_stands_beside_the_verdict(site: 
     # The evidence of a claim leads to its run.
     source = (site / "papers/smo.html").read_text()
     assert re.search(r'<dt>from</dt><dd><a href="\.\./papers/smo\.html#[\w-]+">', source)
+
+
+def test_a_paper_opens_with_what_it_claims_and_what_came_of_it(site: Path) -> None:
+    text = " ".join(Page(site / "papers/smo.html").text.split())
+    assert text.index("It claims. Of 13 claims ") < text.index("smo-1")
+
+
+def test_a_claim_has_a_picture_of_its_parts_and_folds_the_rest(site: Path) -> None:
+    source = (site / "papers/smo.html").read_text()
+    article = source[source.index('id="claim-smo-1"') : source.index('id="claim-smo-2"')]
+    (file,) = re.findall(r'<img src="\.\./(papers/smo-claim1\.svg)"', article)
+    assert "smo" in (site / file).read_text()
+    assert 'alt="Intervals of ' in article
+
+
+def test_a_claim_of_many_parts_has_a_second_picture_with_all(race: Path, tmp_path: Path) -> None:
+    given = material(race.parent)
+    one = given.verdicts[0]
+    part = Part("a part", Answer((Criterion(Interval(1.0, 0.9, 1.1), 0.8, 1.2),)), "1")
+    many = replace(one, parts=(part,) * 25)
+    made = build_site(replace(given, verdicts=(many,)), tmp_path / "site")
+    papers = made.index.parent / "papers"
+    source = (papers / "smo.html").read_text()
+    assert "All 25 parts" in source
+    assert "and 5 more parts" in (papers / "smo-claim1.svg").read_text()
+    assert (papers / "smo-claim1-all.svg").read_text().count("a part") == 25
+
+
+def test_a_papers_printed_numbers_are_on_its_page(site: Path) -> None:
+    source = (site / "papers/alsvm.html").read_text()
+    table = source[source.index('id="printed-table2"') :]
+    assert "pegasos: " in table
+    assert "<td>12,490</td>" in table
+    assert re.search(r'Beside measured ones: <a href="#[\w-]+-table2">', table)
 
 
 def test_runs_follow_the_paper_and_the_others_have_a_page_of_their_own(site: Path) -> None:

@@ -259,11 +259,11 @@ def _claimed(rows: Sequence[_Row], axis: _Axis) -> str:
     """Return the sentence below an axis."""
     regions = {(row.criteria[0].least, row.criteria[0].most) for row in rows}
     if _is_sign(rows[0]):
-        least = rows[0].criteria[0].least
-        said = "claimed: above 0" if math.isfinite(least) else "claimed: below 0"
-        if least == 0.0 or rows[0].criteria[0].most == 0.0:
-            said += " or 0"
-        return said + ("; each row on its own scale" if axis.own else "")
+        one = rows[0].criteria[0]
+        said = "above" if math.isfinite(one.least) else "below"
+        if 0.0 in (one.least, one.most):
+            said = "at least" if math.isfinite(one.least) else "at most"
+        return f"claimed: {said} 0" + ("; each row on its own scale" if axis.own else "")
     if len(regions) > 1:
         return "claimed: the band of each row" + ("; logarithmic" if axis.logarithmic else "")
     least, most = next(iter(regions))
