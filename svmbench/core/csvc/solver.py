@@ -54,7 +54,7 @@ From other modules
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -154,6 +154,8 @@ class QPResult:
     checks: int | None = 0  # in float64; None on a stored matrix, which is not checked
     reason: int = CONVERGED  # position in ``smo.STOP_REASONS``
     evaluations: int = 0  # kernel values computed
+    # Why float32 gave way to float64, each time: stop reasons of the steps, and in the last set
+    fallbacks: list[str] = field(default_factory=list)
 
     @property
     def stop_reason(self) -> str:
@@ -162,8 +164,10 @@ class QPResult:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The work, as solvers report it."""
+        """The work, as solvers report it; ``fallbacks`` only where there are any."""
         work = {"kernel_evaluations": self.evaluations, "updates": self.steps}
+        if self.fallbacks:
+            work["fallbacks"] = len(self.fallbacks)
         return work if self.checks is None else {**work, "checks": self.checks}
 
 
@@ -302,7 +306,7 @@ class Refinement:
         made, checks, last = 0, 0, np.inf  # made: values of old rows, not in the source's count
         while True:
             tol = tolerance.now
-            self.take_steps(rows, K, members, tolerance.criteria(found.steps), found)
+            inner = self.take_steps(rows, K, members, tolerance.criteria(found.steps), found)
             if found.reason == ROWS_MISSING:
                 made += single_values(K)
                 K, members = rows.whole(K.K if isinstance(K, SingleRows) else None), everyone
@@ -334,6 +338,7 @@ class Refinement:
                     break
                 members, last = everyone, np.inf
             elif verdict == EXHAUSTED:
+                found.fallbacks.append(f"{found.stop_reason}, in its set {STOP_REASONS[inner]}")
                 found.v = exact_gradient(exact, problem.linear, found.beta, everyone)
                 made += rows.evaluations + single_values(K)
                 rows, members = SourceRows(source, np.float64), everyone
@@ -391,21 +396,25 @@ class Refinement:
         members: np.ndarray,
         criteria: StoppingCriteria,
         found: QPResult,
-    ) -> None:
-        """Take steps on the matrix `K`; if it is None, on `members`, by working sets."""
+    ) -> int:
+        """Take steps on the matrix `K`; if it is None, on `members`, by working sets.
+
+        Return why the steps in the last working set stopped.
+        """
         if isinstance(K, SingleRows):
             self.single_steps(K, criteria, found)
-            return
+            return found.reason
         if K is not None:
             steps, found.reason = until_gap(K, self.problem, criteria, found.beta, found.v)
             found.steps += steps
-            return
+            return found.reason
         active = ActiveSamples(members, self.problem, found.beta, found.v)
         sets = WorkingSetSearch(rows, active, criteria.tol, self.cache_mb, self.pool)
         found.reason = sets.run(criteria.max_iter, criteria.limit)
         found.steps += sets.steps
         # Reconstruct the gradient of shrunk samples (Chang and Lin 2011, section 5.1).
         active.finish(rows, self.pool)
+        return sets.inner_reason
 
 
 def single_values(K: Matrix | None) -> int:

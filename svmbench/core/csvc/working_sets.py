@@ -178,6 +178,9 @@ class WorkingSetSearch:
         self.largest = max(2 * SET_SAMPLES, min(SET_MAX_SAMPLES, held))
         self.may_end_on_matrix = rows.n_samples <= min(MATRIX_MAX_SAMPLES, held)
         self.steps = self.sets = 0
+        # Why the steps inside the last set stopped. After no step at all: ``CONVERGED`` if the set
+        # has no pair that violates, else float32 gets no further.
+        self.inner_reason = CONVERGED
         # Multipliers that moved in the last set; the cost of carrying samples that could be shrunk,
         # a column, in units of reading a stored value.
         self.moved, self.carried = 0, 0.0
@@ -208,7 +211,9 @@ class WorkingSetSearch:
                 inner_tol = max(INNER_TOL * at.gap, 0.5 * self.tol)
             else:
                 inner_tol = LAST_TOL * self.tol
-            if not self._solve(inner_tol, max_iter - self.steps):
+            before = self.steps
+            self.inner_reason = self._solve(inner_tol, max_iter - before)
+            if self.steps == before:
                 return STALLED
 
     def _cut(self, at: UpLowSets) -> bool:
@@ -252,6 +257,9 @@ class WorkingSetSearch:
         first = max(0, len(self.working) - int(size * SET_KEPT)) if size < n else 0
         stay, known = self.working[first:], self.block[first:, first:]
         new = from_both_ends(v_up, v_low, stay, size - len(stay))
+        if size == n:
+            # All are wanted: also samples that can only rise and are not in the upper half.
+            new = np.concatenate([new, np.setdiff1d(np.arange(n), np.concatenate([stay, new]))])
         self.working = np.concatenate([stay, new])
         old = len(stay)
         self.block = np.empty((len(self.working), len(self.working)), dtype=self.rows.dtype)
@@ -275,19 +283,20 @@ class WorkingSetSearch:
             return n
         return min(self.largest, max(2 * SET_SAMPLES, int(SETTLED_ROOM * len(free))))
 
-    def _solve(self, tol: float, max_iter: int) -> bool:
-        """Solve the set to `tol`, and update the gradient; return True if a step was taken."""
+    def _solve(self, tol: float, max_iter: int) -> int:
+        """Solve the set to `tol`, and update the gradient; return why its steps stopped."""
         active, chosen = self.active, self.working
         problem, before, v = active.problem.take(chosen), active.beta[chosen], active.v[chosen]
         beta = before.copy()
-        steps, _ = steps_on_matrix(self.block, problem, StoppingCriteria(tol, max_iter), beta, v)
+        criteria = StoppingCriteria(tol, max_iter)
+        steps, reason = steps_on_matrix(self.block, problem, criteria, beta, v)
         self.steps += steps
         self.sets += 1
         active.beta[chosen] = beta
         is_free = (beta > problem.low) & (beta < problem.high)
         moved = np.flatnonzero(beta != before)
         self._subtract(chosen[moved], (beta - before)[moved], is_free[moved])
-        return steps > 0
+        return reason
 
     def _subtract(self, moved: np.ndarray, change: np.ndarray, is_free: np.ndarray) -> None:
         """Update the gradient: v -= sum_q change_q K_q over the multipliers that moved.

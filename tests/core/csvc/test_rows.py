@@ -18,6 +18,7 @@ from svmbench.core.csvc import (
     CSVC,
     problem,
     smo,
+    solve_qp,
     solver,
     working_sets,
 )
@@ -44,8 +45,8 @@ from svmbench.core.kernels.rows import (
     forget_none,
 )
 from svmbench.core.kernels.source_row_cache import SourceRowCache
-from svmbench.core.nu.nu_svc import NuSVC
-from svmbench.core.oneclass.one_class import OneClass
+from svmbench.core.nu.nu_svc import NuSVC, nu_svc_problem
+from svmbench.core.oneclass.one_class import OneClass, one_class_problem
 
 MODULES = (
     *(rows_module, problem, smo),
@@ -383,6 +384,19 @@ def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeyp
     v = y - (model.decision_function(X) - model.intercept_[0])
     assert model.stop_reason_ == "converged"
     assert up_low_sets(csvc_problem(y, C), y * alpha, v).gap <= 1.1e-4
+
+
+@pytest.mark.parametrize("seed", [36, *range(8)])
+def test_ordinary_data_need_no_kernel_values_in_double_precision(in_blocks, seed):
+    # Seed 36: the sample that violates most can only rise, and is the last of the active ones.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(240, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=240) > 0.0, 1.0, -1.0)
+    of_classes, of_one = nu_svc_problem(y, 0.3), one_class_problem(240, 0.1)
+    for box, start in ((csvc_problem(y, 1.0), None), of_classes, of_one):
+        source = KernelSource.from_inputs(X, KernelFunction("rbf", 0.3))
+        found = solve_qp(source, box, start=start)
+        assert (found.stop_reason, found.fallbacks) == ("converged", [])
 
 
 def test_sets_grow_once_the_free_multipliers_settle():
