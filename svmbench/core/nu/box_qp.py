@@ -112,7 +112,7 @@ class UnitProblem:
         objective itself is no more than rounding, so that w is 0.
         """
         value, floor = abs(self.value(point)), self.floor(point)
-        if self.total is not None and max(value, point.gap) <= floor:
+        if self.vanishes(point) or (self.total is not None and max(value, point.gap) <= floor):
             return NO_MARGIN
         is_near = point.gap <= tol * value or point.gap <= min(floor, NEAR_OBJECTIVE * value)
         return "converged" if is_near else "stalled"
@@ -124,7 +124,17 @@ class UnitProblem:
         ):
             self.refresh(point)
         point.gap = self.gap(point)
-        return point.gap <= target
+        return point.gap <= target or self.vanishes(point)
+
+    def vanishes(self, point: QPPoint) -> bool:
+        """Return True if a sum is kept, q = 0, and the objective is no more than rounding.
+
+        No objective is below 0 then: this one is as near to the optimum as float64 can tell, while
+        the gap, which is linear in w and not quadratic, may still be far above rounding.
+        """
+        if self.total is None or self.linear.any():
+            return False
+        return abs(self.value(point)) <= self.floor(point)
 
     def at(self, a: np.ndarray) -> QPPoint:
         """Return a point with its gradient."""

@@ -33,6 +33,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from svmbench.core.contract.base import NO_MARGIN
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import interior, pairwise, qp_solvers, screening
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, move_point
@@ -231,8 +232,16 @@ def lifted(
     problem: UnitProblem,  # at the new sum
     last: QPPoint,  # not changed
 ) -> QPPoint:
-    """Move the last solution to a new sum: along the path's tangent, then greedily."""
+    """Move the last solution to a new sum: along the path's tangent, then greedily.
+
+    A multiple of a solution with w = 0 has w = 0 too, so that is taken where it is in the box.
+    """
     point = last.copy()
+    multiple = point.a * (problem.sum / float(point.a.sum()))
+    if last.reason == NO_MARGIN and float(multiple.max()) <= 1.0:
+        mend(multiple, problem.sum)
+        move_point(problem.Q, point, multiple)
+        return point
     for _ in range(pairwise.IN_A_ROW):
         missing = problem.sum - float(point.a.sum())
         free = np.flatnonzero((point.a > 0.0) & (point.a < 1.0))

@@ -21,6 +21,7 @@ from svmbench.core.nu.box_qp import (
     mend,
     order_of_margin,
 )
+from svmbench.core.nu.path import PathSettings, follow_nu
 
 N = 20 if JIT_DISABLED else 90
 
@@ -96,7 +97,9 @@ def test_pairs_and_a_library_find_the_same_optimum(total, square):
     assert a.max() <= 1.0
     assert np.all(a[d > rho + slack] == 0.0)
     assert np.all(a[d < rho - slack] == 1.0)
-    assert problem.gap(ours) <= 1e-9 * problem.value(ours) + problem.floor()
+    # No objective is below 0, so that the value, too, is a bound of the distance to the optimum.
+    distance = min(problem.gap(ours), problem.value(ours))
+    assert distance <= 1e-9 * problem.value(ours) + problem.floor()
 
 
 @needs_jit
@@ -147,7 +150,8 @@ def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
     pairwise.solve_pairwise(problem, point, tol=1e-9, max_iter=point.newton_steps + 50 * N)
     # Where the optimum is nearly 0 the library does not come as near to it.
     assert problem.value(point) <= (1 + 1e-6) * best + problem.floor()
-    assert problem.gap(point) <= max(2e-9 * problem.value(point), 2 * problem.floor())
+    distance = min(problem.gap(point), problem.value(point))
+    assert distance <= max(2e-9 * problem.value(point), 2 * problem.floor())
 
 
 def test_a_step_of_many_on_paper():
@@ -245,6 +249,41 @@ def test_dcdm_moves_on_where_epsilon_is_smaller():
     n = len(Q)
     coarse, fine = (printed_dcdm(Q, 0.4 * n, epsilon, epsilon, 500) for epsilon in (1e-4, 1e-8))
     assert not np.allclose(coarse, fine, atol=1e-6)
+
+
+def test_an_objective_of_no_more_than_rounding_ends_the_search():
+    # One point with both labels: w = 0 at (1/2, 1/2). Beside it the gap is linear in w, 2e-9, and
+    # the objective quadratic, 2e-18.
+    problem = UnitProblem(np.array([[1.0, -1.0], [-1.0, 1.0]]), 1.0)
+    point = problem.at(np.array([0.5 + 1e-9, 0.5 - 1e-9]))
+    assert problem.reaches(point, problem.target(point, 1e-6))
+    assert point.gap > 1e6 * problem.floor()
+    assert problem.reason(point, 1e-6) == "no margin"
+    # With a linear term the optimum may be below 0, and the gap alone says how far.
+    with_term = UnitProblem(problem.Q, 1.0, np.array([1e-9, -1e-9]))
+    point = with_term.at(point.a)
+    assert not with_term.reaches(point, with_term.floor())
+
+
+@needs_jit
+def test_a_path_scales_solutions_without_a_margin():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((120, 2)), np.repeat([1.0, -1.0, 1.0], 40)
+    X[40:80] = X[:40]
+    # Two thirds of the samples are points with both labels: they fill any nu up to 2/3 with w = 0.
+    Q = np.ascontiguousarray(KernelFunction("rbf", 1.0).between(X, X) * np.outer(y, y))
+    totals = [120 * nu for nu in (0.1, 0.15, 0.2, 0.3, 0.8)]
+    settings = PathSettings(screen="none", tol=1e-6)
+    found = [step.point for step in follow_nu(Q, totals, settings)]
+    assert [point.reason for point in found] == 4 * ["no margin"] + ["converged"]
+    for point, total in zip(found, totals, strict=True):
+        assert point.a.sum() == pytest.approx(total)
+        assert 0.0 <= point.a.min() <= point.a.max() <= 1.0
+    for point in found[:4]:
+        assert 0.5 * point.a @ Q @ point.a <= 1e-14 * point.a.sum() ** 2
+    assert [point.steps + point.newton_steps for point in found[1:3]] == [0, 0]
+    best = solved(UnitProblem(Q, totals[-1]), "qp")
+    assert 0.5 * found[-1].a @ Q @ found[-1].a == pytest.approx(-0.5 * best.a @ best.v, rel=2e-6)
 
 
 @needs_jit
