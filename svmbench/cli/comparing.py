@@ -20,18 +20,18 @@ from svmbench.cli.options import FOLDER, FiniteRange
 @click.option(
     "--slowdown",
     type=FiniteRange(min=1),
-    default=1.5,
-    show_default=True,
-    help="Regression: a solver this many times slower, relative to the same reference solver.",
+    help="Regression: a solver this many times slower, relative to the same reference solver."
+    " Default: by the spread of BASE's repeats, or 1.5 without repeats.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def compare_command(base: Path, new: Path, slowdown: float, as_json: bool) -> None:
+def compare_command(base: Path, new: Path, slowdown: float | None, as_json: bool) -> None:
     r"""Compare two results folders: what became worse, better or different.
 
     BASE and NEW are results folders, kept baselines, or folders of repeated runs. Statuses,
-    accuracies, objectives and counters are compared; times only as ratios of races, and only
-    between equal CPU models. The exit code is 4 if anything became worse, or if BASE is a kept
-    baseline of other code; make such a baseline again with 'svmbench keep'.
+    accuracies, objectives, counters and memory are compared; times, above all the ratios of races,
+    only between equal CPU models. The exit code is 4 if anything became worse, or if BASE is a kept
+    baseline of other code; make such a baseline again with 'svmbench keep'. The last line says what
+    failed, and what was not compared.
 
     \b
     Examples:
@@ -58,6 +58,9 @@ def compare_command(base: Path, new: Path, slowdown: float, as_json: bool) -> No
 def keep(results: Path, target: Path) -> None:
     r"""Keep a run's counters, accuracies and ratios as the baseline that `compare` reads.
 
+    RESULTS is a run folder, or a folder of repeated runs: then the first by name is kept, and the
+    spread of the ratios of races over all of them becomes the limit of each ratio.
+
     \b
     Example:
       svmbench keep results/regress-quick results/regress
@@ -71,7 +74,7 @@ def _print_comparison(found: Any) -> None:
     if found.changes:
         terminal.print_columns(
             (
-                (c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new), _times(c))
+                (c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new), c.moved)
                 for c in found.changes
             ),
             header=("verdict", "kind", "where", "what", "base", "new", "change"),
@@ -83,21 +86,29 @@ def _print_comparison(found: Any) -> None:
             "stale: BASE is not of this code: by equal arithmetic something differs; where that is"
             " meant, 'svmbench keep NEW BASE' keeps the new run"
         )
+    terminal.print_line(_last_line(found))
+
+
+def _last_line(found: Any) -> str:
+    """Return the outcome in a line: what failed, what was compared, and what was not."""
+    worse = found.regressions
+    said = "no regression"
+    if worse:
+        said = f"{len(worse)} regression{'s' if len(worse) > 1 else ''}: {_first(worse)}"
+    elif found.is_stale and found.changes:
+        said = f"stale baseline, {len(found.changes)} values differ: {_first(found.changes)}"
+    elif found.is_stale:
+        said = "stale baseline, it lacks cells"
     counted = ", ".join(f"{n} {kind}" for kind, n in found.compared.items())
-    n_worse = len(found.regressions)
-    verdict = "no regression" if not n_worse else f"{n_worse} regressions"
-    if n_worse == 1:
-        verdict = "1 regression"
-    terminal.print_line(f"{verdict} (values compared: {counted})")
+    left_out = f"; not compared: {', '.join(found.not_compared)}" if found.not_compared else ""
+    return f"{said} (values compared: {counted}){left_out}"
 
 
-def _times(change: Any) -> str:
-    """Return how many times faster or slower the first solver of a race became."""
-    if " vs " not in change.what or not (change.base and change.new):
-        return ""
-    if change.new < change.base:
-        return f"{change.base / change.new:.3g} times slower"
-    return f"{change.new / change.base:.3g} times faster"
+def _first(changes: Any) -> str:
+    """Name the first change, and the number of others."""
+    first = changes[0]
+    others = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+    return f"{first.where}: {first.moved or first.what}{others}"
 
 
 def _numbers(base: Any, new: Any) -> list[str]:

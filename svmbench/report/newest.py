@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import lzma
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -28,6 +28,8 @@ MAX_UNPACKED_RECORDS_BYTES = 2 << 30
 MAX_PACKED_RECORDS_LINES = 2_000_000
 #: Largest dictionary of the xz file in bytes.
 _XZ_MEMORY = 192 << 20
+#: The fields by which a record and the plan's entry with its key name the same cell.
+NAMED_BY_RECORD = ("block", "dataset", "solver", "fold")
 _Kept = TypeVar("_Kept")
 
 
@@ -126,6 +128,10 @@ class Shown:
     folds: int
     trace: tuple[tuple[float, ...], ...]
     dimensions: Mapping[str, Any]
+    stop_reason: str
+    warnings: tuple[str, ...]
+    #: Data set, solver and fold as the record itself names them.
+    named: tuple[Any, ...]
 
     @classmethod
     def of(cls, record: Mapping[str, Any], once: Once) -> Shown:
@@ -145,6 +151,9 @@ class Shown:
             folds=int(record.get("folds") or 0),
             trace=tuple(tuple(row) for row in record.get("trace") or ()),
             dimensions=once(dimensions_of(record)),
+            stop_reason=sys.intern(one_line(record.get("stop_reason"))),
+            warnings=tuple(sys.intern(one_line(said)) for said in record.get("warnings") or ()),
+            named=once.tuple_of(record.get(name) for name in NAMED_BY_RECORD),
         )
 
 
@@ -196,6 +205,7 @@ class Once:
         self._seen: dict[str, dict[str, Any]] = {}
         self._places: dict[tuple[str, ...], dict[str, int]] = {}
         self._counts: dict[int, int] = {}
+        self._tuples: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def names(self, values: dict[str, Any]) -> Mapping[str, Any]:
         """Return the mapping with shared names and shared whole numbers."""
@@ -207,6 +217,11 @@ class Once:
         share = self._counts.setdefault
         held = tuple(share(each, each) if type(each) is int else each for each in values.values())
         return SharedNamesMapping(self._places[names], held)
+
+    def tuple_of(self, values: Iterable[Any]) -> tuple[Any, ...]:
+        """Return the values as a tuple, or an equal one."""
+        found = tuple(values)
+        return self._tuples.setdefault(found, found)
 
     def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the mapping, or an equal one; callers must not change it."""

@@ -20,7 +20,15 @@ from typing import Any
 from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.report import shapes, wording
-from svmbench.report.newest import NewestRecords, Once, Shown, dimensions_of, one_line, plural
+from svmbench.report.newest import (
+    NAMED_BY_RECORD,
+    NewestRecords,
+    Once,
+    Shown,
+    dimensions_of,
+    one_line,
+    plural,
+)
 from svmbench.schema.record import IDENTITY, Record, parse_record
 
 #: Separator of the two solvers in the name of a pair.
@@ -71,6 +79,8 @@ class CellResult:
     undefined: Mapping[str, str] = field(default_factory=dict)
     folds: int = 0
     trace: tuple[tuple[float, ...], ...] = ()
+    stop_reason: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -123,6 +133,12 @@ class Run:
         The seed of the config; None for older plans.
     references : dict of str to str
         Who describes a foreign class or a program, by solver.
+    baselines : tuple of str
+        Solvers of other libraries and programs that the catalogue lists.
+    settings : dict of str to dict
+        What each block sets, with its solvers; empty for older plans.
+    contradictions : tuple of str
+        Records whose block, data set, solver or fold is not the one in the plan.
     """
 
     path: Path
@@ -141,6 +157,9 @@ class Run:
     plan_scores: Any = None
     seed: int | None = None
     references: Mapping[str, str] = field(default_factory=dict)
+    baselines: tuple[str, ...] = ()
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    contradictions: tuple[str, ...] = ()
 
     @cached_property
     def scores(self) -> dict[str, Mapping[str, Any]]:
@@ -204,6 +223,9 @@ def read_run(run_dir: Path) -> Run:
             f"can't read {run_dir}: it has {shown:,} cells and points, but a report shows at most"
             f" {MOST_SHOWN_CELLS:,}"
         )
+    contradictions = list(_contradictions(cells, found.cells))
+    if contradictions:
+        notes.append(f"Records and plan disagree: {contradictions[0]}.")
     strangers = len(found.strangers)
     if strangers:
         notes.append(
@@ -229,6 +251,9 @@ def read_run(run_dir: Path) -> Run:
         plan_scores=plan.get("scores"),
         seed=config.get("seed"),
         references=config.get("references") or {},
+        baselines=tuple(config.get("baselines") or ()),
+        settings=_settings(config),
+        contradictions=tuple(contradictions),
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
         profile_note=str(plan.get("profile_note") or ""),
@@ -320,6 +345,31 @@ def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
     return {str(block.get("name")): block for block in blocks or () if isinstance(block, Mapping)}
 
 
+def _settings(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of each block and its solvers; none of a plan without the solvers'."""
+    solvers = config.get("settings") or {}
+    blocks = _blocks(config.get("blocks"))
+    passing = ("name", "title", "pairs")
+    return {
+        name: {**{k: v for k, v in blocks.get(name, {}).items() if k not in passing}, **own}
+        for name, own in solvers.items()
+    }
+
+
+def _contradictions(cells: Iterable[CellResult], shown: Mapping[str, Shown]) -> Iterator[str]:
+    """Yield a sentence for each record that names another cell than the plan's entry of its key."""
+    for cell in cells:
+        record = shown.get(cell.key)
+        if record is not None:
+            for name, own in zip(NAMED_BY_RECORD, record.named, strict=True):
+                planned = getattr(cell, name)
+                if own is not None and planned is not None and own != planned:
+                    yield (
+                        f"the record of {cell.key} has the {name} {escape.line(str(own), 60)}, the"
+                        f" plan {escape.line(str(planned), 60)}"
+                    )
+
+
 def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[CellResult]:
     """Yield the cells of a plan, without records."""
     races = _races(plan)
@@ -369,6 +419,8 @@ def _join(cell: CellResult, shown: Shown | None, machines: Mapping[str, str]) ->
         machine=machines.get(shown.environment, shown.environment),
         folds=shown.folds,
         trace=shown.trace,
+        stop_reason=shown.stop_reason,
+        warnings=shown.warnings,
     )
 
 

@@ -46,6 +46,8 @@ PLAN_SHAPE: Shape = {
         **dict.fromkeys(("name", "paper", "title", "scaling"), _TEXT),
         "seed": int,
         "references": {"*": _TEXT},
+        "baselines": [_TEXT],
+        "settings": {"*": {}},
         "blocks": [{"name": _TEXT, "scaling": _TEXT}],
     },
     "profile_note": _TEXT,
@@ -71,6 +73,9 @@ BASELINE_SHAPE: Shape = {
     "seed": int,
     "environments": [ENVIRONMENT_SHAPE],
     "scores": {"*": _SCORE},
+    "baselines": [_TEXT],
+    "settings": {"*": {}},
+    "repeats": {"*": {"*": [_NUMBER]}},
     "cells": [_CELL],
 }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -19,7 +20,11 @@ from svmbench.report.records import TRAIN_PREFIX, CellResult, read_run, read_sco
 BASELINE_FILE_NAME = "baseline.json"
 #: The fields of a measurement; cells that share them are its folds.
 _GROUP = ("block", "dataset", "solver", "kernel", "dimensions")
-_KEPT_METRICS = ("objective", "dual_objective", "ratio")
+_KEPT_METRICS = ("objective", "dual_objective", "ratio", "n_iter", "unconverged_fits")
+#: CPU times of a cell, and wall times of what has no CPU time or is read beside it.
+CPU_TIMES = ("cpu_time_s", "predict_cpu_time_s", "search_cpu_time_s")
+WALL_TIMES = ("train_time_s", "predict_time_s", "search_time_s", "conversion_time_s")
+MEMORY = "peak_memory_mb"
 #: Required fields of an environment: times depend on the CPU model; rounding depends on the BLAS
 #: (with its core type) and on the versions of packages.
 _ENVIRONMENT = ("cpu", "blas", "packages")
@@ -29,7 +34,7 @@ class KeptCell(TypedDict):
     """The fields of a cell that a comparison needs and a baseline keeps.
 
     Older baselines have ``size`` and ``n_features_kept`` instead of `dimensions`, and no checksums
-    of data.
+    of data, stop reasons, warnings and times.
     """
 
     block: str
@@ -44,6 +49,8 @@ class KeptCell(TypedDict):
     params: Mapping[str, Any]
     counters: Mapping[str, int]
     metrics: dict[str, float | None]
+    stop_reason: NotRequired[str]
+    warnings: NotRequired[Sequence[str]]
 
 
 class BaselineRun(TypedDict):
@@ -55,6 +62,9 @@ class BaselineRun(TypedDict):
     seed: NotRequired[int | None]
     environments: list[dict[str, Any]]
     scores: NotRequired[Mapping[str, Mapping[str, Any]]]
+    baselines: NotRequired[Sequence[str]]
+    settings: NotRequired[Mapping[str, Mapping[str, Any]]]
+    repeats: NotRequired[Mapping[str, Mapping[str, Sequence[float]]]]
     cells: list[KeptCell]
 
 
@@ -66,6 +76,8 @@ class SideRun:
     ----------
     of : dict of str to object
         Name of the config, profile and seed.
+    settings : dict of str to dict
+        What each block sets, with its solvers; empty for older runs.
     cells : dict of tuple to KeptCell
         Cells by group and fold.
     cpus : frozenset of str
@@ -79,6 +91,7 @@ class SideRun:
     cells: Mapping[tuple[Any, ...], KeptCell]
     cpus: frozenset[str]
     arithmetic: Mapping[str, str]
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,12 +107,18 @@ class Side:
         Direction and tolerance by metric.
     is_baseline : bool
         True for a kept baseline, which must match the current code.
+    baselines : frozenset of str
+        The solvers of other libraries and programs that the catalogue lists.
+    repeats : dict of str to dict
+        By place of a race and name of a ratio: the ratio in each of several runs of one version.
     """
 
     name: str
     runs: tuple[SideRun, ...]
     scores: Mapping[str, Mapping[str, Any]]
     is_baseline: bool = False
+    baselines: frozenset[str] = frozenset()
+    repeats: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
     @property
     def cells(self) -> dict[tuple[Any, ...], list[KeptCell]]:
@@ -128,8 +147,13 @@ def read_side(path: Path) -> Side:
 def _read_side(path: Path) -> Side:
     if (path / BASELINE_FILE_NAME).exists():
         return _side(path, [_read_baseline(path / BASELINE_FILE_NAME)], is_baseline=True)
+    return _side(path, [summarise_run(part) for part in _runs_in(path)])
+
+
+def _runs_in(path: Path) -> list[Path]:
+    """Return a run folder alone, or the run folders in a folder of repeated runs, by name."""
     if (path / "plan.json").exists() or not path.is_dir():
-        return _side(path, [summarise_run(path)])
+        return [path]
     repeats = sorted(
         part for part in path.iterdir() if not part.is_symlink() and (part / "plan.json").exists()
     )
@@ -138,7 +162,7 @@ def _read_side(path: Path) -> Side:
             f"{path} is neither a run folder (plan.json), nor a baseline"
             f" ({BASELINE_FILE_NAME}), nor a folder of run folders"
         )
-    return _side(path, [summarise_run(part) for part in repeats])
+    return repeats
 
 
 def summarise_run(run_dir: Path) -> BaselineRun:
@@ -147,9 +171,11 @@ def summarise_run(run_dir: Path) -> BaselineRun:
     Raises
     ------
     svmbench.base.errors.DamagedResultsError
-        If the environment of its results is unknown.
+        If the environment of its results is unknown, or a record contradicts the plan.
     """
     run = read_run(run_dir)
+    if run.contradictions:
+        raise DamagedResultsError(f"{run_dir}: {run.contradictions[0]}")
     used = sorted({cell.environment for cell in run.cells if cell.status == "ok"})
     environments = [run.environments.get(name, {}) for name in used]
     for name, content in zip(used, environments, strict=True):
@@ -158,6 +184,12 @@ def summarise_run(run_dir: Path) -> BaselineRun:
                 f"{run_dir / f'environment-{name}.json'} is missing or lacks"
                 f" {' and '.join(lacking)}: results can only be compared if their environment is"
                 " known"
+            )
+        seed = content.get("seed")
+        if None not in (seed, run.seed) and seed != run.seed:
+            raise DamagedResultsError(
+                f"{run_dir / f'environment-{name}.json'} has the seed {line(str(seed), 60)}, the"
+                f" plan {run.seed}"
             )
     measured = {name for cell in run.cells for name in cell.metrics}
     judged = {name: facts for name, facts in judged_scores(run.scores).items() if name in measured}
@@ -170,6 +202,8 @@ def summarise_run(run_dir: Path) -> BaselineRun:
             {name: found.get(name) for name in (*_ENVIRONMENT, "python")} for found in environments
         ],
         "scores": judged,
+        "baselines": sorted(run.baselines),
+        "settings": run.settings,
         "cells": [_kept(cell, judged) for cell in run.cells],
     }
 
@@ -177,13 +211,24 @@ def summarise_run(run_dir: Path) -> BaselineRun:
 def write_baseline(run_dir: Path, target: Path) -> Path:
     """Write the counters, accuracies and ratios of a run to `target`; return the file.
 
+    Of a folder of repeated runs the first run by name is kept, with the medians of all ratios and,
+    for their spread, the ratios of each run. A single run keeps the repeats of a baseline of the
+    same CPU model that it replaces.
+
     Raises
     ------
     svmbench.base.errors.ResultsError
         If a cell of the run has no result (an incomplete baseline would hide regressions), or
         `target` can't be written.
     """
-    content = summarise_run(run_dir)
+    content, *others = [summarise_run(part) for part in _runs_in(run_dir)]
+    if others:
+        content["repeats"] = _repeats([content, *others])
+        for cell in content["cells"]:
+            for name, ratios in content["repeats"].get(race_place(cell), {}).items():
+                cell["metrics"][name] = statistics.median(ratios)
+    else:
+        content["repeats"] = _repeats_of_earlier(target, content)
     holes = [cell for cell in content["cells"] if cell["status"] not in ("ok", "skipped")]
     if holes:
         raise ResultsError(
@@ -201,6 +246,32 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
     return write_text(target / BASELINE_FILE_NAME, f'{head},\n "cells": [\n{cells}\n ]\n}}\n')
 
 
+def _repeats_of_earlier(target: Path, new: BaselineRun) -> Mapping[str, Any]:
+    """Return the repeats of the baseline in `target`, if it has some of the same CPU model."""
+    try:
+        old = _read_baseline(target / BASELINE_FILE_NAME)
+    except (OSError, ResultsError):
+        return {}
+    models = {found["cpu"] for run in (old, new) for found in run["environments"]}
+    return old.get("repeats") or {} if len(models) == 1 else {}
+
+
+def race_place(cell: KeptCell) -> str:
+    """Return where a race is, as a baseline's repeats and changes name it."""
+    where = where_of(group_of(cell))
+    return where if cell["fold"] is None else f"{where} · fold {cell['fold']}"
+
+
+def _repeats(runs: Sequence[BaselineRun]) -> dict[str, dict[str, list[float]]]:
+    """Return the ratios of all races in several runs of one version."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for cell in (cell for run in runs for cell in run["cells"] if cell["status"] == "ok"):
+        for name, value in cell["metrics"].items():
+            if name.startswith("ratio:") and value:
+                found.setdefault(race_place(cell), {}).setdefault(name, []).append(value)
+    return found
+
+
 def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the direction and the tolerance of the judged scores, by metric.
 
@@ -215,7 +286,7 @@ def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 
 def _kept(cell: CellResult, judged: Collection[str]) -> KeptCell:
-    kept = (*_KEPT_METRICS, *judged)
+    kept = {*_KEPT_METRICS, *CPU_TIMES, *WALL_TIMES, MEMORY, *judged}
     return {
         "block": cell.block,
         "dataset": cell.dataset,
@@ -230,6 +301,8 @@ def _kept(cell: CellResult, judged: Collection[str]) -> KeptCell:
         "params": cell.params,
         "counters": cell.counters,
         "metrics": {k: v for k, v in cell.metrics.items() if k.split(":")[0] in kept},
+        "stop_reason": cell.stop_reason,
+        "warnings": cell.warnings,
     }
 
 
@@ -241,6 +314,8 @@ def _side(path: Path, runs: list[BaselineRun], *, is_baseline: bool = False) -> 
         runs=tuple(_side_run(run, leave_out="not run" if len(runs) > 1 else "") for run in runs),
         scores=judged_scores(read_scores(scores or None)),
         is_baseline=is_baseline,
+        baselines=frozenset(name for run in runs for name in run.get("baselines") or ()),
+        repeats=runs[0].get("repeats") or (_repeats(runs) if len(runs) > 1 else {}),
     )
 
 
@@ -255,6 +330,7 @@ def _side_run(run: BaselineRun, leave_out: str) -> SideRun:
         },
         cpus=frozenset(str(found["cpu"]) for found in run["environments"]),
         arithmetic=arithmetics[0] if arithmetics and arithmetics[1:] == arithmetics[:-1] else {},
+        settings=run.get("settings") or {},
     )
 
 

@@ -25,6 +25,10 @@ MEAN_GROWTH = 1.02
 MEAN_OBJECTIVE_GROWTH = 5e-4
 #: Largest geometric mean slowdown of all ratios, as a share of the limit for a single ratio.
 MEAN_SLOWDOWN = 0.3
+#: Largest median growth of a wall time over all cells; programs beside a run lengthen many.
+MAX_WALL_GROWTH = 6.0
+#: So many ratios are worse together if each is slower by this share of its limit (in logarithms).
+FEWEST_SLOWER, SLOWER_SHARE = 3, 0.6
 #: Largest share of cells with other chosen parameters; 0 was measured.
 OTHER_PARAMS = 0.1
 
@@ -37,6 +41,8 @@ class Trends:
         self._growths: list[float] = []
         self._objectives: list[float] = []
         self._slowdowns: list[float] = []
+        self._limits: list[float] = []
+        self._walls: dict[str, list[float]] = defaultdict(list)
         self._chosen: list[bool] = []
 
     def score(self, name: str, before: float, after: float, loss: float, allowed: float) -> None:
@@ -53,9 +59,15 @@ class Trends:
         if before:
             self._objectives.append((after - before) / abs(before))
 
-    def ratio(self, before: float, after: float) -> None:
-        """Add a change of the speed of a solver relative to its reference."""
-        self._slowdowns.append(math.log(before / after))
+    def ratio(self, slower: float, limit: float) -> None:
+        """Add the slowdown of a solver relative to its reference; logarithms, as the limit is."""
+        self._slowdowns.append(slower)
+        self._limits.append(limit)
+
+    def wall_time(self, name: str, before: float, after: float) -> None:
+        """Add a change of a wall time of a cell."""
+        if before > 0:
+            self._walls[name].append(after / before)
 
     def params(self, *, are_equal: bool) -> None:
         """Add a cell with equal or different chosen parameters."""
@@ -67,7 +79,7 @@ class Trends:
         Parameters
         ----------
         slowdown : float
-            Largest factor by which a single ratio may be slower.
+            Largest factor by which a single ratio may be slower, if its own limit isn't larger.
         """
         for name, moved in self._losses.items():
             shares = [share for share, _, _ in moved]
@@ -89,15 +101,36 @@ class Trends:
             where = f"all {len(self._objectives)} objectives together"
             yield "objective", where, "share of base", 1.0, 1.0 + lost
         slower = _mean_factor(self._slowdowns)
+        single = max(slowdown, _mean_factor(self._limits))
         if len(self._slowdowns) >= FEWEST_MEASUREMENTS and slower > 1.0 + MEAN_SLOWDOWN * (
-            slowdown - 1.0
+            single - 1.0
         ):
             where = f"all {len(self._slowdowns)} ratios together"
             yield "time", where, "times slower", 1.0, slower
+        elif self._are_several_slower():
+            slowest = sorted(self._slowdowns)[-FEWEST_SLOWER:]
+            where = f"{FEWEST_SLOWER} slowest of {len(self._slowdowns)} ratios together"
+            yield "time", where, "times slower", 1.0, _mean_factor(slowest)
+        for name, growths in self._walls.items():
+            longer = statistics.median(growths)
+            if len(growths) >= FEWEST_MEASUREMENTS and longer > MAX_WALL_GROWTH:
+                yield "time", f"all {len(growths)} cells together", f"{name}, growth", 1.0, longer
         others = self._chosen.count(False)
         if others >= FEWEST_MEASUREMENTS and others > OTHER_PARAMS * len(self._chosen):
             where = f"all {len(self._chosen)} cells together"
             yield "params", where, "cells with other parameters", 0, others
+
+    def _are_several_slower(self) -> bool:
+        """Return True if several ratios came near their limits, and not as many the other way.
+
+        Ratios beyond their limits are regressions already, each by itself.
+        """
+        moved = zip(self._slowdowns, self._limits, strict=True)
+        shares = sorted(slower / limit for slower, limit in moved if limit)
+        if len(shares) < FEWEST_SLOWER:
+            return False
+        faster = max(0.0, -shares[FEWEST_SLOWER - 1])
+        return shares[-FEWEST_SLOWER] <= 1.0 and shares[-FEWEST_SLOWER] - faster > SLOWER_SHARE
 
     def passed_growth(self) -> tuple[int, int, float]:
         """Return the number of grown counters, of all counters, and the largest growth."""

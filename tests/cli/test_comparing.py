@@ -100,7 +100,7 @@ def test_the_kept_baseline_is_of_the_config_as_it_is() -> None:
 def test_the_table_says_what_moved(tmp_path: Path) -> None:
     ended = svmbench("keep", CONFIG.parent.parent / "results", tmp_path / "kept")
     assert ended.code == 1
-    assert "is not a run folder" in ended.err
+    assert "is neither a run folder" in ended.err
     kept = json.loads((CONFIG.parent.parent / "results/regress/baseline.json").read_text())
     cell = next(c for c in kept["cells"] if c["counters"].get("updates"))
     cell["counters"]["updates"] //= 3
@@ -114,7 +114,9 @@ def test_the_table_says_what_moved(tmp_path: Path) -> None:
     header = ["verdict", "kind", "where", "what", "base", "new", "change"]
     assert ended.out.splitlines()[0].split() == header
     assert ended.out.splitlines()[1].startswith("worse    counter  accuracy · breast-cancer")
-    assert ended.out.splitlines()[-1].startswith("1 regression (")
+    last = ended.out.splitlines()[-1]
+    assert last.startswith("1 regression: accuracy · breast-cancer · ")
+    assert "updates (values compared: " in last
     raced = json.loads((tmp_path / "whole" / "baseline.json").read_text())
     for cell in raced["cells"]:
         cell["metrics"] |= {k: 4 * v for k, v in cell["metrics"].items() if k[:6] == "ratio:" and v}

@@ -55,7 +55,7 @@ def compared(tmp_path: Path, **wrong: Any) -> Comparison:
 def test_equal_runs_have_no_changes(tmp_path: Path) -> None:
     found = compared(tmp_path)
     assert found.changes == ()
-    assert found.compared == {"result": 3, "accuracy": 1, "objective": 2, "counter": 2, "time": 1}
+    assert found.compared == {"result": 3, "accuracy": 1, "objective": 2, "counter": 2, "time": 2}
     assert found.notes == ()
 
 
@@ -188,7 +188,7 @@ def test_other_arithmetic_is_named_and_has_a_tolerance(
 ) -> None:
     found = compared(tmp_path / "a", updates=1900, objective=2.52, environment=moved)
     assert found.changes == ()
-    assert found.compared["time"] == 1  # the CPU is the same
+    assert found.compared["time"] == 2  # the CPU is the same
     first, second = found.notes
     assert first.endswith(
         "differ: the counters of a measurement may grow by 100%, objectives by 1%"
@@ -456,7 +456,7 @@ def test_an_objective_below_a_dual_value_is_worse(
     cell = planned("cv", "a9a", "csvc")
     for name, objective in (("base", 2.5), ("new", 2.49), ("near", 2.495)):
         metrics = {"objective": objective}
-        if name == has_dual or (name, has_dual) == ("near", "new"):
+        if name in (has_dual, "near"):
             metrics["dual_objective"] = 2.4949999
         folder = write_run(tmp_path / name, [cell], [record(cell, metrics)])
         if environment and name != "base":
@@ -465,8 +465,10 @@ def test_an_objective_below_a_dual_value_is_worse(
     comparing.write_baseline(tmp_path / "base", tmp_path / "kept")
     for base in ("base", "kept"):
         sides = {name: comparing.read_side(tmp_path / name) for name in (base, "new", "near")}
-        (change,) = comparing.compare_folders(sides[base], sides["new"]).changes
-        assert (change.verdict, change.what) == ("worse", "objective, below a dual value")
+        changes = comparing.compare_folders(sides[base], sides["new"]).changes
+        lost = {"dual_objective"} if has_dual == "base" else set()
+        assert {c.what for c in changes} == {"objective, below a dual value", *lost}
+        assert {c.verdict for c in changes} == {"worse"}
         assert comparing.compare_folders(sides[base], sides["near"]).regressions == ()
 
 
@@ -508,9 +510,51 @@ def test_ratios_that_are_all_a_little_slower_are_worse_together(
         assert [c.where for c in found.regressions] == ["all 11 ratios together"] * expected
         # Who allows each ratio more allows their mean more.
         assert comparing.compare_folders(base, new, slowdown=3.0).regressions == ()
-    # Of few ratios each is judged alone.
-    few = [raced(tmp_path / f"few-{i}", [ratio] * 3) for i, ratio in enumerate((3.0, 2.1))]
+    # Of two ratios each is judged alone.
+    few = [raced(tmp_path / f"few-{i}", [ratio] * 2) for i, ratio in enumerate((3.0, 2.1))]
     assert comparing.compare_folders(*few).changes == ()
+
+
+@pytest.mark.parametrize(
+    ("ratios", "limit"),
+    [
+        ((2.9, 3.0, 3.0, 3.0, 3.1), 1.2),  # the least
+        ((2.7, 3.0, 3.0, 3.1, 3.2), (3.2 / 2.7) ** 2),
+        ((1.8, 3.0, 3.0, 3.1, 3.2), (3.2 / 1.8) ** 2),
+        ((1.0, 3.0, 3.0, 3.1, 3.2), 4.0),  # the largest
+        ((2.9, 3.0, 3.1), 1.5),  # too few repeats
+    ],
+)
+def test_the_limit_of_a_ratio_is_the_spread_of_its_repeats(
+    tmp_path: Path, ratios: tuple[float, ...], limit: float
+) -> None:
+    for number, ratio in enumerate(ratios):
+        make(tmp_path / "repeats" / str(number), ratio=ratio)
+    comparing.write_baseline(tmp_path / "repeats", tmp_path / "kept")
+    repeats = comparing.read_side(tmp_path / "repeats")
+    for base in (repeats, comparing.read_side(tmp_path / "kept")):
+        for share, n_worse in ((0.99, 0), (1.01, 1)):
+            new = make(tmp_path / f"new-{share}", ratio=3.0 / (limit * share))
+            found = comparing.compare_folders(base, comparing.read_side(new))
+            assert len(found.regressions) == n_worse, (share, limit)
+            # One limit for all takes the place of the measured ones.
+            free = comparing.compare_folders(base, comparing.read_side(new), slowdown=9.0)
+            assert free.regressions == ()
+
+
+@pytest.mark.parametrize(("cpu", "limit"), [("Example CPU 3000", 1.2), ("Another CPU", 1.5)])
+def test_a_single_run_keeps_the_repeats_of_the_same_cpu(
+    tmp_path: Path, cpu: str, limit: float
+) -> None:
+    for number in range(5):
+        make(tmp_path / "repeats" / str(number))
+    comparing.write_baseline(tmp_path / "repeats", tmp_path / "kept")
+    comparing.write_baseline(make(tmp_path / "run", environment={"cpu": cpu}), tmp_path / "kept")
+    for share, n_worse in ((0.99, 0), (1.01, 1)):
+        ratio = 3.0 / (limit * share)
+        new = make(tmp_path / f"new-{share}", ratio=ratio, environment={"cpu": cpu})
+        sides = comparing.read_side(tmp_path / "kept"), comparing.read_side(new)
+        assert len(comparing.compare_folders(*sides).regressions) == n_worse
 
 
 def test_ratios_that_move_both_ways_are_no_trend(tmp_path: Path) -> None:

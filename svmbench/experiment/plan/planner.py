@@ -65,6 +65,8 @@ class Plan:
                 "threads": config.threads,
                 "blas_core": config.blas_core,
                 "references": {one.shown: one.paper for one in all_solvers(config) if one.paper},
+                "baselines": [one.shown for one in all_solvers(config) if _is_baseline(one.name)],
+                "settings": {block.name: _settings(config, block) for block in config.blocks},
                 "blocks": [
                     block.model_dump(mode="json", exclude={"datasets", "solvers"})
                     for block in config.blocks
@@ -498,6 +500,28 @@ def _default_kernel(cls: type) -> Any:
     default = inspect.signature(cls).parameters.get("kernel")
     kernels: tuple[str, ...] = cls.declaration.kernels  # type: ignore[attr-defined]
     return default.default if default and kernels else "".join(kernels[:1])
+
+
+def _is_baseline(solver: str) -> bool:
+    """Return True for a solver of another library or program that the catalogue lists."""
+    from svmbench.baselines.catalogue import solver_class
+
+    is_listed = "." not in solver and not is_program(solver)
+    return is_listed and solver_class(solver).__module__.startswith("svmbench.baselines.")
+
+
+def _settings(config: Config, block: Block) -> dict[str, Any]:
+    """Return what a block sets of its solvers, and of some solvers on one data set alone."""
+    solvers = config.solvers_of(block)
+    return {
+        "solvers": {
+            one.shown: one.model_dump(
+                mode="json", include={"kernel", "params", "grid", "search"}, exclude_defaults=True
+            )
+            for one in solvers
+        },
+        "datasets": {one.name: one.params for one in config.datasets_of(block) if one.params},
+    }
 
 
 def _solver_settings(solver: SolverSpec) -> SolverSettings:
