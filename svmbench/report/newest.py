@@ -29,7 +29,7 @@ MAX_PACKED_RECORDS_LINES = 2_000_000
 #: Largest dictionary of the xz file in bytes.
 _XZ_MEMORY = 192 << 20
 #: The fields by which a record and the plan's entry with its key name the same cell.
-NAMED_BY_RECORD = ("block", "dataset", "solver", "fold")
+NAMED_BY_RECORD = ("dataset", "solver", "fold")
 _Kept = TypeVar("_Kept")
 
 

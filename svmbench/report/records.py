@@ -138,7 +138,7 @@ class Run:
     settings : dict of str to dict
         What each block sets, with its solvers; empty for older plans.
     contradictions : tuple of str
-        Records whose block, data set, solver or fold is not the one in the plan.
+        Records whose data set, solver or fold is not the one in the plan.
     """
 
     path: Path
