@@ -224,7 +224,7 @@ OF_SEVERAL_MODULES = {
     "experiment/run": "cell_costs arithmetic durability escapes kill_loop sabotage storage_faults",
     "papers": "bare_numbers claims claims_command machines rendering rules single_times",
     "programs": "beyond programs",
-    "report": "single_cells",
+    "report": "crafted_results single_cells",
     "site": "contributed",
     "spark": "spark_cluster spark_models spark_page",
 }
