@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, BinaryIO, Protocol
 
 from svmbench.base.errors import DataError
 
@@ -70,11 +70,9 @@ def decompressed(
     try:
         if member is not None:
             return _bounded(_member_pieces(content, member), name, most)
-        if name.endswith((".xz", ".bz2")):
-            return _bounded(_stream_pieces(content, name.endswith(".xz")), name, most)
-        if name.endswith(".gz"):
-            with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-                return _bounded(_pieces(stream), name, most)
+        suffix = Path(name).suffix
+        if suffix in COMPRESSION_SUFFIXES and suffix:
+            return _bounded(_pieces(opened(io.BytesIO(content), suffix)), name, most)
     except KeyError:
         raise DataError(f"{name} has no member {member!r}") from None
     except lzma.LZMAError as error:
@@ -116,21 +114,55 @@ def _member_pieces(content: bytes, member: str) -> Iterator[bytes]:
         yield from _pieces(stream)
 
 
-def _stream_pieces(content: bytes, is_xz: bool) -> Iterator[bytes]:
-    """Unpack concatenated streams; ignore bytes after the last stream, as the libraries do."""
-    is_first = True
-    while content:
-        one: lzma.LZMADecompressor | bz2.BZ2Decompressor
-        one = lzma.LZMADecompressor(memlimit=_XZ_MEMORY) if is_xz else bz2.BZ2Decompressor()
-        try:
-            yield one.decompress(content, _PIECE_BYTES)
-        except (OSError, lzma.LZMAError):
-            if is_first:
-                raise
-            return
-        while not one.eof:
-            if one.needs_input:
-                raise EOFError("it ends before its end-of-stream marker")
-            yield one.decompress(b"", _PIECE_BYTES)
-        content = one.unused_data
-        is_first = False
+def opened(stored: BinaryIO, suffix: str) -> _Readable:
+    """Return a compressed file's content as a stream; the suffix of its name gives the format.
+
+    Reading raises an error for a damaged stream, for a file that is cut off, and for bytes after a
+    stream that are neither a further stream nor zeros. Python's ``bz2.open`` and ``lzma.open`` end
+    silently there, so that a wrong byte would lose all further streams.
+    """
+    if suffix == ".gz":
+        return gzip.GzipFile(fileobj=stored)
+    return io.BufferedReader(_Streams(stored, suffix)) if suffix in (".xz", ".bz2") else stored
+
+
+class _Streams(io.RawIOBase):
+    """The content of the xz or bzip2 streams of a file, one after the other."""
+
+    def __init__(self, stored: BinaryIO, suffix: str) -> None:
+        self._stored, self._suffix = stored, suffix
+        self._stream: lzma.LZMADecompressor | bz2.BZ2Decompressor | None = None
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; return the number of bytes, 0 at the end of the file."""
+        piece = b""
+        while not piece:
+            more = b""
+            if self._stream is None or self._stream.eof:
+                more = self._next_stream()
+                if not more:
+                    return 0
+                is_xz = self._suffix == ".xz"
+                self._stream = (
+                    lzma.LZMADecompressor(memlimit=_XZ_MEMORY) if is_xz else bz2.BZ2Decompressor()
+                )
+            elif self._stream.needs_input:
+                more = self._stored.read(_PIECE_BYTES)
+                if not more:
+                    raise EOFError("it ends before its end-of-stream marker")
+            piece = self._stream.decompress(more, len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _next_stream(self) -> bytes:
+        """Return the next stream's first bytes, or none at the end; zeros may be between them."""
+        if self._stream is None:
+            return self._stored.read(_PIECE_BYTES)
+        more = self._stream.unused_data or self._stored.read(_PIECE_BYTES)
+        while more and not (rest := more.lstrip(b"\0")):
+            more = self._stored.read(_PIECE_BYTES)
+        return rest if more else b""

@@ -12,19 +12,17 @@ LIBSVM text and tables may be compressed; Parquet needs ``pip install '.[blocks]
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from svmbench.base.errors import DataError
-from svmbench.data import libsvm, store, text_blocks
+from svmbench.data import archives, libsvm, store, text_blocks
 from svmbench.data.archives import ending_of
 from svmbench.data.entries import Reading
 from svmbench.data.userfile import reading_of
@@ -36,12 +34,6 @@ TEXT_PIECE_BYTES = 4 << 20
 ReadProgress = Callable[[int, int], None]
 
 RowBlock = tuple[Any, np.ndarray]
-
-_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
-    ".xz": lzma.open,
-    ".bz2": bz2.open,
-    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
-}
 
 
 @dataclass(frozen=True)
@@ -104,7 +96,7 @@ class FileBlocks:
         total = self.path.stat().st_size
         try:
             with self.path.open("rb") as raw:
-                stream = _OPENERS.get(self.path.suffix, lambda plain: plain)(raw)
+                stream = archives.opened(raw, self.path.suffix)
                 while piece := stream.read(TEXT_PIECE_BYTES):
                     yield piece
                     if self.on_progress is not None:

@@ -254,6 +254,8 @@ class _Unpacked(io.RawIOBase):
             if self._stream.needs_input and not more:
                 raise EOFError("it ends before its end-of-stream marker")
             piece = self._stream.decompress(more, len(buffer))
+        if not piece and (self._stream.unused_data or self._packed.read(1)):
+            raise ValueError("there are bytes after its end-of-stream marker")
         self._left -= len(piece)
         if self._left < 0:
             raise ValueError(f"it holds more than {MAX_UNPACKED_RECORDS_BYTES:,} bytes")

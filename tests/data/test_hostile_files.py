@@ -279,6 +279,38 @@ def test_streams_one_after_the_other_are_one_file(kind):
         archives.decompressed(b"", "x.zip", "inside")
 
 
+@pytest.mark.parametrize("suffix", [".bz2", ".gz", ".xz"])
+def test_a_damaged_stream_after_a_good_one_is_an_error(suffix, tmp_path):
+    pack = {".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}[suffix]
+    parts = [pack(b"".join(b"%d 1:%d\n" % (i % 2, i) for i in range(3000))) for _ in range(3)]
+    path = tmp_path / f"x.svm{suffix}"
+    path.write_bytes(b"".join(parts))
+    assert data.load_file(path).facts["n_samples"] == 9000
+    assert sum(len(y) for _, y in data.open_blocks(path)) == 9000
+    start, end = len(parts[0]), len(parts[0]) + len(parts[1])
+    # The first bytes say where a stream begins; the last ones hold its checksum.
+    for at in (start, start + 1, start + 3, (start + end) // 2, end - 3):
+        content = bytearray(b"".join(parts))
+        content[at] ^= 16
+        path.write_bytes(content)
+        if suffix == ".gz" and at == start + 3:  # a flag that the format reserves
+            continue
+        with pytest.raises(DataError, match="can't be uncompressed"):
+            data.load_file(path)
+        with pytest.raises(DataError, match="can't be read|is cut off"):
+            list(data.open_blocks(path))
+    whole = b"".join(parts)
+    for content in (whole + b"1 1:1\n", whole[:-1], whole[: end - 9], whole[: end + 1]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="can't be uncompressed"):
+            data.load_file(path)
+        with pytest.raises(DataError, match="can't be read|is cut off"):
+            list(data.open_blocks(path))
+    path.write_bytes(parts[0] + bytes(512))  # padded to the blocks of a tape or an xz file
+    assert data.load_file(path).facts["n_samples"] == 3000
+    assert sum(len(y) for _, y in data.open_blocks(path)) == 3000
+
+
 def test_an_entry_states_how_much_its_file_may_hold(use_registry, tmp_path):
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "tiny.svm.gz").write_bytes(gzip.compress(TEXT))

@@ -160,7 +160,11 @@ def test_a_folder_without_records_is_marked_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("runs.jsonl.xz", b"no xz"), ("runs.jsonl.xz", kept.pack_records([{"a": 1}])[:-9])],
+    [
+        ("runs.jsonl.xz", b"no xz"),
+        ("runs.jsonl.xz", kept.pack_records([{"a": 1}])[:-9]),
+        ("runs.jsonl.xz", 2 * kept.pack_records([{"a": 1}])),
+    ],
 )
 def test_damaged_kept_records_are_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
     runs.alsvm_run(tmp_path)
