@@ -35,8 +35,9 @@ _PIECE_BYTES = 1 << 20
 
 
 def ending_of(place: Path) -> str:
-    """Return the ending of a file's name without the ending of its compression: ``".csv"``."""
-    return place.with_suffix("").suffix if place.suffix in COMPRESSION_SUFFIXES else place.suffix
+    """Return a name's ending without that of its compression, in small letters: ``".csv"``."""
+    stem = place.with_suffix("") if place.suffix.lower() in COMPRESSION_SUFFIXES else place
+    return stem.suffix.lower()
 
 
 def decompressed(
@@ -70,7 +71,7 @@ def decompressed(
     try:
         if member is not None:
             return _bounded(_member_pieces(content, member), name, most)
-        suffix = Path(name).suffix
+        suffix = Path(name).suffix.lower()
         if suffix in COMPRESSION_SUFFIXES and suffix:
             return _bounded(_pieces(opened(io.BytesIO(content), suffix)), name, most)
     except KeyError:

@@ -41,7 +41,8 @@ class FileBlocks:
     """A file as an iterable of blocks; each iteration reads the file again.
 
     Each block is ``(X, y)``: X of shape (n_rows, n_features), float64, dense or CSR; y has shape
-    (n_rows,) and holds the labels: float64 if all labels of the block are numbers, else words.
+    (n_rows,) and holds the labels: float64 if all labels of the block are plain numbers (no 007 or
+    1e3), else words.
 
     Attributes
     ----------
@@ -53,6 +54,8 @@ class FileBlocks:
     n_features : int or None
         Number of features; None to use the number found in the file.
     on_progress : callable or None
+    as_words : bool
+        True to leave the labels of a table as they are written.
     """
 
     path: Path
@@ -60,6 +63,7 @@ class FileBlocks:
     label_column: int | str | None = None
     n_features: int | None = None
     on_progress: ReadProgress | None = None
+    as_words: bool = False
 
     def __iter__(self) -> Iterator[RowBlock]:
         """Yield the blocks from the beginning."""
@@ -75,7 +79,9 @@ class FileBlocks:
                 self._pieces(), name, self.n_features, sort_indices=self.reading.sort_indices
             )
         else:
-            yield from text_blocks.table_blocks(self._pieces(), name, self.n_features, self.reading)
+            yield from text_blocks.table_blocks(
+                self._pieces(), name, self.n_features, self.reading, as_words=self.as_words
+            )
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield the text in pieces of whole lines, each with a newline at its end."""
@@ -96,7 +102,7 @@ class FileBlocks:
         total = self.path.stat().st_size
         try:
             with self.path.open("rb") as raw:
-                stream = archives.opened(raw, self.path.suffix)
+                stream = archives.opened(raw, self.path.suffix.lower())
                 while piece := stream.read(TEXT_PIECE_BYTES):
                     yield piece
                     if self.on_progress is not None:

@@ -82,8 +82,8 @@ def file_card(
     card : dict
         ``file``, ``rows``, ``features`` (after the encoding), ``counts`` (rows of each class),
         ``density``, ``sha256`` of the uncompressed file; for a table with a header also
-        ``columns`` and ``missing values``; ``dataset`` instead of ``file``, ``what``, ``label``,
-        ``licence`` and ``homepage`` for a data set of OpenML.
+        ``columns`` and ``missing values``; ``left out``, if row names were; ``dataset`` instead of
+        ``file``, ``what``, ``label``, ``licence`` and ``homepage`` for a data set of OpenML.
 
     Raises
     ------
@@ -116,6 +116,7 @@ def file_card(
         "counts": dict(zip(facts["classes"], facts["counts"], strict=True)),
         "density": f"{facts['density']:.3g}",
         **told,
+        **({"left out": " and ".join(facts["left_out"])} if "left_out" in facts else {}),
         "sha256": next(iter(facts["files"].values())),
     }
 

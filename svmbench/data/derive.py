@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +26,13 @@ MOST_DENSE_BYTES = 256 << 20
 SPARSE_BELOW_FILLED = 1 / 50
 #: Largest number of characters of a label.
 LONGEST_LABEL_CHARS = 200
+#: Whole numbers from here on may be the same float64.
+LARGEST_LABEL = 2.0**53
+#: Words for a missing value: those of pandas, R and Excel.
+MISSING_WORDS = frozenset(
+    {"", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "#N/A N/A"}
+    | {"NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
+)
 #: The name of the negative class lists at most this many classes.
 MAX_CLASSES_IN_NAME = 5
 #: `select_pair_of` searches the pairs of at most this many classes.
@@ -38,10 +48,13 @@ class LabelledRows:
     X : ndarray or csr_array of shape (n_samples, n_features)
     labels : ndarray of shape (n_samples,)
         Labels in the file: words or numbers.
+    left_out : tuple of str
+        What was left out of the file, such as saved row names.
     """
 
     X: Any
     labels: np.ndarray
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass
@@ -64,18 +77,34 @@ class Derived:
     classes: list[str]
 
 
+#: Numbers that are one label however they are written: 1, +1 and 1.0. Others, such as 007 and 1e3,
+#: are words, as is a number with more digits than a float64 can tell apart.
+_PLAIN_LABEL = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?", re.ASCII)
+_MOST_LABEL_DIGITS = 15
+
+
+def are_plain(words: Iterable[str]) -> bool:
+    """Return True if all labels are plain numbers; then 1, +1 and 1.0 are one label."""
+    return all(
+        _PLAIN_LABEL.fullmatch(word) and sum(map(str.isdigit, word)) <= _MOST_LABEL_DIGITS
+        for word in words
+    )
+
+
 def label_words(labels: np.ndarray) -> np.ndarray:
-    """Return labels as words, numbers in their shortest form: ``+1`` and ``1.0`` become ``1``."""
+    """Return labels as words; plain numbers in their shortest form: ``+1`` and ``1.0`` are ``1``.
+
+    If one label is no plain number, all are compared as they are written.
+    """
     if labels.dtype.kind in "OUS":
         codes, kinds = pd.factorize(labels, use_na_sentinel=False)
         words = np.array([str(kind) for kind in kinds] + [""], dtype=object)[:-1]
-        try:
-            numbers = words.astype(np.float64)
-        except ValueError:
+        if not are_plain(words):
             return words[codes]
-        if not np.isfinite(numbers).all():
-            return words[codes]
-        numbers = numbers[codes]
+        numbers = words.astype(np.float64)[codes]
+    elif labels.dtype.kind in "iu":
+        codes, values = pd.factorize(labels)
+        return np.array([*map(str, values.tolist()), ""], dtype=object)[:-1][codes]
     else:
         numbers = labels.astype(np.float64)
     values, inverse = np.unique(numbers, return_inverse=True)
@@ -83,6 +112,22 @@ def label_words(labels: np.ndarray) -> np.ndarray:
     plain = [repr(float(value + 0.0)).removesuffix(".0") for value in values]
     # An object array: NumPy's string arrays give each text the width of the longest one.
     return np.array(plain, dtype=object)[inverse]
+
+
+def refuse_merged_labels(labels: np.ndarray, where: str) -> None:
+    """Raise an error for labels so large that float64 doesn't tell neighbours apart, and for NaN.
+
+    Raises
+    ------
+    DataError
+        For NaN, infinity, or a label beyond ±2⁵³.
+    """
+    if labels.dtype.kind == "f" and not (np.abs(labels) < LARGEST_LABEL).all():
+        bad = labels[~(np.abs(labels) < LARGEST_LABEL)][0]
+        raise DataError(
+            f"{where}: the label {bad:.17g} is not a number between -2**53 and 2**53; a table may"
+            " have such labels as text"
+        )
 
 
 def refuse_long_labels(labels: np.ndarray, where: str) -> None:
@@ -106,9 +151,12 @@ def class_order(words: set[str]) -> list[str]:
     """Return class names in numeric order if all are numbers, else in alphabetical order."""
     plain = [str(word) for word in words]
     try:
-        return sorted(plain, key=float)
+        value = {word: float(word) for word in plain}
     except ValueError:
         return sorted(plain)
+    if not all(map(math.isfinite, value.values())):
+        return sorted(plain)
+    return sorted(plain, key=lambda word: (value[word], word))  # 7 and 007 have one value
 
 
 def derive(name: str, train: LabelledRows, test: LabelledRows | None, what: Derivation) -> Derived:

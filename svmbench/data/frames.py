@@ -16,6 +16,7 @@ import numpy as np
 from svmbench.base.errors import DataError, suggestion
 from svmbench.data import fetch, tables
 from svmbench.data.archives import decompressed, ending_of
+from svmbench.data.derive import MISSING_WORDS, label_words
 from svmbench.data.entries import Reading
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ MOST_WORDS = 50
 DEFAULT_TEXT = "one-hot"
 #: A sentence about columns lists at most so many.
 LISTED_COLUMNS = 6
+#: What tables say of a first column without a name.
+ROW_NAMES = "the first column, which the header doesn't name (saved row names)"
+#: Key of a frame's attributes for what was left out of its file.
+LEFT_OUT = "left_out"
+#: What Weka, SAS and Excel write among numbers for a missing value or an error.
+MARKS = frozenset({"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 #: Separators of tables by the endings of their names.
 TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": ","}
 
@@ -69,16 +76,124 @@ def read_frame(place: Path, label: str | int | None, content: bytes | None = Non
 
     if content is None:
         content = decompressed(fetch.regular(place), place.name)
-    separator = separator_of(place)
-    tables.refuse_many_columns(content, str(place), Reading(format="table", separator=separator))
+    if ending_of(place) == ".parquet":
+        return _read_parquet(place, label, content)
+    name, separator = str(place), separator_of(place)
+    reading = Reading(format="table", separator=separator, header=True)
+    tables.refuse_many_columns(content, name, reading)
+    how: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "low_memory": False}
     try:
-        frame = pd.read_csv(
-            io.BytesIO(content), sep=separator, skipinitialspace=True, low_memory=False
+        first = pd.read_csv(
+            io.BytesIO(content), header=None, nrows=2, dtype=object, na_filter=False, **how
         )
+        columns = [str(column) for column in pd.read_csv(io.BytesIO(content), nrows=0, **how)]
+        key = _label_of(columns, "last" if label is None else label, name)
+        frame = pd.read_csv(io.BytesIO(content), dtype={key: object}, **how)
     except ValueError as error:
+        if "Expected" in str(error) and " in line 2, " in str(error):
+            raise _short_header(name) from error
         raise DataError(f"can't read {place}: {' '.join(str(error).split())}") from error
+    frame.columns = pd.Index(columns)
+    names = [str(word).strip() for word in first.iloc[0]]
+    if names.count(str(label)) > 1:
+        raise DataError(f"{name}: the header names the column {label!r} twice")
+    if not frame.index.equals(pd.RangeIndex(len(frame))):  # pandas made a column an index
+        raise _short_header(name)
+    lines = tables.line_numbers(content, len(frame) + 1, reading)[1:]
+    suspects = set(lines[frame.iloc[:, -1].isna().to_numpy()])
+    tables.refuse_short_rows(suspects, frame.shape[1], content, name, separator)
+    _refuse_no_data(frame, key, names, name, lines)
+    unnamed = [c for c, word in zip(columns, names, strict=True) if not word and c != key]
+    saved = [c for c in unnamed if c == columns[0]]
+    empty = [c for c in unnamed if c not in saved and frame[c].isna().all()]
+    frame[key] = _label_texts(frame[key])
+    X, y = labelled(frame.drop(columns=saved + empty), key, name)
+    if saved + empty:
+        X.attrs[LEFT_OUT] = [ROW_NAMES] * bool(saved) + ["columns without a name"] * bool(empty)
+    return X, y
+
+
+def _short_header(name: str) -> DataError:
+    return DataError(f"{name}: rows have more columns than the header. {tables.SHORT_HEADER}")
+
+
+def _label_texts(labels: pd.Series) -> pd.Series:
+    """Return labels as they are written without blanks around them, or missing.
+
+    Plain numbers that are written in several ways are in their shortest form.
+    """
+    words = labels.str.strip()
+    words = words.mask(words.isin([*MISSING_WORDS]))
+    known = words.dropna().to_numpy(dtype=object)
+    short = label_words(known)
+    if len(set(short)) < len(set(known)):
+        words[words.notna()] = short
+    return words
+
+
+def _refuse_no_data(
+    frame: pd.DataFrame, key: Any, names: list[str], name: str, lines: pd.Index
+) -> None:
+    """Raise an error for a header among the rows, and for marks or texts among numbers."""
+    import pandas as pd
+
+    words = [c for c in frame.columns if frame[c].dtype.kind == "O"]
+    suspects = frame.loc[frame[key] == names[list(frame.columns).index(key)], words].index
+    for row in suspects:
+        if all(frame.loc[row, c] == names[j] for j, c in enumerate(frame.columns) if c in words):
+            raise DataError(f"{name}, line {lines[row]}: the row repeats the header")
+    for column in (c for c in words if c != key):
+        held = frame[column].dropna()
+        held = held[held.map(lambda value: not isinstance(value, bool))].astype(str)
+        numbers = pd.to_numeric(held, errors="coerce")
+        other = held[numbers.isna()]
+        if len(other) < len(held) and other.str.strip().isin(MARKS).all():
+            row = other.index[0] if len(other) else held.index[0]
+            said = f"{held[row]!r} stands among numbers; leave a missing value empty"
+            if not len(other):
+                said = f"numbers such as {held[row][:40]!r} are too large to be read"
+            raise DataError(f"{name}, line {lines[row]}, column {column}: {said}")
+
+
+def _read_parquet(place: Path, label: str | int | None, content: bytes) -> Any:
+    """Return the columns and the labels of a Parquet file; the index of a frame is no column."""
+    import pandas as pd
+
+    from svmbench.data import parquet
+
+    parquet.require_pyarrow()
+    import pyarrow as pa
+
+    try:
+        frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+    except (pa.ArrowException, OSError, ValueError) as error:
+        said = " ".join(str(error).split())[:160]
+        raise DataError(f"{place} is not a complete Parquet file: {said}") from error
+    if label in frame.index.names:
+        frame = frame.reset_index(level=label)
+    index = [str(one) for one in frame.index.names if one is not None]
+    if not isinstance(frame.index, pd.RangeIndex):
+        index = index or ["__index_level_0__"]
+    frame = frame.reset_index(drop=True)
     frame.columns = frame.columns.map(str)
-    return labelled(frame, "last" if label is None else label, str(place))
+    saved = [c for c in frame.columns if parquet.INDEX_NAME.fullmatch(c) and c != label]
+    X, y = labelled(
+        frame.drop(columns=saved), "last" if label is None else label, str(place), first_line=None
+    )
+    if index + saved:
+        X.attrs[LEFT_OUT] = [parquet.left_out_words(c) for c in index + saved]
+    return X, y
+
+
+def _label_of(columns: list[str], label: str | int, name: str) -> Any:
+    """Return the column of labels."""
+    import pandas as pd
+
+    if isinstance(label, str) and label not in {"first", "last", *columns}:
+        listed = ", ".join(columns[:10])
+        near = suggestion(label, columns)
+        raise DataError(f"{name} has no column {label!r}{near} (it has {listed})")
+    return tables.column_of(pd.DataFrame(columns=columns), label, name)
 
 
 def labelled(
@@ -92,12 +207,7 @@ def labelled(
     def place(row: Any) -> str:
         return f"row {int(row) + 1}" if first_line is None else f"line {int(row) + first_line}"
 
-    columns = list(frame.columns)
-    if isinstance(label, str) and label not in {"first", "last", *columns}:
-        listed = ", ".join(columns[:10])
-        near = suggestion(label, columns)
-        raise DataError(f"{name} has no column {label!r}{near} (it has {listed})")
-    label = tables.column_of(frame, label, name)
+    label = _label_of(list(frame.columns), label, name)
     y = frame[label]
     if y.isna().any():
         raise DataError(f"{name}, {place(np.argmax(y.isna()))}: the label is missing")
@@ -172,6 +282,7 @@ def encoder(
                 " (numbers by the median, words by the most frequent one)"
             )
         said.append(f"missing values, filled in from the training rows: {lacking}")
+    said += [f"left out: {one}" for one in X.attrs.get(LEFT_OUT, ())]
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_WORDS)
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     scaler = [MinMaxScaler()] if scale else []

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.errors import DataError
+from svmbench.data.derive import refuse_merged_labels
 
 MAX_FEATURE_INDEX = 2**31 - 1
 
@@ -69,6 +70,7 @@ def parse_libsvm(
     X, labels = fast if fast is not None else read_slowly(content, name, sort_indices)
     if X.shape[0] == 0:
         raise DataError(f"{name} has no data rows")
+    refuse_merged_labels(labels, name)
     return X, labels
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from svmbench.base.errors import DataError
 from svmbench.data import archives
 from svmbench.data.archives import ending_of
 from svmbench.data.blocks import open_blocks
+from svmbench.data.derive import class_order, label_words
 from svmbench.data.prepare import Dataset
 
 #: A column with more different values than this can't be the column of labels.
@@ -47,7 +49,7 @@ def does_not_fit(path: str | Path, memory_gb: float) -> bool:
     if not place.is_file():
         return False
     size = place.stat().st_size * (
-        1 if place.suffix == ending_of(place) else TEXT_BYTES_PER_COMPRESSED_BYTE
+        1 if place.suffix.lower() == ending_of(place) else TEXT_BYTES_PER_COMPRESSED_BYTE
     )
     too_large = (
         LOADING_MEMORY_FACTOR * size > memory_gb * 2**30 or size > archives.MOST_UNPACKED_BYTES
@@ -96,26 +98,25 @@ def _scanned(
     place: Path, label_column: int | str | None, _size: int, _changed: int
 ) -> tuple[OnDisk, np.ndarray, list[str], str, str]:
     """Return a file's shape, labels, classes, identity and sha256 in its present state."""
-    blocks = open_blocks(place, label_column=label_column)
+    blocks = replace(open_blocks(place, label_column=label_column), as_words=True)
     found: dict[Any, int] = {}
     codes, width = [], 0
     for X, labels in blocks:
-        words, places = np.unique(labels, return_inverse=True)
+        places, words = pd.factorize(labels)
         own = [found.setdefault(word, len(found)) for word in words.tolist()]
         codes.append(np.array(own, dtype=np.int32)[places])
         width = max(width, X.shape[1])
         if len(found) > MOST_LABEL_VALUES:
             raise DataError(f"{place.name}: more than {MOST_LABEL_VALUES:,} different labels")
-    if len(found) < 2:
-        raise DataError(f"{place.name} has one class only: {next(iter(found))}")
+    is_text = any(isinstance(label, str) for label in found)
+    words = label_words(np.array(list(found), dtype=object if is_text else np.float64))
+    order = class_order(set(words))
+    if len(order) < 2:
+        raise DataError(f"{place.name} has one class only: {order[0]}")
     with place.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256")
     sha256 = digest.hexdigest()
     digest.update(repr((blocks.reading, blocks.label_column)).encode())
-    order = sorted(found, key=lambda label: (isinstance(label, str), label))
-    code_of = np.empty(len(order), dtype=np.int64)
-    for code, label in enumerate(order):
-        code_of[found[label]] = 2 * code - 1 if len(order) == 2 else code
-    y = code_of[np.concatenate(codes)]
-    names = [str(label) for label in order]
-    return OnDisk((len(y), width)), y, names, digest.hexdigest(), sha256
+    code_of = np.array([order.index(word) for word in words], dtype=np.int64)
+    y = (2 * code_of - 1 if len(order) == 2 else code_of)[np.concatenate(codes)]
+    return OnDisk((len(y), width)), y, order, digest.hexdigest(), sha256

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from svmbench.base.errors import DataError, MissingPackageError, suggestion
-from svmbench.data.derive import refuse_long_labels
+from svmbench.data.derive import MISSING_WORDS, refuse_long_labels, refuse_merged_labels
 
+#: Names that pandas gives to an index without a name.
+INDEX_NAME = re.compile(r"__index_level_[0-9]+__", re.ASCII)
 #: Bytes of the arrays of one block.
 PARQUET_BLOCK_BYTES = 4 << 20
 #: Smallest number of rows of a block.
@@ -66,13 +70,17 @@ def blocks(
     total = path.stat().st_size
     try:
         with parquet.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            label = _place(names, label_column, path.name)
-            _check_columns(file.schema_arrow, label, n_features, path.name)
+            schema = file.schema_arrow
+            every = schema.names
+            label = _place(every, label_column, index_columns(schema), path.name)
+            left_out = index_columns(schema) - {every[label]}
+            names = [name for name in every if name not in left_out]
+            _check_columns(schema, label, left_out, n_features, path.name)
             height = max(FEWEST_BLOCK_ROWS, PARQUET_BLOCK_BYTES // (8 * len(names)))
             done = 0
-            for batch in file.iter_batches(batch_size=height, use_threads=False):
-                yield _arrays(batch, label, done, path.name)
+            chosen = names if left_out else None
+            for batch in file.iter_batches(height, columns=chosen, use_threads=False):
+                yield _arrays(batch, batch.schema.names.index(every[label]), done, path.name)
                 done += batch.num_rows
                 if on_progress is not None:
                     on_progress(total * done // file.metadata.num_rows, total)
@@ -85,24 +93,51 @@ def blocks(
         raise DataError(f"{path.name} is not a complete Parquet file: {said}") from None
 
 
-def _place(names: list[str], wanted: int | str | None, name: str) -> int:
-    """Return the index of the label's column."""
+def index_columns(schema: Any) -> set[str]:
+    """Return the columns that hold the index of a frame of pandas: row names, and no data."""
+    try:
+        said = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        named = {one for one in said if isinstance(one, str)}
+    except (KeyError, ValueError, TypeError, RecursionError):
+        named = set()
+    return {one for one in schema.names if one in named or INDEX_NAME.fullmatch(one)}
+
+
+def left_out_of(path: Path, label_column: int | str | None) -> tuple[str, ...]:
+    """Return the columns of a file that :func:`blocks` leaves out."""
+    with require_pyarrow().ParquetFile(path) as file:
+        schema = file.schema_arrow
+    index = index_columns(schema)
+    label = schema.names[_place(schema.names, label_column, index, path.name)]
+    return tuple(map(left_out_words, sorted(index - {label})))
+
+
+def left_out_words(column: str) -> str:
+    """Return the words for an index that was left out."""
+    return f"the column {column!r} (pandas' index)"
+
+
+def _place(names: list[str], wanted: int | str | None, index: set[str], name: str) -> int:
+    """Return the place of the label's column; an index is neither the first nor the last column."""
     if wanted in names:
         return names.index(str(wanted))
-    if wanted in (None, "last"):
-        return len(names) - 1
-    if wanted == "first":
-        return 0
+    if wanted in (None, "first", "last"):
+        places = [place for place, one in enumerate(names) if one not in index]
+        if not places:
+            raise DataError(f"{name} has no columns but an index")
+        return places[0 if wanted == "first" else -1]
     if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):  # type: ignore[arg-type]
         return int(wanted) - 1  # type: ignore[arg-type]
     near = suggestion(str(wanted), names)
     raise DataError(f"{name} has no column {wanted!r} (it has {len(names)}){near}")
 
 
-def _check_columns(schema: Any, label: int, n_features: int | None, name: str) -> None:
+def _check_columns(
+    schema: Any, label: int, left_out: set[str], n_features: int | None, name: str
+) -> None:
     import pyarrow.types as kinds
 
-    found = len(schema.names) - 1
+    found = len(schema.names) - 1 - len(left_out)
     if found < 1 or (n_features is not None and found != n_features):
         raise DataError(f"{name} has {found} features, not {n_features or 'one or more'}")
     for place, field in enumerate(schema):
@@ -110,7 +145,7 @@ def _check_columns(schema: Any, label: int, n_features: int | None, name: str) -
             is_kind(field.type)
             for is_kind in (kinds.is_floating, kinds.is_integer, kinds.is_boolean)
         )
-        if not is_number and place != label:
+        if not is_number and place != label and field.name not in left_out:
             raise DataError(f"{name}, column {field.name!r}: {field.type} is not a numeric type")
 
 
@@ -132,5 +167,13 @@ def _arrays(batch: Any, label: int, done: int, name: str) -> tuple[np.ndarray, n
         raise DataError(f"{where}: {X[row, j]} is not a finite number")
     y = batch.column(label)
     labels = y.to_numpy(zero_copy_only=False)
-    refuse_long_labels(labels, f"{name}, from row {done + 1:,} on")
-    return X, labels.astype(np.float64) if labels.dtype != object else labels
+    where = f"{name}, from row {done + 1:,} on"
+    if labels.dtype.kind not in "biuf":  # text, dates, decimal numbers
+        labels = np.array([*map(str, labels.tolist()), ""], dtype=object)[:-1]
+        if not MISSING_WORDS.isdisjoint(labels):
+            raise DataError(f"{where}: a label is missing")
+        refuse_long_labels(labels, where)
+        return X, labels
+    labels = labels.astype(np.float64)
+    refuse_merged_labels(labels, where)
+    return X, labels

@@ -11,12 +11,18 @@ import numpy as np
 import pandas as pd
 
 from svmbench.base.errors import DataError, suggestion
-from svmbench.data.derive import MOST_DENSE_BYTES, refuse_long_labels
+from svmbench.data.derive import MISSING_WORDS, MOST_DENSE_BYTES, refuse_long_labels
 from svmbench.data.entries import Reading
 from svmbench.data.libsvm import check_text, text_lines
 
 #: Largest number of columns of a table; each column takes at least 0.1 ms.
 MOST_TABLE_COLUMNS = 100_000
+
+#: Said where rows have more columns than the header.
+SHORT_HEADER = (
+    "The header may lack the name of the first column, as where R's write.table saves row names;"
+    " add it, for example as rownames"
+)
 
 #: Largest number of different words in a column for one-hot encoding.
 MOST_ONE_HOT_WORDS = 1000
@@ -66,10 +72,13 @@ def read_table(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
         raise DataError(f"{name} has no data rows") from None
     except (pd.errors.ParserError, ValueError) as error:
         said = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        if reading.header and said.startswith("Expected"):
+            said += f". {SHORT_HEADER}"
         raise DataError(f"{name} can't be read as a table: {said}") from None
     frame = _stripped(frame)
-    frame.index = _line_numbers(content, len(frame), reading)
-    _refuse_short_rows(frame, content, name, reading.separator)
+    frame.index = line_numbers(content, len(frame), reading)
+    suspects = set(frame.index[(frame.iloc[:, -1] == "").to_numpy()])
+    refuse_short_rows(suspects, frame.shape[1], content, name, reading.separator)
     frame.columns = pd.RangeIndex(1, frame.shape[1] + 1)
     if reading.header:
         frame = _named(frame, name)
@@ -109,9 +118,13 @@ def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(held.reshape(frame.shape), dtype=object)
 
 
-def _refuse_short_rows(frame: pd.DataFrame, content: bytes, name: str, separator: str) -> None:
-    """Raise an error for a short row, which pandas would fill with empty words."""
-    suspects = set(frame.index[(frame.iloc[:, -1] == "").to_numpy()])
+def refuse_short_rows(
+    suspects: set[int], width: int, content: bytes, name: str, separator: str
+) -> None:
+    """Raise an error for a short row, which pandas would fill with empty words.
+
+    `suspects` are the lines of rows whose last column is empty.
+    """
     if not suspects:
         return
     for number, stored in enumerate(text_lines(content), start=1):
@@ -126,11 +139,11 @@ def _refuse_short_rows(frame: pd.DataFrame, content: bytes, name: str, separator
             )
         except csv.Error as error:  # a word that is too long for csv
             raise DataError(f"{name}, line {number}: {error}") from None
-        if len(words) < frame.shape[1]:
+        if len(words) < width:
             raise DataError(f"{name}, line {number}: the row has fewer columns than the others")
 
 
-def _line_numbers(content: bytes, n_rows: int, reading: Reading) -> pd.Index:
+def line_numbers(content: bytes, n_rows: int, reading: Reading) -> pd.Index:
     """Return the line number of each row; blank lines are no rows."""
     lines = enumerate(text_lines(content), start=1)
     is_filled = (i for i, line in lines if i > reading.skip_lines and line and not line.isspace())
@@ -174,6 +187,7 @@ def samples(
         )
     label = column_of(frames[0], reading.label, names[0])
     dropped = {column_of(frames[0], column, names[0]) for column in reading.drop}
+    dropped |= set(saved_row_names(frames[0].columns, label, reading))
     features = [c for c in frames[0].columns if c != label and c not in dropped]
     if not features:
         raise DataError(f"{names[0]}: no column is left for features")
@@ -200,6 +214,14 @@ def samples(
     ]
 
 
+def saved_row_names(columns: pd.Index, label: Any, reading: Reading) -> list[Any]:
+    """Return the first column if the header has no name for it: row names that a program saved.
+
+    The column of labels is never one.
+    """
+    return [""] if reading.header and columns[0] == "" and label != "" else []
+
+
 def column_of(frame: pd.DataFrame, key: int | str, name: str) -> Any:
     """Return the frame's key of a column, which is given by number, name, "first" or "last"."""
     if key in ("first", "last") and key not in frame.columns:
@@ -214,12 +236,18 @@ def column_of(frame: pd.DataFrame, key: int | str, name: str) -> Any:
     raise DataError(f"{name} has no column {key!r} (it has {frame.shape[1]}){near}")
 
 
+def refuse_missing_labels(labels: pd.Series, name: str, reading: Reading) -> None:
+    """Raise an error for a label that is a word for a missing value, with its line."""
+    bad = labels.isin([*MISSING_WORDS, reading.missing]).to_numpy()
+    if bad.any():
+        at = int(np.argmax(bad))
+        said = f" ({labels.iloc[at]!r})" if labels.iloc[at] else ""
+        raise DataError(f"{name}, line {labels.index[at]}: the label is missing{said}")
+
+
 def _labels(words: pd.Series, name: str, reading: Reading) -> np.ndarray:
     labels = words.str.rstrip(reading.label_strip) if reading.label_strip else words
-    for bad in ("", reading.missing):
-        if bad is not None and (labels == bad).any():
-            line = labels.index[int(np.argmax((labels == bad).to_numpy()))]
-            raise DataError(f"{name}, line {line}: the label is missing")
+    refuse_missing_labels(labels, name, reading)
     held = labels.to_numpy(dtype=object)
     refuse_long_labels(held, name)
     return held

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from svmbench.base.errors import DataError
 from svmbench.data import libsvm, tables
-from svmbench.data.derive import refuse_long_labels
+from svmbench.data.derive import are_plain, refuse_long_labels, refuse_merged_labels
 from svmbench.data.entries import Reading
 from svmbench.data.text_rows import MOST_VALUES_PER_BYTE, parse_rows
 
@@ -54,7 +54,9 @@ def libsvm_blocks(
         # Dense blocks must have one width; the width of CSR blocks may grow.
         may_be_dense &= rows.is_full and (rows.width == width or not (begun or n_features))
         width, begun = max(width, rows.width), True
-        yield rows.matrix(width, dense=may_be_dense), rows.labels[: rows.n_rows]
+        labels = rows.labels[: rows.n_rows]
+        refuse_merged_labels(labels, name)
+        yield rows.matrix(width, dense=may_be_dense), labels
     if not begun:
         raise DataError(f"{name} {'is empty' if blank else 'has no data rows'}")
 
@@ -148,7 +150,12 @@ class _Rows:
 
 
 def table_blocks(
-    pieces: Iterable[bytes], name: str, n_features: int | None, reading: Reading
+    pieces: Iterable[bytes],
+    name: str,
+    n_features: int | None,
+    reading: Reading,
+    *,
+    as_words: bool = False,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield a block for each piece of a table that has rows.
 
@@ -160,6 +167,8 @@ def table_blocks(
     n_features : int or None
     reading : Reading
         Separator, header, label column.
+    as_words : bool, default=False
+        True to leave labels as they are written.
 
     Raises
     ------
@@ -187,18 +196,15 @@ def table_blocks(
                 raise DataError(f"{where}: {X.shape[1]} features instead of {width}")
             refuse_long_labels(labels, f"{name}, from line {line} on")
             width, begun = X.shape[1], True
-            yield X, as_numbers(labels)
+            yield X, labels if as_words else as_numbers(labels)
         line += text.count(b"\n")
     if not begun:
         raise DataError(f"{name} {'is empty' if blank else 'has no data rows'}")
 
 
 def as_numbers(labels: np.ndarray) -> np.ndarray:
-    """Return labels as float64 if all are numbers, else unchanged."""
-    try:
-        return labels.astype(np.float64)
-    except ValueError:
-        return labels
+    """Return labels as float64 if all are plain numbers, else unchanged."""
+    return labels.astype(np.float64) if are_plain(set(labels)) else labels
 
 
 def _fast_table(
@@ -215,14 +221,26 @@ def _fast_table(
     try:
         words = pd.read_csv(io.BytesIO(header or text), dtype=str, nrows=1, **options)
         words.columns = words.iloc[0].str.strip() if header else words.columns + 1
-        label = list(words.columns).index(tables.column_of(words, reading.label, name))
-        kinds = {place: np.float64 for place in range(words.shape[1]) if place != label}
+        if words.columns.has_duplicates:
+            return None
+        label_key = tables.column_of(words, reading.label, name)
+        label = list(words.columns).index(label_key)
+        left_out = {
+            list(words.columns).index(key)
+            for key in tables.saved_row_names(words.columns, label_key, reading)
+        }
+        others = [place for place in range(words.shape[1]) if place != label]
+        kinds = {place: str if place in left_out else np.float64 for place in others}
         frame = pd.read_csv(io.BytesIO(text), dtype={**kinds, label: str}, **options)
+        if frame.shape[1] != words.shape[1]:
+            return None
         labels = frame.pop(label).str.strip().to_numpy(dtype=object)
-    except (ValueError, LookupError, AttributeError):
+        frame = frame.drop(columns=list(left_out))
+        tables.refuse_missing_labels(pd.Series(labels), name, reading)
+    except (ValueError, LookupError, AttributeError, DataError):
         return None
     X = np.ascontiguousarray(frame.to_numpy())
-    is_whole = X.shape[1] == len(kinds) and bool(np.isfinite(X).all()) and all(labels)
+    is_whole = bool(np.isfinite(X).all()) and all(labels)
     return (X, labels) if is_whole and X.shape[1] else None
 
 

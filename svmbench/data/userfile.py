@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from svmbench.base import paths
 from svmbench.base.errors import DataError
-from svmbench.data import fetch, frames, libsvm, openml, store, tables
+from svmbench.data import fetch, frames, libsvm, openml, parquet, store, tables
 from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.derive import LabelledRows, derive
 from svmbench.data.entries import Derivation, Reading
@@ -33,9 +34,11 @@ def load_file(
 ) -> Dataset:
     """Load a user's file as a data set.
 
-    A name ending in .csv, .tsv or .data (before .xz, .bz2 or .gz) is a table, anything else a
-    LIBSVM file. With `label_column` or `separator`, the file is a table whatever its name. Every
-    column of a table must hold numbers; :func:`svmbench.load` encodes columns of words.
+    A name ending in .csv, .tsv or .data (before .xz, .bz2 or .gz) is a table, one in .parquet a
+    Parquet file (``pip install '.[blocks]'``), anything else a LIBSVM file. With `label_column` or
+    `separator`, a file of text is a table whatever its name. Every column of a table must hold
+    numbers; :func:`svmbench.load` encodes columns of words. Row names that a program saved, such as
+    the index of a frame of pandas, are left out with a warning.
 
     Parameters
     ----------
@@ -63,6 +66,10 @@ def load_file(
     """
     place = Path(path)
     content = decompressed(fetch.regular(place), place.name)
+    if ending_of(place) == ".parquet":
+        what = Derivation(positive=positive)
+        said = ["parquet", str(label_column), what.model_dump_json()]
+        return _cached(path, content, said, what, lambda: _parquet_rows(place, label_column))
     reading = reading_of(
         place,
         label_column,
@@ -99,7 +106,21 @@ def _cached(
         held = store.map_arrays(folder)
         assert held is not None
     derived, facts = held
+    warn_of(name, facts.get("left_out", ()))
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
+
+
+def warn_of(name: str, left_out: Sequence[str]) -> None:
+    """Warn of what was left out of a file."""
+    if left_out:
+        warnings.warn(f"{name}: {' and '.join(left_out)}: left out", stacklevel=4)
+
+
+def _parquet_rows(place: Path, label_column: int | str | None) -> LabelledRows:
+    found = list(parquet.blocks(place, label_column, None, None))
+    labels = np.concatenate([labels for _, labels in found])
+    X = np.vstack([X for X, _ in found])
+    return LabelledRows(X, labels, parquet.left_out_of(place, label_column))
 
 
 def load_own(
@@ -225,7 +246,8 @@ class Table:
             if sp.issparse(encoded)
             else np.ascontiguousarray(encoded, dtype=np.float64)
         )
-        return LabelledRows(inputs, y.to_numpy(dtype=object))
+        left_out = tuple(X.attrs.get(frames.LEFT_OUT, ()))
+        return LabelledRows(inputs, y.to_numpy(dtype=object), left_out)
 
 
 def _is_named(label_column: int | str | None) -> bool:
@@ -280,6 +302,7 @@ def _prepare(
         "verified": "user's own",
         "files": {name: sha256},
         **further_facts,
+        **({"left_out": list(rows.left_out)} if rows.left_out else {}),
     }
     store.write(folder, derived, described(derived, facts))
 
@@ -299,7 +322,9 @@ def parse_file(content: bytes, name: str, reading: Reading) -> LabelledRows:
         return LabelledRows(X, labels)
     frame = tables.read_table(content, name, reading)
     (X, labels), *_ = tables.samples([frame], [name], reading)
-    return LabelledRows(X, labels)
+    label = tables.column_of(frame, reading.label, name)
+    saved = tables.saved_row_names(frame.columns, label, reading)
+    return LabelledRows(X, labels, (frames.ROW_NAMES,) if saved else ())
 
 
 __all__ = ["Table", "load_file", "load_own", "parse_file", "reading_of"]

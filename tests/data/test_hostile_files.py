@@ -297,14 +297,14 @@ def test_a_damaged_stream_after_a_good_one_is_an_error(suffix, tmp_path):
             continue
         with pytest.raises(DataError, match="can't be uncompressed"):
             data.load_file(path)
-        with pytest.raises(DataError, match="can't be read|is cut off"):
+        with pytest.raises(DataError, match=r"can't be read|is cut off"):
             list(data.open_blocks(path))
     whole = b"".join(parts)
     for content in (whole + b"1 1:1\n", whole[:-1], whole[: end - 9], whole[: end + 1]):
         path.write_bytes(content)
         with pytest.raises(DataError, match="can't be uncompressed"):
             data.load_file(path)
-        with pytest.raises(DataError, match="can't be read|is cut off"):
+        with pytest.raises(DataError, match=r"can't be read|is cut off"):
             list(data.open_blocks(path))
     path.write_bytes(parts[0] + bytes(512))  # padded to the blocks of a tape or an xz file
     assert data.load_file(path).facts["n_samples"] == 3000

@@ -12,10 +12,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
@@ -341,6 +341,52 @@ def _refuse_another(path: Path, config: str) -> None:
             f"{path} holds the results of the config {held!r}, not of {config!r}; name another"
             " --output"
         )
+
+
+def refuse_foreign(path: Path, plan: Mapping[str, Any]) -> None:
+    """Refuse a folder in which a file that no run wrote has the name of one that the run writes.
+
+    Tables and plots may replace those of the same name of an earlier run in the folder.
+
+    Parameters
+    ----------
+    path : Path
+        The results folder; it may be missing.
+    plan : mapping
+        With the ``tables`` and ``plots`` of the run.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If there is such a file.
+    """
+    names = written_names(plan) | {"plan.json", "table.csv", "tables.md"}
+    found = {name for name in names if files.exists_in_results(path / name)}
+    if "plan.json" in found:
+        try:
+            earlier = files.read_json(path / "plan.json")
+            found -= written_names(earlier) | {"plan.json", "table.csv", "tables.md"}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            if files.exists_in_results(path / RUNS):  # a run's damaged plan is written again
+                return
+    if found:
+        raise ConfigError(
+            f"{path} holds {min(found)}, which no run wrote, and this one would replace it;"
+            " name another --output"
+        )
+
+
+def written_names(plan: Mapping[str, Any]) -> set[str]:
+    """Return the names of the files of a plan's tables and plots.
+
+    Raises
+    ------
+    KeyError, TypeError
+        If the plan is malformed.
+    """
+    tables = {f"{one['name']}.{ending}" for one in plan["tables"] for ending in ("csv", "md")}
+    endings = (".svg", ".png", "-exponents.csv")
+    return tables | {f"{one['name']}{ending}" for one in plan["plots"] for ending in endings}
 
 
 def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from svmbench.experiment.plan.filters import only as choose
 from svmbench.experiment.plan.planner import Plan, prepare_plan
 from svmbench.experiment.run.execute import Listener, Options, RunSummary, Silent, due, execute
 from svmbench.experiment.run.loop import workers_here
-from svmbench.experiment.run.records import RunFolder, check_reusable
+from svmbench.experiment.run.records import RunFolder, check_reusable, refuse_foreign
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord
 
@@ -188,10 +189,12 @@ def execute_run(
     request, plan, cells, path = run_plan.request, run_plan.plan, run_plan.cells, run_plan.path
     for other in request.reuse:
         check_reusable(other, path)
+    described = plan.to_json()
+    refuse_foreign(path, json.loads(described))
     with RunFolder(path, plan.name) as folder:
         if request.fresh:
             folder.start_afresh()
-        folder.write_file("plan.json", plan.to_json())
+        folder.write_file("plan.json", described)
         for other in request.reuse:
             wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
             print_line(
