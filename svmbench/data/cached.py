@@ -75,7 +75,9 @@ def cache_entries() -> Iterator[CacheEntry]:
             files = [(path, one) for path, one in facts if stat.S_ISREG(one.st_mode)]
             dataset = next(filter(None, named.groups()), "") if named.groups() else ""
             if kind == DOWNLOADED:
-                names = sorted(path.name for path, _ in files if path.suffix != ".lock")
+                names = sorted(
+                    path.name for path, _ in files if path.suffix not in (".lock", ".version")
+                )
                 dataset = ", ".join(names) or "unfinished"
             yield CacheEntry(
                 kind=kind,

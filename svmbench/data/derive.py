@@ -77,18 +77,25 @@ class Derived:
     classes: list[str]
 
 
-#: Numbers that are one label however they are written: 1, +1 and 1.0. Others, such as 007 and 1e3,
-#: are words, as is a number with more digits than a float64 can tell apart.
-_PLAIN_LABEL = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?", re.ASCII)
+#: Numbers that are one label however they are written: 1, +1, 1.0, and 1.0e+00, as programs print.
+#: Others, such as 007 and 1E2, are words, as is a number with more digits than float64 tells apart.
+_PLAIN_LABEL = re.compile(
+    r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|[0-9]\.[0-9]+[eE][+-][0-9]{2,3})", re.ASCII
+)
 _MOST_LABEL_DIGITS = 15
 
 
 def are_plain(words: Iterable[str]) -> bool:
     """Return True if all labels are plain numbers; then 1, +1 and 1.0 are one label."""
     return all(
-        _PLAIN_LABEL.fullmatch(word) and sum(map(str.isdigit, word)) <= _MOST_LABEL_DIGITS
-        for word in words
+        _PLAIN_LABEL.fullmatch(word) and _digits(word) <= _MOST_LABEL_DIGITS for word in words
     )
+
+
+def _digits(number: str) -> int:
+    """Return how many digits a number has, without an exponent and the zeros of its fraction."""
+    mantissa = number.lower().partition("e")[0]
+    return sum(map(str.isdigit, mantissa.rstrip("0") if "." in mantissa else mantissa))
 
 
 def label_words(labels: np.ndarray) -> np.ndarray:

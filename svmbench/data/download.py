@@ -7,10 +7,11 @@ the bytes of a transfer, its time over all attempts, or its pace; this module do
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import requests
@@ -36,6 +37,8 @@ PACE_CHECK_AFTER_S = 30.0
 MOST_ATTEMPTS = 4
 RETRY_PAUSE_S = 0.5
 CHUNK_BYTES = 1 << 16
+#: Ending of the file beside a partial one that names the version which it is a part of.
+VERSION_SUFFIX = ".version"
 
 
 class NotThereError(DataUnavailableError):
@@ -69,7 +72,8 @@ def download(
     """Download the file at `url` into `folder`.
 
     An existing file is left unchanged. An interrupted download continues if the server supports
-    ranges; otherwise it starts again.
+    ranges and still has the same version of the file, by its ETag or date and its length; otherwise
+    it starts again.
 
     Parameters
     ----------
@@ -106,6 +110,7 @@ def download(
         transfer = _Transfer(url, target.with_name(target.name + ".part"), progress, max_bytes)
         transfer.all_attempts()
         transfer.partial.replace(target)
+        transfer.version_file.unlink(missing_ok=True)
         return Download(target, is_new=True)
 
 
@@ -120,6 +125,8 @@ class _Transfer:
         self.progress = progress
         self.max_bytes = float("inf") if max_bytes is None else max_bytes
         self.deadline = time.monotonic() + TRANSFER_TIMEOUT_S
+        self.version_file = partial.with_name(partial.name + VERSION_SUFFIX)
+        self.version = _read_version(self.version_file)
 
     def all_attempts(self) -> None:
         reason = ""
@@ -150,8 +157,12 @@ class _Transfer:
     def _attempt(self) -> None:
         have = self.partial.stat().st_size if self.partial.exists() else 0
         headers = {"Accept-Encoding": "identity", "User-Agent": "svmbench"}
-        if have:
+        if self.version is None:  # nothing tells which version the first part belongs to
+            have = 0
+        if have and self.version is not None:
             headers["Range"] = f"bytes={have}-"
+            if validator := self.version.validator:
+                headers["If-Range"] = validator
         with response_within_timeout(self.url, headers) as answer:
             if answer.status_code in (404, 403, 410):
                 raise NotThereError(f"the server has no such file ({shown_address(self.url)})")
@@ -165,6 +176,13 @@ class _Transfer:
             elif not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
                 self.partial.unlink()
                 raise _RetryError("the server sent a different range than requested")
+            found = _Version.of(answer)
+            if have and not found.continues(self.version):
+                self.partial.unlink()
+                self.version = None
+                raise _RetryError("the server has another version of the file now")
+            if not have:
+                self._keep_version(found)
             self._body(answer, have, _announced(answer, have))
 
     def _body(self, answer: requests.Response, have: int, total: int | None) -> None:
@@ -187,6 +205,15 @@ class _Transfer:
         if total is not None and have != total:
             raise _RetryError(f"the connection ended after {have:,} of {total:,} bytes")
 
+    def _keep_version(self, found: _Version) -> None:
+        """Note the version of the file that begins; without a validator, for this process alone."""
+        self.partial.unlink(missing_ok=True)
+        self.version = found
+        if found.etag or found.modified:
+            self.version_file.write_text(json.dumps(asdict(found)), encoding="utf-8")
+        else:
+            self.version_file.unlink(missing_ok=True)
+
     def _too_long(self) -> str:
         return f"the file has more than the allowed {self.max_bytes:,} bytes"
 
@@ -198,6 +225,54 @@ class _Transfer:
                 f"the server sends too slowly: {came:,} bytes in {seconds:.0f} s; they are kept,"
                 " and the next fetch continues from there"
             )
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What a server says of the version of a file; `total` is its length in bytes or -1."""
+
+    etag: str
+    modified: str
+    total: int
+
+    @classmethod
+    def of(cls, answer: requests.Response) -> _Version:
+        """Return the version that the head of a response names."""
+        said = answer.headers
+        length = said.get("Content-Length", "")
+        if answer.status_code == 206:
+            length = said.get("Content-Range", "").rpartition("/")[2]
+        is_length = length.isascii() and length.isdigit() and len(length) < 16
+        return cls(
+            said.get("ETag", "")[:1000],
+            said.get("Last-Modified", "")[:1000],
+            int(length) if is_length else -1,
+        )
+
+    @property
+    def validator(self) -> str:
+        """The value for If-Range, which allows no weak ETag."""
+        return self.modified if not self.etag or self.etag.startswith("W/") else self.etag
+
+    def continues(self, begun: _Version | None) -> bool:
+        """Return True if a download that began with another response may go on with this one."""
+        if begun is None or self.total not in (-1, begun.total) or begun.total == -1:
+            return False
+        return not any(
+            one and one != other
+            for one, other in ((begun.etag, self.etag), (begun.modified, self.modified))
+        )
+
+
+def _read_version(place: Path) -> _Version | None:
+    """Return the version of a partial file that an earlier process noted, if it did."""
+    try:
+        said = json.loads(paths.read_regular(place, 1 << 14))
+        found = _Version(said["etag"], said["modified"], said["total"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    is_whole = isinstance(found.etag, str) and isinstance(found.modified, str)
+    return found if is_whole and isinstance(found.total, int) else None
 
 
 def response_within_timeout(

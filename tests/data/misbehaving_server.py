@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +20,8 @@ class Handler(BaseHTTPRequestHandler):
     files: ClassVar[dict[str, bytes]] = {}
     faults: ClassVar[dict[str, list[str]]] = {}
     seen: ClassVar[list[tuple[str, str | None, int]]] = []
+    tells_version: ClassVar[bool] = True
+    heeds_if_range: ClassVar[bool] = True
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -31,6 +34,9 @@ class Handler(BaseHTTPRequestHandler):
             return self._answer(int(fault), b"", asked)
         if content is None:
             return self._answer(404, b"")
+        etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"' if self.tells_version else ""
+        if asked and self.heeds_if_range and self.headers.get("If-Range", etag) != etag:
+            asked = None
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
         if fault == "no-range":
             start, asked = 0, None
@@ -42,6 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(206 if asked else 200)
         if asked:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        if etag:
+            self.send_header("ETag", etag)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         sent = body[: len(body) // 2] if fault in ("half", "stall") else body

@@ -11,6 +11,7 @@ import lzma
 import random
 import shutil
 import socket
+import time
 import zipfile
 
 import pytest
@@ -316,15 +317,52 @@ def test_half_a_file_is_resumed(use_registry, server):
     assert said[-1] == ("tiny.svm", len(TEXT), len(TEXT))
 
 
-def test_a_killed_download_is_resumed_by_the_next_process(use_registry, server):
-    """What lies in the partial file is what an earlier process had got."""
-    server.files["/tiny.svm"] = TEXT
-    use_registry(registry_text(url=f"{server.url}/tiny.svm"))
-    folder = fetch._downloads("official", f"{server.url}/tiny.svm")
-    folder.mkdir(parents=True)
-    (folder / "tiny.svm.part").write_bytes(TEXT[:1000])
+def begun(use_registry, server, monkeypatch, text, **more):
+    """Leave the first half of a file, as a process that is killed then does."""
+    use_registry(registry_text(url=f"{server.url}/tiny.svm", **more))
+    server.files["/tiny.svm"] = text
+    server.faults["/tiny.svm"] = ["half"]
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "MOST_ATTEMPTS", 1)
+        with pytest.raises(DataUnavailableError, match="the connection"):
+            data.ensure("tiny")
+    server.seen.clear()
+    return len(text) // 2
+
+
+def test_a_killed_download_is_resumed_by_the_next_process(use_registry, server, monkeypatch):
+    half = begun(use_registry, server, monkeypatch, TEXT)
     assert data.ensure("tiny")["verified"] == "sha256"
-    assert server.seen == [("/tiny.svm", "bytes=1000-", len(TEXT) - 1000)]
+    assert server.seen == [("/tiny.svm", f"bytes={half}-", len(TEXT) - half)]
+    folder = fetch._downloads("official", f"{server.url}/tiny.svm")
+    assert {path.name for path in folder.iterdir()} - {"tiny.svm.lock"} == {"tiny.svm"}
+
+
+@pytest.mark.parametrize("tells", [True, False])
+@pytest.mark.parametrize("heeds", [True, False])
+@pytest.mark.parametrize("longer", [True, False])
+def test_half_of_one_version_is_not_joined_to_half_of_another(
+    use_registry, server, monkeypatch, tells, heeds, longer
+):
+    server.handler.tells_version, server.handler.heeds_if_range = tells, heeds
+    lines = TEXT.splitlines(keepends=True)
+    other = b"".join([lines[-1], *lines[:-1]]) + (b"# longer\n" if longer else b"")
+    begun(use_registry, server, monkeypatch, other, sha="")
+    server.files["/tiny.svm"] = TEXT
+    data.ensure("tiny")
+    folder = fetch._downloads("official", f"{server.url}/tiny.svm")
+    assert (folder / "tiny.svm").read_bytes() == TEXT
+
+
+def test_a_file_that_changes_between_two_attempts_is_begun_again(use_registry, server, monkeypatch):
+    server.handler.heeds_if_range = False
+    use_registry(registry_text(url=f"{server.url}/tiny.svm", sha=""))
+    server.files["/tiny.svm"] = TEXT[::-1]
+    server.faults["/tiny.svm"] = ["half"]
+    monkeypatch.setattr(time, "sleep", lambda _: server.files.update({"/tiny.svm": TEXT}))
+    data.ensure("tiny")
+    folder = fetch._downloads("official", f"{server.url}/tiny.svm")
+    assert (folder / "tiny.svm").read_bytes() == TEXT
 
 
 @pytest.mark.parametrize("faults", [["no-range"], ["wrong-range"]])

@@ -182,7 +182,7 @@ def test_labels_that_are_one_number_are_as_many_classes_as_texts(tmp_path: Path,
 
 def test_a_number_written_in_several_ways_is_one_class(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text("a,y\n1,+1\n2,1.0\n3,1 \n4,-1\n5,-1.00\n6,-1\n")
+    path.write_text("a,y\n1,+1\n2,1.0\n3,1 \n4,-1\n5,-1.00\n6,-1.00000000000000000e+000\n")
     for source in (load(path, label_column="y"), data.scan(path, label_column="y")):
         assert source.facts["classes"] == ["-1", "1"]
         assert source.y.tolist() == [1, 1, 1, -1, -1, -1]
