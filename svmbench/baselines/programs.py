@@ -212,9 +212,11 @@ class Program(ClassifierMixin, BaseEstimator):
             ) from None
         if len(values) != number:
             raise ProgramError(f"{program} wrote {len(values)} predictions for {number} rows")
+        if not np.isfinite(values).all():
+            wrong = "NaN" if np.isnan(values).any() else "infinity"
+            raise ProgramError(f"{program} wrote {wrong} among its predictions")
         if len(self.classes_) == 2:
-            if np.isnan(values).any():
-                raise ProgramError(f"{program} wrote NaN among its predictions")
+            self._check_signs(values, program)
             return (values >= 0).astype(np.intp)
         known = self._file_labels(np.arange(len(self.classes_)))
         if not np.isin(values, known).all():
@@ -223,6 +225,28 @@ class Program(ClassifierMixin, BaseEstimator):
                 f"{program} predicted class {wrong:g}; the classes are {known[0]} to {known[-1]}"
             )
         return values.astype(np.intp) - 1
+
+    def _check_signs(self, values: np.ndarray, program: str) -> None:
+        """Raise an error unless the signs of the values are the classes.
+
+        Decision values of one sign are believed if the model is in a known format.
+        """
+        if np.isin(values, (-1, 1)).all():
+            return
+        whole = values == np.round(values)
+        if whole.all():
+            wrong = values[~np.isin(values, (-1, 1))][0]
+            raise ProgramError(
+                f"{program} predicted class {wrong:g}; the classes of the training file are -1 and"
+                " +1"
+            )
+        missing = "negative" if (values >= 0).all() else "positive" if (values <= 0).all() else ""
+        if missing and self.model_ is None:
+            raise ProgramError(
+                f"{program} wrote values from {values.min():g} to {values.max():g}, none of them"
+                f" {missing}; write the labels -1 and +1 of the training file, or decision values"
+                " of both signs"
+            )
 
 
 @cache

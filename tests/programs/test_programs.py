@@ -229,6 +229,48 @@ def test_what_is_in_no_known_format_is_known_by_its_predictions(here: Path, rows
         alone.predict(X)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0\n1\n", "predicted class 0; the classes of the training file are -1 and"),
+        ("1\n2\n", "predicted class 2"),
+        ("0\n0\n", "predicted class 0"),
+        ("2.0\n2\n", "predicted class 2"),
+        ("0.1\n0.9\n", "from 0.1 to 0.9, none of them negative"),
+        ("12.5\n99.5\n", "none of them negative"),
+        ("-0.2\n-2.5\n", "none of them positive"),
+        ("-inf\n1\n", "wrote infinity among its predictions"),
+        ("1e999\n-1\n", "wrote infinity among its predictions"),
+        ("1\nnan\n", "wrote NaN among its predictions"),
+    ],
+)
+def test_predictions_that_are_no_labels_of_the_training_file_are_refused(
+    here: Path, rows: Any, tmp_path: Path, text: str, said: str
+) -> None:
+    X, labels = rows
+    model = fitted({"program": "cvm-train"}, X, labels, C=1.0, gamma=1.0, tol=0.1)
+    assert model.model_ is None
+    (tmp_path / "output").write_text(text)
+    with pytest.raises(ProgramError, match=re.escape(said)):
+        model._read_predictions(tmp_path / "output", 2)
+
+
+def test_labels_and_decision_values_of_two_classes_are_read(
+    here: Path, rows: Any, tmp_path: Path
+) -> None:
+    X, labels = rows
+    unknown = fitted({"program": "cvm-train"}, X, labels, C=1.0, gamma=1.0, tol=0.1)
+    known = fitted({"program": "svm_perf_learn"}, X, labels, C_perf=3.0, tol=0.1)
+    for model, text, expected in (
+        (unknown, "+1\n-1.0\n", [1, 0]),
+        (unknown, "1\n1\n", [1, 1]),
+        (unknown, "0.1\n-7.5\n", [1, 0]),
+        (known, "0.1\n0.9\n", [1, 1]),
+    ):
+        (tmp_path / "output").write_text(text)
+        assert model._read_predictions(tmp_path / "output", 2).tolist() == expected
+
+
 HEAD = b"svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 -1\n"
 
 
