@@ -216,12 +216,13 @@ OF_SEVERAL_MODULES = {
     "core/kernel_svm": "oracles sparse_memory subproblems transcribed warm",
     "core/kernels": "given_kernel",
     "core/linear": "hard_inputs",
-    "data": "data_scripts hostile_files mirror",
+    "data": "data_scripts hostile_files mirror no_data",
     "experiment/config": "trust",
     "experiment/plan": "key_sizes sameness",
     "experiment/protocols": "block_runs combinations multiclass_runs novelty_runs one_round"
     " screening_runs search_settings",
-    "experiment/run": "cell_costs arithmetic durability escapes kill_loop sabotage storage_faults",
+    "experiment/run": "cell_costs arithmetic durability escapes foreign_files kill_loop sabotage"
+    " storage_faults",
     "papers": "bare_numbers claims claims_command machines rendering rules single_times",
     "programs": "beyond programs",
     "report": "crafted_results single_cells",

@@ -213,8 +213,8 @@ class Program(ClassifierMixin, BaseEstimator):
         if len(values) != number:
             raise ProgramError(f"{program} wrote {len(values)} predictions for {number} rows")
         if not np.isfinite(values).all():
-            wrong = "NaN" if np.isnan(values).any() else "infinity"
-            raise ProgramError(f"{program} wrote {wrong} among its predictions")
+            what = "NaN" if np.isnan(values).any() else "infinity"
+            raise ProgramError(f"{program} wrote {what} among its predictions")
         if len(self.classes_) == 2:
             self._check_signs(values, program)
             return (values >= 0).astype(np.intp)

@@ -33,6 +33,11 @@ MISSING_WORDS = frozenset(
     {"", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "#N/A N/A"}
     | {"NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 )
+#: A range of values that scikit-learn's scalers don't take for rounding, and one whose square
+#: doesn't overflow.
+SMALLEST_RANGE, LARGEST_RANGE = 10 * np.finfo(np.float64).eps, 1e150
+#: Features of which each has a place in `ranges`.
+MOST_RANGES = 1_000_000
 #: The name of the negative class lists at most this many classes.
 MAX_CLASSES_IN_NAME = 5
 #: `select_pair_of` searches the pairs of at most this many classes.
@@ -336,6 +341,43 @@ def _widened(X: Any, n_features: int) -> Any:
     wide = np.zeros((X.shape[0], n_features))
     wide[:, : X.shape[1]] = X
     return wide
+
+
+def ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest value of each feature, of CSR with zero among them.
+
+    Of CSR with more than `MOST_RANGES` features, the features alone that occur.
+    """
+    if sp.issparse(X):
+        places, n_features = X.indices, X.shape[1]
+        if n_features > MOST_RANGES:
+            columns, places = np.unique(X.indices, return_inverse=True)
+            n_features = len(columns)
+        low, high = (np.zeros(n_features) for _ in range(2))
+        np.minimum.at(low, places, X.data)
+        np.maximum.at(high, places, X.data)
+        return low, high
+    return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+
+
+def why_not_scaled(low: np.ndarray, high: np.ndarray, *, named: bool = True) -> str:
+    """Return why scikit-learn's scalers would spoil a feature; empty if they wouldn't.
+
+    They take a feature for a constant if its range is below ten times the rounding of 1, whatever
+    its unit, and a range or a variance that overflows makes all values 0. `named` is True if
+    the places in `low` and `high` are the numbers of the features.
+    """
+    with np.errstate(over="ignore"):
+        found = high - low
+    bad = ((found > 0) & (found < SMALLEST_RANGE)) | (found > LARGEST_RANGE)
+    if not bad.any():
+        return ""
+    j = int(np.argmax(bad))
+    what = f"feature {j + 1}" if named else "a feature"
+    return (
+        f"{what} has values from {low[j]:g} to {high[j]:g}; scaling needs a range between"
+        f" {SMALLEST_RANGE:.1g} and {LARGEST_RANGE:g}, so use another unit, or scaling: none"
+    )
 
 
 def density(X: Any) -> float:

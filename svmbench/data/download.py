@@ -268,11 +268,11 @@ def _read_version(place: Path) -> _Version | None:
     """Return the version of a partial file that an earlier process noted, if it did."""
     try:
         said = json.loads(paths.read_regular(place, 1 << 14))
-        found = _Version(said["etag"], said["modified"], said["total"])
+        etag, modified, total = (said[name] for name in ("etag", "modified", "total"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    is_whole = isinstance(found.etag, str) and isinstance(found.modified, str)
-    return found if is_whole and isinstance(found.total, int) else None
+    is_whole = isinstance(etag, str) and isinstance(modified, str) and isinstance(total, int)
+    return _Version(etag, modified, total) if is_whole else None
 
 
 def response_within_timeout(

@@ -16,7 +16,7 @@ import numpy as np
 from svmbench.base.errors import DataError, suggestion
 from svmbench.data import fetch, tables
 from svmbench.data.archives import decompressed, ending_of
-from svmbench.data.derive import MISSING_WORDS, label_words
+from svmbench.data.derive import MISSING_WORDS, label_words, why_not_scaled
 from svmbench.data.entries import Reading
 
 if TYPE_CHECKING:
@@ -285,6 +285,11 @@ def encoder(
     said += [f"left out: {one}" for one in X.attrs.get(LEFT_OUT, ())]
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_WORDS)
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    if scale and numbers:
+        held = X[numbers].astype(np.float64)
+        bounds = held.min().to_numpy(), held.max().to_numpy()
+        if reason := why_not_scaled(*bounds):
+            raise DataError(f"the numeric columns: {reason}")
     scaler = [MinMaxScaler()] if scale else []
     as_text = [one_hot] if text == "one-hot" else [ordinal, *scaler]
     median, usual = (

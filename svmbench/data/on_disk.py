@@ -15,7 +15,7 @@ from svmbench.base.errors import DataError
 from svmbench.data import archives
 from svmbench.data.archives import ending_of
 from svmbench.data.blocks import open_blocks
-from svmbench.data.derive import class_order, label_words
+from svmbench.data.derive import MOST_RANGES, class_order, label_words, ranges, why_not_scaled
 from svmbench.data.prepare import Dataset
 
 #: A column with more different values than this can't be the column of labels.
@@ -33,6 +33,7 @@ class OnDisk:
     """The inputs of a file that is read in blocks; only their shape is known."""
 
     shape: tuple[int, int]
+    unscalable: str = ""
 
 
 def does_not_fit(path: str | Path, memory_gb: float) -> bool:
@@ -90,6 +91,8 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
         "verified": "user's own",
         "files": {place.name: sha256},
     }
+    if X.unscalable:
+        facts["unscalable"] = f"{place.name}: {X.unscalable}"
     return Dataset(str(path), X, y, None, None, facts, digest)
 
 
@@ -100,12 +103,19 @@ def _scanned(
     """Return a file's shape, labels, classes, identity and sha256 in its present state."""
     blocks = replace(open_blocks(place, label_column=label_column), as_words=True)
     found: dict[Any, int] = {}
+    low = high = np.empty(0)
     codes, width = [], 0
     for X, labels in blocks:
         places, words = pd.factorize(labels)
         own = [found.setdefault(word, len(found)) for word in words.tolist()]
         codes.append(np.array(own, dtype=np.int32)[places])
         width = max(width, X.shape[1])
+        if width <= MOST_RANGES:
+            bounds = (low, high) if codes[1:] else (np.full(width, np.inf), np.full(width, -np.inf))
+            # A feature that sparse rows lacked so far is 0 in them.
+            low, high = (np.pad(one, (0, width - len(one))) for one in bounds)
+            least, largest = (np.pad(one, (0, width - len(one))) for one in ranges(X))
+            low, high = np.minimum(low, least), np.maximum(high, largest)
         if len(found) > MOST_LABEL_VALUES:
             raise DataError(f"{place.name}: more than {MOST_LABEL_VALUES:,} different labels")
     is_text = any(isinstance(label, str) for label in found)
@@ -119,4 +129,4 @@ def _scanned(
     digest.update(repr((blocks.reading, blocks.label_column)).encode())
     code_of = np.array([order.index(word) for word in words], dtype=np.int64)
     y = (2 * code_of - 1 if len(order) == 2 else code_of)[np.concatenate(codes)]
-    return OnDisk((len(y), width)), y, order, digest.hexdigest(), sha256
+    return OnDisk((len(y), width), why_not_scaled(low, high)), y, order, digest.hexdigest(), sha256

@@ -16,9 +16,12 @@ from svmbench.base import paths
 from svmbench.base.errors import DataError
 from svmbench.data import fetch, frames, libsvm, openml, parquet, store, tables
 from svmbench.data.archives import decompressed, ending_of
-from svmbench.data.derive import LabelledRows, derive
+from svmbench.data.derive import MOST_RANGES, LabelledRows, derive, ranges, why_not_scaled
 from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
+
+#: Part of the key of a prepared file; raise it when files are read in another way.
+FORMAT = "2"
 
 
 def load_file(
@@ -96,7 +99,7 @@ def _cached(
     name = Path(path).name
     digest = hashlib.sha256(content)
     sha256 = digest.hexdigest()
-    digest.update("\n".join([str(store.CACHE_FORMAT), *said]).encode())
+    digest.update("\n".join([str(store.CACHE_FORMAT), FORMAT, *said]).encode())
     folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
     held = store.map_arrays(folder)
     if held is None:
@@ -304,6 +307,9 @@ def _prepare(
         **further_facts,
         **({"left_out": list(rows.left_out)} if rows.left_out else {}),
     }
+    named = derived.X.shape[1] <= MOST_RANGES
+    if reason := why_not_scaled(*ranges(derived.X), named=named):
+        facts["unscalable"] = f"{name}: {reason}"
     store.write(folder, derived, described(derived, facts))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,13 @@ def is_here(spec: SolverSpec) -> bool:
 
 
 def why_not_borne(
-    declared: Protocol, block: TrainingBlock, dataset: str, y: Y, n_rows: int | None, seed: int
+    declared: Protocol,
+    block: TrainingBlock,
+    dataset: str,
+    y: Y,
+    n_rows: int | None,
+    seed: int,
+    classes: Sequence[str] = (),
 ) -> str:
     """Return why a data set's rows can't bear a protocol; empty if they can.
 
@@ -76,8 +82,12 @@ def why_not_borne(
         How many of them the sweep keeps.
     seed : int
         The config's.
+    classes : sequence of str, optional
+        Names of the classes in the order of their labels.
     """
     labels, counts = np.unique(y, return_counts=True)
+    said = classes if len(classes) == len(labels) else labels.tolist()
+    names = dict(zip(labels.tolist(), said, strict=True))
     if len(labels) < 2:
         return f"data set {dataset!r} has one class only; a classifier needs two"
     if block.task == "binary" and len(labels) > 2:
@@ -96,12 +106,16 @@ def why_not_borne(
         return f"data set {dataset!r} has {len(y)} rows, fewer than the size {n_rows}"
     limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
     splits = declared.splits(block)
+    needed = 2 if "test" in type(block).model_fields else 1  # without folds
     if limit < len(y):
-        if block.subset == "stratified" and not _too_small("", fewest_rows(counts, limit), splits):
+        if block.subset == "stratified" and not _too_small(
+            "", fewest_rows(counts, limit), splits, needed
+        ):
             return ""  # without drawing rows
         rows = subset_rows(y, limit, derive_seed(seed, "rows", dataset), block.subset)
         labels, counts = np.unique(y[rows], return_counts=True)
-    too_small = _too_small(labels[np.argmin(counts)], int(counts.min()), splits)
+    smallest = names[labels[np.argmin(counts)].item()]
+    too_small = _too_small(smallest, int(counts.min()), splits, needed)
     return f"data set {dataset!r}, block {block.name!r}: {too_small}" if too_small else ""
 
 
@@ -123,10 +137,13 @@ def fewest_rows(counts: Y, n_rows: int) -> int:
     return max(0, math.ceil(counts.min() * place - 0.5 - 1e-9))
 
 
-def _too_small(label: object, left: int, splits: tuple[int, ...]) -> str:
-    """Return a sentence if a class of so many rows can't be split, one fold inside the other."""
-    if left < (splits[0] if splits else 2):
-        what = f"{splits[0]} folds" if splits else "2 a split needs"
+def _too_small(label: object, left: int, splits: tuple[int, ...], needed: int) -> str:
+    """Return a sentence if a class of so many rows can't be split, one fold inside the other.
+
+    `needed` are the rows that it needs if there are no folds.
+    """
+    if left < (splits[0] if splits else needed):
+        what = f"{splits[0]} folds" if splits else "2 that a split needs"
         return f"class {label} has {left} samples, fewer than the {what}"
     if len(splits) > 1:
         outer, inner = splits

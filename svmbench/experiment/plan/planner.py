@@ -306,15 +306,29 @@ class Row:
             n_rows = place.get("rows")
             if n_rows not in borne:
                 borne[n_rows] = why_not_borne(
-                    self.declared, self.block, self.dataset.name, y, n_rows, self.config.seed
+                    *(self.declared, self.block, self.dataset.name, y, n_rows, self.config.seed),
+                    classes=source.facts["classes"],
+                )
+            reason = borne[n_rows] or self._why_not_scaled(source)
+            n_features = source.X.shape[1]
+            if (n_kept := place.get("features")) is not None and n_kept > n_features:
+                reason = reason or (
+                    f"data set {self.dataset.name!r} has {n_features} features, fewer than the"
+                    f" {n_kept} of the sweep"
                 )
             for solver in self._solvers():
                 for fold in self.declared.outer_folds(self.block):
-                    if reason := borne[n_rows]:
+                    if reason:
                         shown = self._shown(solver, place, fold)
                         yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)
                     else:
                         yield self._cell(source, solver, place, fold)
+
+    def _why_not_scaled(self, source: Any) -> str:
+        """Return why scikit-learn's scalers can't scale the inputs; empty if they can."""
+        if self.block.scaling == "none":
+            return ""
+        return str(source.facts.get("unscalable", ""))
 
     def _solvers(self) -> list[SolverSpec | None]:
         """Return whose cells there are: each solver's, or None for a cell of all or of none."""

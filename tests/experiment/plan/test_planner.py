@@ -36,7 +36,7 @@ def test_a_set_that_cant_bear_the_protocol_costs_its_own_cells(tmp_path: Path) -
     ended = svmbench("run", config, "--output", tmp_path / "out", "--quiet")
     assert ended.code == 0, ended.said
     assert "cells: 1 ok, 1 skipped" in ended.out
-    reason = "data set 'few.csv', block 'main': class -1 has 2 samples, fewer than the 3 folds"
+    reason = "data set 'few.csv', block 'main': class a has 2 samples, fewer than the 3 folds"
     assert reason in svmbench("run", config, "--output", tmp_path / "out").out
     plan = json.loads((tmp_path / "out" / "plan.json").read_text())
     assert [(cell["status"], cell["reason"]) for cell in plan["cells"]] == [
@@ -48,10 +48,63 @@ def test_a_set_that_cant_bear_the_protocol_costs_its_own_cells(tmp_path: Path) -
     assert changes(tmp_path / "out") == {plan["cells"][1]["key"]: ""}
 
 
+@pytest.mark.slow
+def test_a_class_of_one_row_is_enough_where_nothing_is_split(tmp_path: Path) -> None:
+    path = tmp_path / "rare.csv"
+    path.write_text(
+        "".join(f"{i},{i * i % 7},{10 * (1 + i % 2)}\n" for i in range(20)) + "3,4,30\n"
+    )
+    for block, ok in (
+        ({"protocol": "fit"}, True),
+        ({"protocol": "race", "repeats": 2}, True),
+        ({"protocol": "holdout"}, False),
+        ({"protocol": "cv", "folds": 2}, False),
+    ):
+        where = tmp_path / block["protocol"]
+        where.mkdir()
+        one = {"name": "dcd-l1"}
+        config = write_config(
+            where, [one], {**block, "multiclass": "one-vs-one"}, datasets=[{"file": str(path)}]
+        )
+        ended = svmbench("run", config, "--output", where / "out")
+        assert ended.code == (0 if ok else 3), ended.said
+        assert ok or "class 30 has 1 samples, fewer than the 2" in ended.out
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_no_further_than_the_features_that_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("".join(f"{i},{i % 5},{i % 3},{i % 2}\n" for i in range(40)))
+    block = {"protocol": "fit", "features": [1, 3, 4, 300]}
+    config = write_config(tmp_path, ["dcd-l1"], block, datasets=[{"file": str(path)}])
+    ended = svmbench("run", config, "--output", tmp_path / "out")
+    assert "2 ok, 2 skipped" in ended.out, ended.said
+    assert "has 3 features, fewer than the 300 of the sweep" in ended.out
+    assert "has 3 features, fewer than the 4 of the sweep" in ended.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [1e-17, 8e307])
+@pytest.mark.parametrize("read", ["arrays", "blocks"])
+def test_a_feature_that_scaling_would_spoil_is_told(tmp_path: Path, unit: float, read: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("".join(f"{(2 * (i % 2) - 1) * unit},{i % 3},{i % 2}\n" for i in range(40)))
+    for scaling, word in (("all-rows", "1 skipped"), ("none", "1 ok")):
+        block = {"protocol": "fit", "scaling": scaling}
+        datasets = [{"file": str(path), "read": read} if read == "blocks" else {"file": str(path)}]
+        solver = "alsvm-batch" if read == "blocks" else "liblinear-l1"
+        if unit > 1 and scaling == "none":
+            continue  # no solver can square such values
+        config = write_config(tmp_path, [solver], block, datasets=datasets)
+        ended = svmbench("run", config, "--output", tmp_path / scaling)
+        assert word in ended.out, ended.said
+        assert ("feature 1 has values from" in ended.out) == (scaling != "none")
+
+
 @pytest.mark.parametrize(
     ("block", "reason"),
     [
-        (CV, "class -1 has 2 samples, fewer than the 3 folds"),
+        (CV, "class a has 2 samples, fewer than the 3 folds"),
         ({"protocol": "fit", "sizes": [7]}, "data set 'few.csv' has 6 rows, fewer than the size 7"),
     ],
 )
