@@ -151,11 +151,12 @@ def claims(
 ) -> None:
     r"""Judge the papers' claims from kept records alone.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results). Each verdict
-    is reproduced, partly, not reproduced or open. With --details or --claim, also print the
-    measured numbers, the rule, the uncertainty, the CPU, and the command that made the records.
-    Results of each CPU model, and runs added from packs, are judged separately. A claim then shows
-    the first verdict that is not open, and lists all of them.
+    RESULTS are run folders, or folders that hold some (default: the folder results). The outcome
+    of a claim is supported, mixed, contradicted, undecided or not tested. Its scale is full (the
+    paper's data and protocol), reduced or stand-in (other data). With --details or --claim, also
+    print the measured numbers, the rule, the uncertainty, the CPU, and the command that made the
+    records. Results of each CPU model, and runs added from packs, are judged separately. A claim
+    then shows the first verdict that decides it, and lists all of them.
 
     \b
     Examples:
@@ -198,7 +199,7 @@ def claims(
         else:
             width = terminal.table_width(export.TABLE_WIDTH, len(export.VERDICT_COLUMNS))
             terminal.print_columns(
-                export.as_rows(verdicts, width), export.VERDICT_COLUMNS, export.STATE_STYLES
+                export.as_rows(verdicts, width), export.VERDICT_COLUMNS, export.OUTCOME_STYLES
             )
         terminal.print_line(export.summary(verdicts))
         terminal.check_written()

@@ -412,9 +412,10 @@ def _outcome_lines(only: str | None, results: Results) -> str:
     ResultsError
         If a sentence was written from other verdicts than those that kept results have.
     """
-    lines = []
     wanted = [one for one in judging.read_all_claims() if only in (None, one.paper)]
-    for paper, one in outcomes(results.judged(wanted)).items():
+    judged = results.judged(wanted)
+    lines = [] if only else [f"{as_text.summary(judged)}.", ""]
+    for paper, one in outcomes(judged).items():
         if one.stale:
             raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
         claims = _named(one.claims)
@@ -424,6 +425,6 @@ def _outcome_lines(only: str | None, results: Results) -> str:
             first, _, second = one.said.partition("; ")
             said = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
             lines.append(f"{said} ({claims})")
-    if not lines:
+    if not any(lines[2 * (only is None) :]):
         raise ResultsError(f"there is no sentence on {only!r}")
     return "\n".join(lines)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import escape
-from svmbench.papers.judging.export import outcome, summary
+from svmbench.papers.judging.export import outcome, summary, tally
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
-from svmbench.papers.judging.verdict import STATES, Verdict
+from svmbench.papers.judging.verdict import OUTCOMES, Verdict
 from svmbench.report.builder import Content, read_content
 from svmbench.report.folders import OURS, is_contributed
 from svmbench.report.media import HTML, Sentence
@@ -51,7 +51,7 @@ _MOST_CHARTS = 3
 #: Ending of the name of a paper's page of further runs.
 _BEYOND = "-speed"
 #: A sign for each state of a verdict, in addition to its colour.
-SIGNS = dict(zip(STATES, ("✓", "◐", "✗", "○"), strict=True))
+SIGNS = dict(zip(OUTCOMES, ("✓", "◐", "✗", "○", "·"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class _Pages:
         }
         environment.globals.update(
             signs=SIGNS,
-            states=STATES,
+            outcomes_of_claims=OUTCOMES,
             ours=OURS,
             version=self.material.version,
             papers=self.papers,
@@ -338,7 +338,7 @@ class _Pages:
             for key, file in self.papers.items()
         ]
         found += [
-            ("claim", f"{one.claim.id}: {one.claim.statement}", one.state,
+            ("claim", f"{one.claim.id}: {one.claim.statement}", one.outcome,
              f"papers/{self.papers[one.claim.paper]}.html#claim-{one.claim.id}")
             for one in self.material.verdicts
             if one.claim.paper in self.papers
@@ -376,8 +376,8 @@ class _Pages:
         verdicts = self.material.verdicts
         counts = {
             paper: [
-                [v for v in verdicts if v.claim.paper == paper and v.state == state]
-                for state in STATES
+                [v for v in verdicts if v.claim.paper == paper and v.outcome == name]
+                for name in OUTCOMES
             ]
             for paper in dict.fromkeys(verdict.claim.paper for verdict in verdicts)
         }
@@ -391,7 +391,7 @@ class _Pages:
             },
             "leaderboard": leaderboard(self.ratios),
             "any_age": any(one.freshness for one in verdicts),
-            "tally": [(s, sum(v.state == s for v in verdicts)) for s in STATES],
+            "tally": [(name, *one) for name, one in zip(OUTCOMES, tally(verdicts), strict=True)],
             "views": views,
             "contributed": any(run.origin != OURS for runs in views.values() for run in runs),
             "bare": [path.as_posix() for path in self.bare],

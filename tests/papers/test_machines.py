@@ -40,19 +40,19 @@ def judged(*folders: Path) -> dict[str, object]:
 
 def test_one_machine_is_named(tmp_path: Path) -> None:
     verdict = judged(measured(tmp_path / "results", "CPU A"))
-    assert (verdict["state"], verdict["cpus"]) == ("reproduced", ["CPU A"])
+    assert (verdict["outcome"], verdict["cpus"]) == ("supported", ["CPU A"])
     assert (verdict["machines"], verdict["together"]) == ([], "")
 
 
 def test_two_machines_agree(tmp_path: Path) -> None:
     ours, other = (measured(tmp_path / cpu, cpu) for cpu in ("CPU A", "CPU B"))
     verdict = judged(ours, other)
-    assert verdict["together"] == "reproduced on 2 of 2 machines"
+    assert verdict["together"] == "supported on 2 of 2 machines"
     machines = verdict["machines"]
     assert isinstance(machines, list)
     assert [one["name"] for one in machines] == ["CPU A", "CPU B"]
     shown = svmbench("claims", ours, other, "--no-freshness", "--paper", "smo").out
-    assert "reproduced on 2 of 2 machines" in shown
+    assert "supported on 2 of 2 machines" in shown
     assert "ours: CPU B" in shown
     assert all(len(one) <= 80 for one in shown.splitlines()[:-1])
 
@@ -61,8 +61,8 @@ def test_two_machines_disagree(tmp_path: Path) -> None:
     ours = measured(tmp_path / "results", "CPU A")
     other = measured(tmp_path / "other", "CPU B", edit=True)
     verdict = judged(ours, other)
-    assert verdict["state"] == "reproduced"
-    assert str(verdict["together"]).startswith("reproduced on 1 of 2 machines, ")
+    assert verdict["outcome"] == "supported"
+    assert str(verdict["together"]).startswith("supported on 1 of 2 machines, ")
 
 
 def test_folders_of_one_machine_are_one(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_contributed_runs_never_stand_for_ours(tmp_path: Path) -> None:
     root = measured(tmp_path / "results" / "own", "CPU A").parent
     measured(root / "contributed", "CPU A", edit=True, contributed=True)
     verdict = judged(root)
-    assert verdict["state"] == "reproduced"
+    assert verdict["outcome"] == "supported"
     machines = verdict["machines"]
     assert isinstance(machines, list)
     assert [one["origin"] for one in machines] == ["ours", "from elsewhere"]
@@ -90,7 +90,7 @@ def test_contributed_runs_never_stand_for_ours(tmp_path: Path) -> None:
 def test_a_claim_that_contributed_runs_alone_judge(tmp_path: Path) -> None:
     root = measured(tmp_path / "results", "CPU A", contributed=True)
     verdict = judged(root)
-    assert verdict["together"] == "reproduced on 1 of 1 machine"
+    assert verdict["together"] == "supported on 1 of 1 machine"
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
@@ -102,4 +102,4 @@ def test_a_missing_folder(tmp_path: Path) -> None:
 def test_other_formats_say_it(tmp_path: Path, form: str) -> None:
     ours, other = (measured(tmp_path / cpu, cpu) for cpu in ("CPU A", "CPU B"))
     shown = svmbench("claims", ours, other, "--no-freshness", "--format", form).out
-    assert "reproduced on 2 of 2 machines" in shown
+    assert "supported on 2 of 2 machines" in shown

@@ -117,10 +117,10 @@ def test_checks_of_others_run_only_when_they_are_trusted(
     monkeypatch.setenv("SVMBENCH_PAPERS", str(make(tmp_path / "own", checks=code, claims=claims)))
     (tmp_path / "results").mkdir()
     found = verdict(tmp_path / "results", trust=False)
-    assert found.state == judging.OPEN
+    assert found.outcome == judging.NOT_TESTED
     assert found.reason.startswith("its check is other people's code, which --trust runs: ")
     assert not mark.exists()
-    assert verdict(tmp_path / "results", trust=True).state != judging.OPEN
+    assert verdict(tmp_path / "results", trust=True).outcome != judging.NOT_TESTED
     assert mark.exists()
 
 
@@ -130,7 +130,7 @@ def test_a_bool_of_a_check_decides_nothing(own: Path, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     judging.CHECKS.pop("own-1", None)
     found = verdict(tmp_path / "results", trust=True)
-    assert (found.state, found.parts[0].holds) == (judging.OPEN, None)
+    assert (found.outcome, found.parts[0].holds) == (judging.NOT_TESTED, None)
 
 
 @pytest.mark.parametrize(

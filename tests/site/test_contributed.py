@@ -55,12 +55,12 @@ def test_each_machine_has_its_verdict(tmp_path: Path) -> None:
     known = [one for one in judging.read_all_claims() if one.id == "smo-1"]
     (verdict,) = judging.judge(known, judging.gather_evidence([root]))
     machines = (
-        MachineVerdict("CPU A", OURS, verdict.state, verdict.reason),
-        MachineVerdict("<b>CPU</b>", ELSEWHERE, "open", "nothing"),
+        MachineVerdict("CPU A", OURS, verdict.outcome, verdict.reason),
+        MachineVerdict("<b>CPU</b>", ELSEWHERE, "undecided", "nothing"),
     )
     shown = replace(verdict, machines=machines)
     build_site(Material((root,), verdicts=(shown,)), tmp_path / "site")
     pages = text_of(tmp_path / "site")
-    assert "reproduced on 1 of 2 machines, open on 1" in pages
-    assert "&lt;b&gt;CPU&lt;/b&gt; (from elsewhere): open" in pages
+    assert "supported on 1 of 2 machines, undecided on 1" in pages
+    assert "&lt;b&gt;CPU&lt;/b&gt; (from elsewhere): undecided" in pages
     assert "<dt>measured on</dt>" in pages

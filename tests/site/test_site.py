@@ -271,7 +271,11 @@ def test_the_first_screen_says_what_it_is_and_what_was_found(site: Path) -> None
 
 def test_claims_come_before_tables_and_the_rule_stands_beside_the_verdict(site: Path) -> None:
     text = " ".join(Page(site / "papers/smo.html").text.split())
-    assert text.index("Claims") < text.index("Rule: each exponent") < text.index("What decides it")
+    assert (
+        text.index("Claims")
+        < text.index("Rule (value): each exponent")
+        < text.index("What decides it")
+    )
     assert text.index("What decides it") < text.index("Tables and figures")
     assert "svmbench run smo_adult_linear --profile paper" in text
     assert "the site's subsets: SMO" in text
@@ -846,13 +850,13 @@ const rows = [...document.querySelectorAll("table.claims tbody tr")];
 const shown = () => rows.filter((row) => !row.hidden);
 const verdicts = () => [...new Set(shown().map((row) => row.dataset.verdict))];
 said.all = shown().length;
-const button = document.querySelector('.tools button[data-verdict="not reproduced"]');
+const button = document.querySelector('.tools button[data-verdict="contradicted"]');
 button.click();
 said.verdicts = verdicts();
 said.some = shown().length;
 button.click();
 said.again = shown().length;
-document.querySelector('a[data-show="open"]').click();
+document.querySelector('a[data-show="undecided"]').click();
 said.open = verdicts();
 said.wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
 const out = document.createElement("pre");
@@ -873,9 +877,9 @@ def test_verdicts_filter_exactly(site: Path, tmp_path: Path) -> None:
     found = re.search(r'<pre id="said">(.*?)</pre>', ended.stdout, re.DOTALL)
     assert found is not None, ended.stderr
     said = json.loads(found[1])
-    assert said["verdicts"] == ["not reproduced"]
+    assert said["verdicts"] == ["contradicted"]
     assert 0 < said["some"] < said["all"] == said["again"]
-    assert said["open"] == ["open"]
+    assert said["open"] == ["undecided"]
     assert said["wide"] is False
 
 

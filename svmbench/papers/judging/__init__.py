@@ -4,8 +4,9 @@
 ``checks.py`` loads the paper's own ``checks.py``, which has a check for each claim. A check judges
 the records that ``evidence.py`` finds below the folders of results, and returns *parts*. A part is
 one statement of the claim about one data set or figure, with its numbers and its answer;
-``measures.py`` leaves the answer open if the uncertainty is too large. ``verdict.py`` makes a state
-of the parts. ``export.py`` shows verdicts in a terminal, as JSON, Markdown or LaTeX.
+``measures.py`` leaves the answer open if the uncertainty is too large. ``verdict.py`` makes an
+outcome of the parts, and says at what scale it is. ``export.py`` shows verdicts in a terminal, as
+JSON, Markdown or LaTeX.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.escape import line
 from svmbench.base.paper_folders import Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load_checks
-from svmbench.papers.judging.cuts import to_decide, whole_alone
+from svmbench.papers.judging.cuts import to_decide, with_cuts
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 from svmbench.papers.judging.evidence import Evidence, Source, gather_by_machine, gather_evidence
 from svmbench.papers.judging.verdict import (
-    OPEN,
+    NOT_TESTED,
+    UNDECIDED,
     MachineVerdict,
     Part,
     Verdict,
     decide,
+    scale_of,
 )
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
 from svmbench.report.folders import OURS
@@ -140,7 +143,7 @@ def completed(own: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
         On the same claims in the same order, from some runs and from kept records.
     """
     return [
-        _from_kept(mine, theirs) if mine.state == OPEN and theirs.state != OPEN else mine
+        _from_kept(mine, theirs) if _is_open(mine) and not _is_open(theirs) else mine
         for mine, theirs in zip(own, kept, strict=True)
     ]
 
@@ -163,15 +166,19 @@ def judge_together(
         counted = {
             name: one for name, one in zip(apart, verdicts, strict=True) if one.cells
         } or dict(zip(list(apart)[:1], verdicts[:1], strict=True))
-        deciding = [one for one in counted.values() if one.state != OPEN]
+        deciding = [one for one in counted.values() if not _is_open(one)]
         machines = tuple(
-            MachineVerdict(name, origin(one), one.state, one.reason, one.freshness)
+            MachineVerdict(name, origin(one), one.outcome, one.reason, one.freshness)
             for name, one in counted.items()
         )
         chosen = (deciding or list(counted.values()))[0]
         is_plain = len(machines) == 1 and machines[0].origin == OURS
         found.append(chosen if is_plain else replace(chosen, machines=machines))
     return found
+
+
+def _is_open(verdict: Verdict) -> bool:
+    return verdict.outcome in {UNDECIDED, NOT_TESTED}
 
 
 def _from_kept(own: Verdict, kept: Verdict) -> Verdict:
@@ -187,17 +194,21 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     paper = papers()[claim.paper]
     if not load_checks(paper, trust=trust):
         said = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
-        return Verdict(claim, OPEN, said)
-    parts = whole_alone(_parts(claim, kept, paper), claim, paper, kept)
-    parts += _left_out(claim, kept, parts)
+        return Verdict(claim, NOT_TESTED, said)
+    parts = with_cuts(_parts(claim, kept, paper), claim, paper, kept)
     sources = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
     sources = sources or [source for config in claim.configs for source in kept.of(config)]
     # Two configs may be views of the same cells, of which one is enough.
     missing = [one for one in claim.configs if not kept.of(one)]
     if sources and not any(source.run.name in claim.configs for source in sources):
         missing = []
-    verdict = Verdict(claim, *decide(parts, kept.why_none(missing)), tuple(parts))
-    verdict = _of_a_cut(verdict, sources)
+    outcome, reason = decide(
+        claim.quantifier, parts, [*kept.why_none(missing), *_left_out(claim, kept, parts)]
+    )
+    others = [name for name, one in paper.datasets.items() if "stands_in_for" in one]
+    stand_ins = {*claim.stand_ins, *others, *(f"{name}+test" for name in others)}
+    scale = scale_of(outcome, parts, CHECKS[claim.id].datasets, stand_ins)
+    verdict = _of_a_cut(Verdict(claim, outcome, reason, tuple(parts), scale), sources)
     notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
     notes += [
         f"{config}: {note}" for config in claim.configs for note in kept.notes.get(config, ())
@@ -217,7 +228,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := _cpu_of(source)))),
-        to_decide=to_decide(claim, sources) if verdict.state == OPEN else "",
+        to_decide=to_decide(claim, sources) if _is_open(verdict) else "",
     )
 
 
@@ -272,19 +283,18 @@ def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
         raise SvmbenchError(f"{paper.folder}/checks.py: the check of {claim.id}: {said}") from error
 
 
-def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[Part]:
-    """Return an open part for each data set of a claim that no kept run includes."""
+def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[str]:
+    """Return which of a claim's data sets no kept run includes, in a sentence."""
     judged = {cell.dataset for part in parts for cell in part.cells}
     planned = {
         cell.dataset for one in claim.configs for source in kept.of(one) for cell in source.cells
     }
-    if not judged | planned:
-        return []
-    return [
-        Part(name, None, "no kept run includes it")
-        for name in CHECKS[claim.id].datasets
-        if name not in judged | planned
+    left = [
+        one.partition("|")[0]
+        for one in CHECKS[claim.id].datasets
+        if not set(one.split("|")) & (judged | planned)
     ]
+    return [f"no kept run has {', '.join(left)}"] if left and judged | planned else []
 
 
 def _commands(claim: Claim, sources: Sequence[Source]) -> list[str]:

@@ -52,8 +52,8 @@ def check(
     *limits : str
         The limits that it reads.
     datasets : sequence of str, default=()
-        The data sets, or their stand-ins, that the claim is of where kept runs may leave some out:
-        each that no kept run includes is an open part.
+        The data sets that the claim names, each as its name and those of its parts and stand-ins
+        here, with ``|`` between them.
     """
 
     def declare(function: ClaimCheck) -> ClaimCheck:

@@ -1,4 +1,4 @@
-"""Parts that decide neither way, because their records are of less than the paper's protocol.
+"""Parts whose records are of less than the paper's protocol, and count at a reduced scale.
 
 :mod:`svmbench.report.summary` finds fewer rows. This module finds fewer folds, repeats, or values
 of a grid or a sweep: it compares the kept profile of a run with the profile ``paper`` of its
@@ -17,7 +17,7 @@ from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.entries import Claim
-from svmbench.papers.judging.evidence import SMOKE_TEST_PROFILE, Evidence, Source
+from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import Part
 from svmbench.report.records import CellResult, Run
 from svmbench.report.summary import FULL_PROFILE, cut_to
@@ -39,8 +39,8 @@ _MOST_NAMED_DATASETS = 3
 _Settings = Mapping[str, Any]
 
 
-def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence) -> list[Part]:
-    """Return parts, of which those that rest on cut records are open and say why.
+def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence) -> list[Part]:
+    """Return parts that say what their records have less of than the paper.
 
     Parameters
     ----------
@@ -62,20 +62,21 @@ def whole_alone(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidenc
     for source in {id(one): one for one in of_cell.values()}.values():
         for cell in source.run.cells:
             of_cell.setdefault(cell.key, source)
-    return [replace(part, cut=_why_cut(part, of_cell)) for part in parts]
+    return [_with_cut(part, of_cell) for part in parts]
 
 
-def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
-    """Return the cut data sets of a part, each with the profile that cut it."""
+def _with_cut(part: Part, of_cell: dict[str, Source]) -> Part:
+    """Return a part that names its cut data sets, each with the profile that cut it."""
     pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
     if SMOKE_TEST_PROFILE in profiles:
-        return f"profile {SMOKE_TEST_PROFILE}"
+        return replace(part, smoke_test=True)
     cut: dict[str, str] = {}
     fewer: dict[str, None] = {}
     for source in {id(source): source for _, source in pairs}.values():
         own = [cell for cell, of in pairs if of is source]
         fewer.update(dict.fromkeys(fewer_settings(source.run, own)))
+        fewer.update(dict.fromkeys(_unfinished(source, own)))
         for dataset in dict.fromkeys(cell.dataset for cell in own if cell.dataset):
             rows = cut_to(source.run, [cell for cell in own if cell.dataset == dataset])
             if rows:
@@ -84,7 +85,24 @@ def _why_cut(part: Part, of_cell: dict[str, Source]) -> str:
     if len(cut) > _MOST_NAMED_DATASETS:
         said.append(f"{len(cut) - _MOST_NAMED_DATASETS} more")
     said += fewer
-    return f"cut: {'; '.join(said)} (profile {', '.join(profiles)})" if said else ""
+    return replace(part, cut=f"{'; '.join(said)} (profile {', '.join(profiles)})" if said else "")
+
+
+def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
+    """Return how many of a part's planned cells are not run.
+
+    Of a part that compares data sets these are all of its solvers in its blocks, of another those
+    on its data set.
+    """
+    datasets = {cell.dataset for cell in cells}
+    of_part = {(cell.block, cell.solver) for cell in cells}
+    planned = [
+        cell
+        for cell in source.cells
+        if (cell.block, cell.solver) in of_part and (len(datasets) > 1 or cell.dataset in datasets)
+    ]
+    left = sum(cell.status in NOT_RUN for cell in planned)
+    return [f"{left} of {len(planned)} cells not run"] if left else []
 
 
 def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:

@@ -22,10 +22,14 @@ MAX_CLAIM_LIMIT = 1e9
 #: names one of them has it, and its own entry may read the word otherwise.
 LINEAR = {"linear_low": 0.8, "linear_high": 1.2}
 
+#: How a claim quantifies: one counterexample contradicts `EVERY`, a count over named sets decides
+#: `MOST`, a number `VALUE`, and what comes before what `ORDER`.
+EVERY, MOST, VALUE, ORDER = QUANTIFIERS = ("every", "most", "value", "order")
+
 _REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
 _TEXTS = (*_REQUIRED, "page", "printed", "command")
 _LISTS = ("configs", "metrics", "stand_ins")
-_KNOWN = ("paper", *_TEXTS, *_LISTS, "limits", "after_records")
+_KNOWN = ("paper", *_TEXTS, *_LISTS, "limits", "after_records", "quantifier")
 #: Number of hexadecimal digits of a rule's hash.
 _HASH_DIGITS = 16
 
@@ -46,6 +50,8 @@ class Claim:
     statement, rule, uncertainty : str
         What is claimed, the sentence that decides it, and what doubt is considered. A file names
         a limit in its rule by braces, as in ``at most {points} points``.
+    quantifier : str
+        One of `QUANTIFIERS`; what a number is where a file doesn't say.
     fixed : str
         The date (ISO) on which the rule, its limits and the statement got their present form.
     after_records : bool
@@ -73,6 +79,7 @@ class Claim:
     uncertainty: str
     fixed: str
     after_records: bool = True
+    quantifier: str = VALUE
     page: str = ""
     printed: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
@@ -83,8 +90,9 @@ class Claim:
 
     @property
     def rule_hash(self) -> str:
-        """The first 16 hexadecimal digits of SHA-256 over statement, rule and limits."""
-        content = [self.statement, self.rule, self.uncertainty, sorted(self.limits.items())]
+        """The first 16 hexadecimal digits of SHA-256 over what decides a claim."""
+        content: list[Any] = [self.quantifier, self.statement, self.rule, self.uncertainty]
+        content.append(sorted(self.limits.items()))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_HASH_DIGITS]
 
     def age(self, first_record: str = "") -> str:
@@ -186,6 +194,7 @@ def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
     texts["rule"] = _NAMED.sub(lambda found: f"{limits[found[1]]:g}", texts["rule"])
     return Claim(
         id=name, paper=paper, limits=limits, after_records=after_records,
+        quantifier=given.get("quantifier", VALUE),
         **texts, **lists,  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -203,6 +212,8 @@ def _problems(given: Any, paper: str, metrics: Collection[str] | None) -> list[s
     said += [f"{k} is text" for k in _TEXTS if not isinstance(given.get(k, ""), str)]
     if not isinstance(given.get("after_records", True), bool):
         said.append("after_records is true or false")
+    if given.get("quantifier", VALUE) not in QUANTIFIERS:
+        said.append(f"quantifier is one of {', '.join(QUANTIFIERS)}")
     if isinstance(given.get("fixed"), str) and not _is_date(given["fixed"]):
         said.append("fixed is a date, as in 2026-11-23")
     for key in _LISTS:

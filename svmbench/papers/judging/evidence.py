@@ -282,7 +282,7 @@ def _that_count(found: Iterable[Source]) -> tuple[list[Source], list[str]]:
 
 
 #: What is said of a cell that nobody has run, or not in the environment that counts.
-_OPEN = ("planned", "not run", "no record", "elsewhere")
+NOT_RUN = ("planned", "not run", "no record", "elsewhere")
 
 
 def _shared_out(full: Source, others: Sequence[Source]) -> list[Source]:
@@ -306,7 +306,7 @@ def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
     states: dict[tuple[str, str | None], set[str]] = {}
     for cell in source.cells:
         states.setdefault(_place(cell), set()).add(cell.status)
-    return (place for place, found in states.items() if "ok" in found and not found & set(_OPEN))
+    return (place for place, found in states.items() if "ok" in found and not found & set(NOT_RUN))
 
 
 def _restricted(source: Source, places: Collection[tuple[str, str | None]]) -> Source:

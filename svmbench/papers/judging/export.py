@@ -9,25 +9,25 @@ from collections.abc import Sequence
 
 from svmbench.base import escape
 from svmbench.papers.judging.verdict import (
-    NOT_REPRODUCED,
-    OPEN,
-    PARTLY,
-    REPRODUCED,
-    STATES,
+    CONTRADICTED,
+    FULL,
+    MIXED,
+    NOT_TESTED,
+    OUTCOMES,
+    SUPPORTED,
+    UNDECIDED,
     Part,
     Verdict,
 )
 from svmbench.schema.rechecks import WORDS
 
-_HOLDS = {True: "yes", False: "no", None: "open"}
-#: Largest number of characters of a reason in a Markdown table.
-_MAX_REASON_CHARS = 400
+#: Largest number of characters of a claim's number in a Markdown table.
+_MAX_NUMBER_CHARS = 120
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return the number of claims in each state, as a sentence."""
-    counts = Counter(verdict.state for verdict in verdicts)
-    said = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    """Return the number of claims with each outcome, as a sentence."""
+    said = ", ".join(f"{count} {name}" for name, count in tally(verdicts) if count)
     word = "claim" if len(verdicts) == 1 else "claims"
     words = Counter(verdict.freshness for verdict in verdicts if verdict.freshness)
     ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
@@ -37,43 +37,58 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return f"{len(verdicts)} {word}: {said}{beside}{older}"
 
 
+def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
+    """Return how many verdicts have each outcome; of the supported ones how many at full scale."""
+    counts = Counter(verdict.outcome for verdict in verdicts)
+    full = sum(one.outcome == SUPPORTED and one.scale.kind == FULL for one in verdicts)
+    at_full = f"{SUPPORTED} ({full} of them at full scale)"
+    return [(at_full if name == SUPPORTED else name, counts[name]) for name in OUTCOMES]
+
+
 def as_json(verdicts: Sequence[Verdict]) -> str:
     """Return all that is known of each verdict."""
     return json.dumps([verdict.to_json() for verdict in verdicts], indent=1, ensure_ascii=False)
 
 
 #: The names of the columns of :func:`as_rows`.
-VERDICT_COLUMNS = ("claim", "verdict", "what was found", "freshness")
+VERDICT_COLUMNS = ("claim", "outcome", "scale", "what was found", "freshness")
 #: Characters of a line that the table fits, and those between two columns.
 TABLE_WIDTH, _COLUMN_GAP = 80, 2
-#: Colours of verdicts on a terminal.
-STATE_STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red"}
+#: Colours of outcomes on a terminal.
+OUTCOME_STYLES = {SUPPORTED: "green", MIXED: "yellow", CONTRADICTED: "red"}
 
 
 def as_rows(
     verdicts: Sequence[Verdict], width: int = TABLE_WIDTH
-) -> list[tuple[str, str, str, str]]:
-    """Return a row for each claim: its name, the verdict, what was found, whether it is fresh.
+) -> list[tuple[str, str, str, str, str]]:
+    """Return a row for each claim: its name, outcome, scale, what was found, whether it is fresh.
 
-    The third cell is shortened so that a line has at most `width` characters.
+    The fourth cell is shortened so that a line has at most `width` characters.
 
     A claim that was judged on several machines has a row for each of them, too.
     """
-    names = [(one.claim.id, one.state, one.freshness) for one in verdicts]
-    columns = zip((VERDICT_COLUMNS[0], VERDICT_COLUMNS[1], VERDICT_COLUMNS[3]), *names, strict=True)
+    names = [(one.claim.id, one.outcome, _scale(one), one.freshness) for one in verdicts]
+    heads = (*VERDICT_COLUMNS[:3], VERDICT_COLUMNS[4])
     room = (
         width
-        - sum(max(map(len, column)) for column in columns)
+        - sum(max(map(len, column)) for column in zip(heads, *names, strict=True))
         - _COLUMN_GAP * (len(VERDICT_COLUMNS) - 1)
     )
     rows = []
     for one in verdicts:
-        said = one.on_machines or one.found(room)
-        rows.append((one.claim.id, one.state, escape.line(said, room), one.freshness))
+        said = escape.line(one.on_machines or one.found(room), room)
+        rows.append((one.claim.id, one.outcome, _scale(one), said, one.freshness))
         for machine in one.machines:
             named = escape.line(f"{machine.origin}: {machine.name}", room)
-            rows.append(("", machine.state, named, machine.freshness))
+            rows.append(("", machine.outcome, "", named, machine.freshness))
     return rows
+
+
+def _scale(verdict: Verdict) -> str:
+    """Return the scale in a few characters: ``reduced 4/11``."""
+    scale = verdict.scale
+    named = f"{scale.covered}/{scale.named}" if scale.named and scale.kind else ""
+    return f"{scale.kind} {named}".strip()
 
 
 def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -81,9 +96,14 @@ def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for verdict in verdicts:
         mark = f" ({verdict.freshness})" if verdict.freshness else ""
-        rows.append((verdict.claim.id, f"{verdict.state}{mark}: {verdict.reason}"))
+        rows.append((verdict.claim.id, f"{_outcome(verdict)}{mark}: {verdict.reason}"))
         rows += [("", line) for line in (*_details(verdict), "")]
     return rows
+
+
+def _outcome(verdict: Verdict) -> str:
+    """Return the outcome with its scale: ``supported, reduced (4 of 11 sets)``."""
+    return f"{verdict.outcome}, {verdict.scale}" if verdict.scale.kind else verdict.outcome
 
 
 def _details(verdict: Verdict) -> list[str]:
@@ -91,6 +111,7 @@ def _details(verdict: Verdict) -> list[str]:
     lines = [
         f"claim: {claim.statement}",
         f"the paper ({claim.place()}): {claim.quote}",
+        f"it says: {claim.quantifier}",
         f"rule: {claim.rule}",
         f"uncertainty: {claim.uncertainty}",
     ]
@@ -100,15 +121,17 @@ def _details(verdict: Verdict) -> list[str]:
         lines.append(f"printed: {claim.printed}")
     order = [False, True, None]  # failures first
     lines += [
-        f"{_HOLDS[part.holds]:>4}  {_part(part)}"
+        f"{part.outcome:>9}  {_part(part)}"
         for part in sorted(verdict.parts, key=lambda part: order.index(part.holds))
     ]
+    if verdict.scale.cut:
+        lines.append(f"cut: {'; '.join(verdict.scale.cut)}")
     if verdict.datasets():
         sizes = f" ({rows[0]:,} to {rows[1]:,} training rows)" if rows else ""
         lines.append(f"data sets: {', '.join(verdict.datasets())}{sizes}")
     lines += [f"judged on: {cpu}" for cpu in verdict.cpus]
     lines += [verdict.on_machines] if verdict.machines else []
-    lines += [f"{one.origin}, {one.name}: {one.state}: {one.reason}" for one in verdict.machines]
+    lines += [f"{one.origin}, {one.name}: {one.outcome}: {one.reason}" for one in verdict.machines]
     lines += [f"from: {folder} ({profile}, {environment})"
               for folder, profile, environment in verdict.sources]  # fmt: skip
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
@@ -126,35 +149,37 @@ def _part(part: Part) -> str:
 
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
-    """Return a table of all verdicts, each claim with the rule that decides it."""
-    lines = ["| claim | verdict | what the records say |", "| --- | --- | --- |"]
+    """Return a table of all verdicts: each claim, its outcome, its scale, and one number."""
+    lines = ["| claim | outcome | scale | one number |", "| --- | --- | --- | --- |"]
     for verdict in verdicts:
         claim = verdict.claim
-        state = f"**{verdict.state}**" + (f", {verdict.freshness}" if verdict.freshness else "")
+        state = f"**{verdict.outcome}**" + (f", {verdict.freshness}" if verdict.freshness else "")
         state += f" ({verdict.on_machines})" if verdict.machines else ""
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
-        statement += f" Rule: {escape.markdown(claim.rule)}."
+        said = verdict.key_number() or verdict.reason
         short = textwrap.shorten(
-            verdict.reason, _MAX_REASON_CHARS, placeholder=" …", break_on_hyphens=False
+            escape.line(said), _MAX_NUMBER_CHARS, placeholder=" …", break_on_hyphens=False
         )
-        reason = escape.markdown(escape.line(short))
+        number = escape.markdown(short)
         if verdict.to_decide:
-            reason += f". To decide it, run {escape.markdown(verdict.to_decide)}."
-        lines.append(f"| {statement} | {state} | {reason} |")
+            number += f". To decide it: {escape.markdown(verdict.to_decide)}."
+        scale = escape.markdown(str(verdict.scale))
+        lines.append(f"| {statement} | {state} | {scale} | {number} |")
     return "\n".join([*lines, "", escape.markdown(summary(verdicts)) + "."])
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:
-    """Return the verdicts on a paper's claims in one sentence that names them; failures first."""
+    """Return the verdicts on a paper's claims in one sentence that names them."""
     words = {
-        NOT_REPRODUCED: ("does not hold", "do not hold"),
-        PARTLY: ("holds in part", "hold in part"),
-        REPRODUCED: ("holds", "hold"),
-        OPEN: ("is open", "are open"),
+        CONTRADICTED: ("is contradicted", "are contradicted"),
+        MIXED: ("is mixed", "are mixed"),
+        SUPPORTED: ("is supported", "are supported"),
+        UNDECIDED: ("is undecided", "are undecided"),
+        NOT_TESTED: ("is not tested", "are not tested"),
     }
     said = []
-    for state, (one, several) in words.items():
-        names = [verdict.claim.id for verdict in verdicts if verdict.state == state]
+    for name, (one, several) in words.items():
+        names = [verdict.claim.id for verdict in verdicts if verdict.outcome == name]
         if names:
             said.append(f"{len(names)} {one if len(names) == 1 else several} ({', '.join(names)})")
     last = f" and {said[-1]}" if len(said) > 1 else said[-1] if said else "none was judged"
@@ -162,12 +187,12 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
 
 
 def by_paper(verdicts: Sequence[Verdict]) -> str:
-    """Return a Markdown table of the claims of each paper by their states."""
+    """Return a Markdown table of the claims of each paper by their outcomes."""
     papers = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
-    lines = [f"| paper | {' | '.join(STATES)} |", "| --- |" + " --- |" * len(STATES)]
+    lines = [f"| paper | {' | '.join(OUTCOMES)} |", "| --- |" + " --- |" * len(OUTCOMES)]
     for paper in papers:
         own = [verdict for verdict in verdicts if verdict.claim.paper == paper]
-        named = [", ".join(v.claim.id for v in own if v.state == state) for state in STATES]
+        named = [", ".join(v.claim.id for v in own if v.outcome == name) for name in OUTCOMES]
         lines.append(f"| {escape.markdown(paper)} | {' | '.join(named)} |")
     return "\n".join(lines)
 
@@ -177,12 +202,12 @@ def as_latex(verdicts: Sequence[Verdict]) -> str:
     lines = [
         r"\begin{longtable}{lp{0.35\linewidth}lp{0.35\linewidth}}",
         r"\toprule",
-        r"claim & statement & verdict & records \\",
+        r"claim & statement & outcome & records \\",
         r"\midrule",
         r"\endhead",
     ]
     for verdict in verdicts:
-        state = verdict.state + (f" ({verdict.freshness})" if verdict.freshness else "")
+        state = _outcome(verdict) + (f" ({verdict.freshness})" if verdict.freshness else "")
         state += f"; {verdict.on_machines}" if verdict.machines else ""
         row = (verdict.claim.id, verdict.claim.statement, state, verdict.reason)
         lines.append(" & ".join(escape.latex(text) for text in row) + r" \\")

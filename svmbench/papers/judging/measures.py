@@ -1,8 +1,10 @@
 """Answers from intervals: lower, near the best, growth of a time.
 
-An answer rests on criteria. A criterion is an uncertain number with limits. It is met if the whole
-interval lies within the limits, failed if all of it lies outside, and open otherwise or without an
-interval. The point estimate decides nothing.
+An answer rests on criteria. A criterion is an uncertain number with limits. It is met if the
+interval reaches into the limits and is no wider than they are apart, or than its own `width`; of a
+criterion with one limit and no width, the whole interval has to lie within. It is failed if all of
+the interval lies outside, and open otherwise or without an interval. The point estimate decides
+nothing.
 """
 
 from __future__ import annotations
@@ -27,21 +29,28 @@ class Criterion:
         Both ends alike for what was counted; without ends nothing is decided.
     least, most : float
         The limits, which belong to what is allowed.
+    width : float or None
+        The widest interval that may cross a limit; None for the distance of both limits.
     """
 
     interval: Interval
     least: float = -math.inf
     most: float = math.inf
+    width: float | None = None
 
     @property
     def holds(self) -> bool | None:
-        """True if the interval lies within the limits; None if it crosses one."""
+        """True if the interval meets the limits and is narrow enough; False if it lies outside."""
         low, high = self.interval.low, self.interval.high
         if low is None or high is None or math.isnan(low) or math.isnan(high):
             return None
         if self.least <= low and high <= self.most:
             return True
-        return False if high < self.least or low > self.most else None
+        if high < self.least or low > self.most:
+            return False
+        apart = self.most - self.least
+        allowed = self.width if self.width is not None else apart if math.isfinite(apart) else 0.0
+        return True if high - low <= allowed else None
 
     @property
     def single(self) -> bool:
@@ -53,7 +62,7 @@ class Criterion:
         interval = self.interval
         named = {
             "value": interval.value, "low": interval.low, "high": interval.high,
-            "least": self.least, "most": self.most,
+            "least": self.least, "most": self.most, "width": self.width,
         }  # fmt: skip
         finite = {
             name: value if value is not None and math.isfinite(value) else None
@@ -124,9 +133,14 @@ def all_of(answers: Iterable[Answer]) -> Answer:
     return Answer(tuple(criteria))
 
 
-def within_limits(interval: Interval, least: float = -math.inf, most: float = math.inf) -> Answer:
+def within_limits(
+    interval: Interval,
+    least: float = -math.inf,
+    most: float = math.inf,
+    width: float | None = None,
+) -> Answer:
     """Return yes if an uncertain number lies within limits (inclusive)."""
-    return Answer((Criterion(interval, least, most),))
+    return Answer((Criterion(interval, least, most, width),))
 
 
 def counted(value: float, least: float = -math.inf, most: float = math.inf) -> Answer:
@@ -162,8 +176,13 @@ def is_above(ahead: Interval) -> Answer:
 
 
 def is_within(behind: Interval, limit: float) -> Answer:
-    """Return yes if one is at most `limit` behind the other."""
-    return within_limits(behind, most=limit)
+    """Return yes if one is at most `limit` behind the other, to an interval of twice the limit."""
+    return within_limits(behind, most=limit, width=2.0 * limit)
+
+
+#: The widest interval of an exponent that may cross a limit: that of linear growth, and of an
+#: exponent that is at most 0.2 from a printed one.
+EXPONENT_WIDTH = 0.4
 
 
 def growth(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
@@ -183,12 +202,12 @@ def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
 
 def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
     """Return yes if an exponent, or the gap of two, is at least `limit`."""
-    return within_limits(_exponent(law), least=limit)
+    return within_limits(_exponent(law), least=limit, width=EXPONENT_WIDTH)
 
 
 def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
     """Return yes if an exponent is at most `limit`."""
-    return within_limits(_exponent(law), most=limit)
+    return within_limits(_exponent(law), most=limit, width=EXPONENT_WIDTH)
 
 
 def correlated(r: float, n: int, limit: float) -> Answer:

@@ -1,7 +1,8 @@
 """One sentence on the outcome of each paper, tied to its verdicts.
 
 The folder of a paper may hold an ``outcome.toml``: the sentence (``said``), and the verdicts that
-it rests on (``rests_on``), each as state and counts: ``partly: 4 yes, 0 no, 5 open``. If a verdict
+it rests on (``rests_on``), each as outcome, scale and counts:
+``mixed, reduced: 4 hold, 2 fail, 5 undecided``. If a verdict
 has changed since, the sentence is not shown.
 """
 
@@ -50,10 +51,11 @@ def outcomes(verdicts: Sequence[Verdict]) -> dict[str, PaperOutcome]:
 
 
 def standing(verdict: Verdict) -> str:
-    """Return a verdict's state with the numbers of its parts."""
+    """Return a verdict's outcome and scale with the numbers of its parts."""
     answers = [part.holds for part in verdict.parts]
     yes, no, left = (answers.count(one) for one in (True, False, None))
-    return f"{verdict.state}: {yes} yes, {no} no, {left} open"
+    scale = f", {verdict.scale.kind}" if verdict.scale.kind else ""
+    return f"{verdict.outcome}{scale}: {yes} hold, {no} fail, {left} undecided"
 
 
 def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | None:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from svmbench.papers.judging.entries import Claim
-from svmbench.papers.judging.measures import Answer
+from svmbench.papers.judging.entries import EVERY, MOST, Claim
+from svmbench.papers.judging.measures import Answer, Criterion
 from svmbench.report.records import CellResult
+from svmbench.report.statistics import Interval
 from svmbench.report.summary import measured
 from svmbench.schema.rechecks import Ages as Ages  # the site takes it from here
 
-REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN = (
-    "reproduced",
-    "partly",
-    "not reproduced",
-    "open",
+#: What came of a claim.
+SUPPORTED, MIXED, CONTRADICTED, UNDECIDED, NOT_TESTED = OUTCOMES = (
+    "supported",
+    "mixed",
+    "contradicted",
+    "undecided",
+    "not tested",
 )
-STATES = (REPRODUCED, PARTLY, NOT_REPRODUCED, OPEN)
+#: On what the outcome rests: the paper's data and protocol, less of them, or other data.
+FULL, REDUCED, STAND_IN = ("full", "reduced", "stand-in")
+#: What came of a part, by whether it holds.
+PART_OUTCOMES = {True: "holds", False: "fails", None: "undecided"}
 #: Largest number of words of the finding in a table.
 MAX_FOUND_WORDS = 12
-#: Of what a cut part has fewer than the paper's protocol.
-CUT_KINDS = ("rows", "folds", "repeats", "values")
 #: Statuses of cells whose data are not available. Cells beyond a budget are not among them.
 UNAVAILABLE_STATUSES = ("unavailable", "skipped")
 
@@ -47,8 +51,13 @@ class Part:
     unavailable : bool
         Whether it is open because the data can't be had.
     cut : str
-        Why the records decide neither way although they have numbers: fewer rows, folds, repeats or
-        values of a grid than the paper's, or a profile that only shows that everything runs.
+        Of what the records have less than the paper: rows, folds, repeats, values of a grid, or
+        cells of an unfinished run.
+    smoke_test : bool
+        Whether its records are of a profile that only shows that everything runs, and decide
+        nothing.
+    printed_value : float or None
+        What the same rule makes of the paper's printed numbers.
     """
 
     what: str
@@ -59,12 +68,38 @@ class Part:
     stand_in: bool = False
     unavailable: bool = False
     cut: str = ""
+    smoke_test: bool = False
+    printed_value: float | None = None
 
     @property
     def holds(self) -> bool | None:
-        """True if the part holds; None if its interval crosses a limit, or it was cut."""
+        """True if the part holds; None if its interval is too wide or missing."""
         # Anything else than an answer, such as a bool of somebody's check, has no interval.
-        return self.answer.holds if isinstance(self.answer, Answer) and not self.cut else None
+        known = isinstance(self.answer, Answer) and not self.smoke_test
+        return self.answer.holds if known and self.answer is not None else None
+
+    @property
+    def outcome(self) -> str:
+        """``holds``, ``fails`` or ``undecided``."""
+        return PART_OUTCOMES[self.holds]
+
+    @property
+    def deciding(self) -> Criterion | None:
+        """The uncertain number that the answer rests on: one that fails, else one that is open."""
+        found = self.answer.criteria if isinstance(self.answer, Answer) else ()
+        known = [one for one in found if isinstance(one, Criterion)]
+        order = (False, None, True)
+        return min(known, key=lambda one: order.index(one.holds), default=None)
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval that decides the part, with the estimate as its value."""
+        return self.deciding.interval if self.deciding is not None else None
+
+    @property
+    def region(self) -> tuple[float, float] | None:
+        """Between which limits the claim says that the number lies; infinite without a limit."""
+        return (self.deciding.least, self.deciding.most) if self.deciding is not None else None
 
     @property
     def single_times(self) -> bool:
@@ -75,18 +110,57 @@ class Part:
         """Return the fields as JSON holds them."""
         return {
             "what": self.what,
-            "holds": self.holds,
+            "outcome": self.outcome,
             "measured": self.measured,
             "printed": self.printed,
+            "printed_value": self.printed_value,
             "stand_in": self.stand_in,
             "unavailable": self.unavailable,
             "cut": self.cut,
+            "smoke_test": self.smoke_test,
             "single_times": self.single_times,
             "criteria": [
-                one.to_json() for one in (self.answer.criteria if self.answer is not None else ())
+                one.to_json()
+                for one in (self.answer.criteria if isinstance(self.answer, Answer) else ())
             ],
             "records": sorted({cell.key for cell in self.cells}),
         }
+
+
+@dataclass(frozen=True)
+class Scale:
+    """On how much of the paper's data and protocol an outcome rests.
+
+    Attributes
+    ----------
+    kind : str
+        ``full``, ``reduced`` or ``stand-in``; "" where nothing is decided.
+    cut : tuple of str
+        What the records have less of than the paper, a phrase each.
+    covered, named : int
+        Of how many data sets that the claim names parts are decided; 0 where it names none.
+    stand_ins : int
+        How many of the covered ones are stand-ins.
+    """
+
+    kind: str = ""
+    cut: tuple[str, ...] = ()
+    covered: int = 0
+    named: int = 0
+    stand_ins: int = 0
+
+    @property
+    def coverage(self) -> str:
+        """How many of the claim's data sets are covered: ``4 of 11 sets, 3 stand-ins``."""
+        if not self.named:
+            return ""
+        said = f"{self.covered} of {self.named} {'set' if self.named == 1 else 'sets'}"
+        word = "stand-in" if self.stand_ins == 1 else "stand-ins"
+        return said + (f", {self.stand_ins} {word}" if self.stand_ins else "")
+
+    def __str__(self) -> str:
+        """Return the kind with the coverage: ``reduced (4 of 11 sets)``."""
+        return f"{self.kind} ({self.coverage})" if self.kind and self.coverage else self.kind
 
 
 @dataclass(frozen=True)
@@ -99,13 +173,13 @@ class MachineVerdict:
         The CPU models of its records.
     origin : str
         ``ours``, ``confirmed here`` or ``from elsewhere``.
-    state, reason, freshness : str
+    outcome, reason, freshness : str
         As those of a `Verdict`.
     """
 
     name: str
     origin: str
-    state: str
+    outcome: str
     reason: str
     freshness: str = ""
 
@@ -117,11 +191,13 @@ class Verdict:
     Attributes
     ----------
     claim : Claim
-    state : str
-        One of `STATES`.
+    outcome : str
+        One of `OUTCOMES`.
     reason : str
-        In a sentence, what the state rests on.
+        In a sentence, what the outcome rests on.
     parts : tuple of Part
+    scale : Scale
+        On how much of the paper's data and protocol it rests.
     notes : tuple of str
         What was left out, is unfinished, or was measured beside other work.
     sources : tuple of (str, str, str)
@@ -144,9 +220,10 @@ class Verdict:
     """
 
     claim: Claim
-    state: str
+    outcome: str
     reason: str
     parts: tuple[Part, ...] = ()
+    scale: Scale = Scale()
     notes: tuple[str, ...] = ()
     sources: tuple[tuple[str, str, str], ...] = ()
     freshness: str = ""
@@ -159,19 +236,39 @@ class Verdict:
 
     @property
     def on_machines(self) -> str:
-        """The verdicts of all machines in a few words: ``reproduced on 2 of 2 machines``."""
-        counts = Counter(one.state for one in self.machines)
-        others = [state for state in STATES if counts[state] and state != self.state]
+        """The verdicts of all machines in a few words: ``supported on 2 of 2 machines``."""
+        counts = Counter(one.outcome for one in self.machines)
+        others = [one for one in OUTCOMES if counts[one] and one != self.outcome]
         n_machines = "1 machine" if len(self.machines) == 1 else f"{len(self.machines)} machines"
-        said = [f"{self.state} on {counts[self.state]} of {n_machines}"]
-        said += [f"{state} on {counts[state]}" for state in others]
+        said = [f"{self.outcome} on {counts[self.outcome]} of {n_machines}"]
+        said += [f"{one} on {counts[one]}" for one in others]
         return ", ".join(said) if self.machines else ""
+
+    @property
+    def is_reproduced(self) -> bool:
+        """True if supported at full scale on every data set that the claim names."""
+        whole = self.scale.covered == self.scale.named and not self.scale.stand_ins
+        return self.outcome == SUPPORTED and self.scale.kind == FULL and whole
 
     @property
     def cells(self) -> list[CellResult]:
         """Return the records that it rests on, each once."""
         found = {id(cell): cell for part in self.parts for cell in part.cells}
         return list(found.values())
+
+    def key_number(self) -> str:
+        """Return what the most telling part measured, in a few words; "" without any.
+
+        That is a failed part of a contradicted claim, else a part that holds, else an open one;
+        parts on the paper's own data and at their full size come first.
+        """
+        order = (False, True, None) if self.outcome == CONTRADICTED else (True, False, None)
+        telling = min(
+            (part for part in self.parts if part.cells or part.answer),
+            key=lambda part: (order.index(part.holds), part.stand_in, bool(part.cut)),
+            default=None,
+        )
+        return f"{telling.what}: {telling.measured.partition(';')[0]}" if telling else ""
 
     def datasets(self) -> list[str]:
         """Return the data sets that it rests on."""
@@ -198,19 +295,14 @@ class Verdict:
             said = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
         else:
             said = "holds" if decided == 1 else f"all {decided} hold"
-        return _with_names(said, failed or held, f"; {len(left)} open" if left else "", most)
+        return _with_names(said, failed or held, f"; {len(left)} undecided" if left else "", most)
 
     def _undecided(self, left: Sequence[Part], most: int) -> str:
         """Return why no part is decided, as `found` has it."""
-        cut = [part.cut for part in left if part.cut]
-        kinds = [kind for kind in CUT_KINDS if any(f" {kind}" in one for one in cut)]
-        if kinds:
-            n_parts = "cut" if len(cut) == len(left) else f"{len(cut)} of {len(left)} parts cut"
-            return f"{n_parts} to fewer {' and '.join(kinds)}"
-        if cut:
+        if any(part.smoke_test for part in left):
             return "the profile quick alone"
-        if not left:
-            return " ".join(self.reason.partition(" (")[0].split()[:MAX_FOUND_WORDS])
+        if self.outcome == NOT_TESTED:
+            return "not run" if left else "no kept record"
         return _with_names(
             "undecided" if len(left) == 1 else f"{len(left)} undecided", left, "", most
         )
@@ -225,7 +317,10 @@ class Verdict:
             "page": claim.page,
             "quote": claim.quote,
             "statement": claim.statement,
-            "state": self.state,
+            "quantifier": claim.quantifier,
+            "outcome": self.outcome,
+            "scale": {**asdict(self.scale), "cut": list(self.scale.cut)},
+            "reproduced": self.is_reproduced,
             "reason": self.reason,
             "rule": claim.rule,
             "rule_hash": claim.rule_hash,
@@ -279,15 +374,19 @@ def size_of(cell: CellResult) -> float | None:
     return measured(cell, "n_train")
 
 
-def decide(parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
-    """Return the state that the parts of a claim come to, and why.
+def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
+    """Return the outcome that the parts of a claim come to, and why.
 
-    A claim is reproduced where all its parts are decided and hold, not reproduced where all that
-    are decided fail, partly where some hold and some fail or are open, and open where none is
-    decided. Failures are named first.
+    A claim is supported where a part at least is decided, and all that are decided hold. One part
+    that fails contradicts a claim of every part. A claim of most is supported where more than half
+    of all parts hold, and contradicted where no more than half can hold. Any other claim is
+    contradicted where more parts fail than hold, and mixed where others fail. Failures are named
+    first.
 
     Parameters
     ----------
+    quantifier : str
+        How the claim quantifies: one of `QUANTIFIERS`.
     parts : sequence of Part
     missing : sequence of str
         What is not kept, a sentence each.
@@ -297,21 +396,68 @@ def decide(parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
     left = [part for part in left if not part.unavailable]
     decided = len(held) + len(failed)
     if not decided:
-        crossed = [part for part in left if not part.cut]
-        said = [f"undecided: {_texts(crossed)}"] if crossed else []
-        cut = [part for part in left if part.cut]
-        said += [_beside(cut, lost, missing).removeprefix("; ")] if cut or lost or missing else []
-        return OPEN, "; ".join(said) or "no kept record to judge it from"
-    beside = _beside(left, lost, missing)
-    if not failed:
-        state = PARTLY if left or lost or missing else REPRODUCED
-        said_of = f"held in all {decided} decided parts" if decided > 1 else "held"
-    else:
-        state = PARTLY if held else NOT_REPRODUCED
+        said = [f"undecided: {_texts(left)}"] if left else []
+        said += [_beside([], lost, missing).removeprefix("; ")] if lost or missing else []
+        known = any(part.cells or isinstance(part.answer, Answer) for part in left)
+        outcome = UNDECIDED if known else NOT_TESTED
+        return outcome, "; ".join(said) or "no kept record to judge it from"
+    if failed:
         said_of = f"failed in {len(failed)} of {decided} parts" if decided > 1 else "did not hold"
+    else:
+        said_of = f"held in all {decided} decided parts" if decided > 1 else "held"
+    outcome = _weighed(quantifier, len(held), len(failed), len(parts))
     if all(part.stand_in for part in (*held, *failed)):
         said_of += ", on stand-ins alone"
-    return state, f"{said_of}: {_named(held, failed)}{beside}"
+    return outcome, f"{said_of}: {_named(held, failed)}{_beside(left, lost, missing)}"
+
+
+def _weighed(quantifier: str, held: int, failed: int, total: int) -> str:
+    """Return the outcome of a claim of which some parts are decided."""
+    if not failed:
+        return SUPPORTED
+    if quantifier == MOST and 2 * held > total:
+        return SUPPORTED
+    if quantifier == EVERY or failed > held or (quantifier == MOST and 2 * failed >= total):
+        return CONTRADICTED
+    return MIXED
+
+
+def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_ins: Collection[str]
+             ) -> Scale:  # fmt: skip
+    """Return on how much of the paper's data and protocol an outcome rests.
+
+    A contradiction rests on the failed part that has the most of them; any other outcome on all
+    decided parts.
+
+    Parameters
+    ----------
+    outcome : str
+    parts : sequence of Part
+    named : sequence of str
+        The data sets that the claim names, each as its name and those of its parts and stand-ins,
+        with ``|`` between them.
+    stand_ins : collection of str
+        The names of data sets that stand in for others.
+    """
+    held, failed, _ = _three(parts)
+    decided = [*held, *failed]
+    if not decided:
+        return Scale(named=len(named))
+    judged = {str(cell.dataset) for part in decided for cell in part.cells}
+    covered = [names for one in named if (names := set(one.split("|")) & judged)]
+    counts = {
+        "covered": len(covered),
+        "named": len(named),
+        "stand_ins": sum(names <= set(stand_ins) for names in covered),
+    }
+    resting = decided
+    if outcome == CONTRADICTED:
+        ranks = [(part.stand_in, bool(part.cut)) for part in failed]
+        resting = [part for part, rank in zip(failed, ranks, strict=True) if rank == min(ranks)]
+    cut = tuple(dict.fromkeys(part.cut for part in resting if part.cut))
+    if all(part.stand_in for part in resting):
+        return Scale(STAND_IN, cut, **counts)
+    return Scale(REDUCED if cut else FULL, cut, **counts)
 
 
 def _three(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
@@ -343,14 +489,7 @@ def _texts(parts: Sequence[Part]) -> str:
 
 def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
     """Return the undecided parts, as the end of a sentence."""
-    said = []
-    cut = [part for part in left if part.cut]
-    crossed = [part for part in left if not part.cut]
-    if crossed:
-        said.append(f"undecided: {_list(part.what for part in crossed)}")
-    if cut:
-        n_cells = len({cell.key for part in cut for cell in part.cells})
-        said.append(f"open, {cut[0].cut}, {n_cells} results: {_list(part.what for part in cut)}")
+    said = [f"undecided: {_list(part.what for part in left)}"] if left else []
     if lost:
         said.append(f"data not available: {_list((part.what for part in lost), most=len(lost))}")
     return "".join(f"; {one}" for one in [*said, *missing])

@@ -32,6 +32,11 @@ from svmbench.report.records import CellResult
 from svmbench.report.statistics import Interval
 
 SUBSETS, SIZES = "site-subsets", "sizes"
+#: The report's sizes of Adult and Web, each a data set of the LIBSVM site.
+ADULT = tuple(f"a{k}a" for k in range(1, 10))
+WEB = tuple(f"w{k}a" for k in range(1, 9))
+#: Its artificial data.
+SEPARABLE, NOISE = "separable", "noise"
 
 
 @dataclass(frozen=True)
@@ -141,9 +146,9 @@ def _gap(claim: Claim, kept: Evidence, config: str, limit: float) -> list[Part]:
     return parts
 
 
-@check("smo-1", "gap", "apart")
-@check("smo-2", "gap", "apart")
-@check("smo-6", "gap", "apart")
+@check("smo-1", "gap", "apart", datasets=ADULT)
+@check("smo-2", "gap", "apart", datasets=ADULT)
+@check("smo-6", "gap", "apart", datasets=[NOISE])
 def exponents_apart(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether both exponents are near the printed ones, and apart by the limit."""
     return [
@@ -156,7 +161,7 @@ def exponents_apart(claim: Claim, kept: Evidence) -> list[Part]:
     ]
 
 
-@check("smo-3", "apart")
+@check("smo-3", "apart", datasets=WEB)
 def web_linear(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether both exponents are near the printed ones, and SMO is faster at every size."""
     (config,) = claim.configs
@@ -164,7 +169,7 @@ def web_linear(claim: Claim, kept: Evidence) -> list[Part]:
     return _printed(claim, kept, config) + faster
 
 
-@check("smo-4", "apart", "lead")
+@check("smo-4", "apart", "lead", datasets=WEB)
 def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether exponents are near and apart, and SMO is faster by the limit's factor."""
     (config,) = claim.configs
@@ -208,7 +213,7 @@ def _scaled(one: Estimate, factor: float) -> Estimate:
     )
 
 
-@check("smo-5", *LINEAR, "apart", "comparable")
+@check("smo-5", *LINEAR, "apart", "comparable", datasets=[SEPARABLE])
 def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether SMO's exponent is in the window, and the two take comparable times."""
     parts = []
@@ -233,7 +238,10 @@ def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
     return parts + chunking
 
 
-@check("smo-7", "share", "separable_linear", "noise_linear", "noise_rbf")
+@check(
+    "smo-7", "share", "separable_linear", "noise_linear", "noise_rbf",
+    datasets=[SEPARABLE, NOISE],
+)  # fmt: skip
 def storage(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether dense over sparse is a share of the printed, and above chunking's."""
     parts = []
@@ -287,7 +295,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
     return parts
 
 
-@check("smo-8", "off_pct")
+@check("smo-8", "off_pct", datasets=(*ADULT, *WEB))
 def bound_support_vectors(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the numbers of bound support vectors are near the printed ones, at every size."""
     parts = []
@@ -337,7 +345,7 @@ def _not_reached(source: Source) -> list[str]:
     ]
 
 
-@check("smo-9", "share")
+@check("smo-9", "share", datasets=(*ADULT, *WEB))
 def leads(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the largest printed lead of the sizes that were run is reached."""
     return [
@@ -376,7 +384,7 @@ def _largest(claim: Claim, what: str, one: PairedTimes, printed: Sequence[float]
     return [Part(what, reached, said, f"{format_ratio(printed[place])} at that size", one.cells)]
 
 
-@check("smo-10")
+@check("smo-10", datasets=[NOISE])
 def dense_noise(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether SMO on dense inputs is faster than chunking on dense inputs, at every size."""
     parts = []
@@ -388,7 +396,7 @@ def dense_noise(claim: Claim, kept: Evidence) -> list[Part]:
     return parts
 
 
-@check("smo-13")
+@check("smo-13", datasets=[SEPARABLE])
 def dense_separable(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether chunking on dense inputs is faster than SMO on dense inputs, at every size."""
     parts = []
@@ -400,7 +408,7 @@ def dense_separable(claim: Claim, kept: Evidence) -> list[Part]:
     return parts
 
 
-@check("smo-11")
+@check("smo-11", datasets=(*ADULT, *WEB, SEPARABLE, NOISE))
 def smaller_exponent(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether SMO's exponent is below chunking's on every problem."""
     return [
@@ -410,7 +418,7 @@ def smaller_exponent(claim: Claim, kept: Evidence) -> list[Part]:
     ]
 
 
-@check("smo-12")
+@check("smo-12", datasets=(*ADULT, *WEB))
 def slower_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether SMO takes longer with the RBF kernel than with the linear one."""
     metric, parts = claim.metrics[0], []
