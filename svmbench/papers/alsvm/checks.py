@@ -45,8 +45,8 @@ _PRINTED_BLOCK = "cv"
 FOUR = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
 #: The data sets of Table II and of Figures 1 to 3, each with its parts and stand-ins.
 ELEVEN = (
-    "a9a", "cod-rna|cod-rna-train", "covtype|covtype-sample", "mushrooms", "w8a", "svmguide3", "german.numer",
-    "poker|poker-train-0-2", "shuttle|shuttle-1-2", "ijcnn1", "sensit",
+    "a9a", "cod-rna|cod-rna-train", "covtype|covtype-sample", "mushrooms", "w8a", "svmguide3",
+    "german.numer", "poker|poker-train-0-2", "shuttle|shuttle-1-2", "ijcnn1", "sensit",
 )  # fmt: skip
 LARGE = ("covtype|covtype-sample|synthetic-500k-54", "cod-rna|cod-rna-train")
 WIDE = ("real-sim|reuters", "news20|reuters")
