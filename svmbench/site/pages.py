@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import escape
-from svmbench.papers.judging.export import outcome, summary, tally
+from svmbench.papers.judging.export import count_outcomes, outcome, summary
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
@@ -391,7 +391,7 @@ class _Pages:
             },
             "leaderboard": leaderboard(self.ratios),
             "any_age": any(one.freshness for one in verdicts),
-            "tally": [(name, *one) for name, one in zip(OUTCOMES, tally(verdicts), strict=True)],
+            "tally": [(name, *one) for name, one in zip(OUTCOMES, count_outcomes(verdicts), strict=True)],
             "views": views,
             "contributed": any(run.origin != OURS for runs in views.values() for run in runs),
             "bare": [path.as_posix() for path in self.bare],

@@ -27,7 +27,7 @@ _MAX_NUMBER_CHARS = 120
 
 def summary(verdicts: Sequence[Verdict]) -> str:
     """Return the number of claims with each outcome, as a sentence."""
-    said = ", ".join(f"{count} {name}" for name, count in tally(verdicts) if count)
+    said = ", ".join(f"{count} {name}" for name, count in count_outcomes(verdicts) if count)
     word = "claim" if len(verdicts) == 1 else "claims"
     words = Counter(verdict.freshness for verdict in verdicts if verdict.freshness)
     ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
@@ -37,7 +37,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return f"{len(verdicts)} {word}: {said}{beside}{older}"
 
 
-def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
+def count_outcomes(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
     """Return how many verdicts have each outcome; of the supported ones how many at full scale."""
     counts = Counter(verdict.outcome for verdict in verdicts)
     full = sum(one.outcome == SUPPORTED and one.scale.kind == FULL for one in verdicts)
