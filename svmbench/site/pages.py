@@ -391,7 +391,10 @@ class _Pages:
             },
             "leaderboard": leaderboard(self.ratios),
             "any_age": any(one.freshness for one in verdicts),
-            "tally": [(name, *one) for name, one in zip(OUTCOMES, count_outcomes(verdicts), strict=True)],
+            "tally": [
+                (name, *counted)
+                for name, counted in zip(OUTCOMES, count_outcomes(verdicts), strict=True)
+            ],
             "views": views,
             "contributed": any(run.origin != OURS for runs in views.values() for run in runs),
             "bare": [path.as_posix() for path in self.bare],
