@@ -32,6 +32,8 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "gallery"]
+# Quotation marks become curly, but the dashes of options stay two.
+smartquotes_action = "qe"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 # Pages link to each other as they do on a repository's pages, by file and heading.

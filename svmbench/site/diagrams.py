@@ -179,7 +179,7 @@ def error_chart(
     """
     from matplotlib.ticker import MaxNLocator
 
-    left, right, top, bottom = 64, _WIDTH - _SIDE, 12, 302
+    left, right, top, bottom = 64, _WIDTH - _SIDE, 30, 320
     times = [math.log10(seconds) for _, seconds, _ in points]
     low, high = math.floor(min(times)), math.ceil(max(times))
     high = max(high, low + 1)
@@ -205,8 +205,9 @@ def error_chart(
         parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]
         parts += [_text(x, bottom + 17, f"{10.0**power:,g}", "middle")]
     parts += [_text((left + right) / 2, bottom + 38, "CPU time of training (s)", "middle")]
+    parts += [_text(8, 16, error, "start", longest=100)]
     lines = "dashed: Pareto front" + ("; solid: LIBSVM on subsamples" if baseline else "")
-    parts += [_text(left, bottom + 58, f"up: {error}; {lines}", "start", longest=100)]
+    parts += [_text(left, bottom + 58, lines, "start", longest=100)]
     parts += [_stroke([place(*one) for one in front], "#000000", width=1, dash="4 3")]
     if baseline:
         parts += [_stroke([place(*one) for one in baseline], "#000000", width=1)]

@@ -821,6 +821,10 @@ def test_a_chart_of_errors_joins_libsvm_on_subsamples() -> None:
     assert baseline == [(1.0, 17.0), (4.0, 15.0)]
     points = [(one.label, one.seconds, 100.0 - one.accuracy) for one in found]
     chart = error_chart(points, [(0.5, 16.0)], "error (%)", baseline)
+    # The quantity of the errors stands above their axis, that of the times below it.
+    heights = {said: float(y) for y, said in re.findall(r'y="([\d.]+)"[^>]*>([^<]+)</text>', chart)}
+    marks = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', chart)]
+    assert heights["error (%)"] < min(marks) < max(marks) < heights["CPU time of training (s)"]
     assert "solid: LIBSVM on subsamples" in chart
     # A solver has its colour of all plots: LIBSVM black, Nyström orange.
     assert chart.count('fill="#000000" stroke="#000000"') == 3
