@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ def fit_in_blocks(task: Task) -> Outcome:
     estimator = task.build()
     timing = measure.Timing()
     times: dict[str, list[float]] = {"read": [], "arrays": [], "fit": []}
+    n_rows: list[int] = []
     with _blocks(task) as (blocks, tested), measure.quiet():
         told = task.spec["dataset"].get("written")
         before = measure.reset_peak()
@@ -42,12 +43,14 @@ def fit_in_blocks(task: Task) -> Outcome:
         if told is not None:
             timing, times["fit"] = measure.Timing(peak_memory=timing.peak_memory), []
             for _ in range(told["repeats"]):
-                _timed(lambda: _passed(blocks), measure.Timing(), times["read"])
+                _timed(lambda: n_rows.append(_passed(blocks)), measure.Timing(), times["read"])
                 if (
                     not data.does_not_fit(blocks.path, task.memory_gb)
                     or told["format"] == "parquet"
                 ):
-                    _timed(lambda: _as_arrays(blocks), measure.Timing(), times["arrays"])
+                    _timed(
+                        lambda: _as_arrays(blocks, n_rows[-1]), measure.Timing(), times["arrays"]
+                    )
                 _timed(lambda: estimator.fit_blocks(blocks), timing, times["fit"])
         outcome = outcomes.outcome_of(estimator, [timing], {})
         if isinstance(blocks, data.FileBlocks):
@@ -107,16 +110,24 @@ def _passed(blocks: data.FileBlocks) -> int:
     return sum(len(y) for _, y in blocks)
 
 
-def _as_arrays(blocks: data.FileBlocks) -> tuple[Any, np.ndarray]:
-    """Return the content of all blocks as arrays."""
-    parts, labels = zip(*blocks, strict=True)
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.vstack(parts), np.concatenate(labels)
+def _as_arrays(blocks: Iterable[tuple[Any, np.ndarray]], n_rows: int) -> tuple[Any, np.ndarray]:
+    """Return the content of all blocks as arrays; dense rows are in memory once."""
+    X, parts, labels, start = None, [], [], 0
+    for part, y in blocks:
+        labels.append(y)
+        if not isinstance(part, np.ndarray):
+            parts.append(sp.csr_array(part))
+            continue
+        if X is None:
+            X = np.empty((n_rows, part.shape[1]), dtype=part.dtype)
+        X[start : start + len(y)] = part
+        start += len(y)
+    if X is not None:
+        return X, np.concatenate(labels)
     width = max(part.shape[1] for part in parts)
-    rows = [sp.csr_array(part) for part in parts]
-    for part in rows:
+    for part in parts:
         part.resize(part.shape[0], width)
-    return sp.vstack(rows, format="csr"), np.concatenate(labels)
+    return sp.vstack(parts, format="csr"), np.concatenate(labels)
 
 
 def _compare(name: str, alone: list[float], fitted: list[float], outcome: Outcome) -> None:

@@ -302,21 +302,25 @@ def files_of(points: str | Path) -> Path:
 
 
 def _fence(limits: Limits) -> None:
-    """Set the limits that end this process, and start the threads that watch them."""
+    """Set the limits that end this process, and start the threads that watch them.
+
+    A cell may take its memory beyond what the process has when the threads are there: by a fork
+    of the command, the stack of a thread is new memory, and in a new interpreter it is not.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store.trust_large_sets()
     end_with_parent()
     memory_gb = float(limits["memory_gb"])
     allowed = int(memory_gb * 2**30)
+    threading.Thread(
+        target=_watch_memory, args=(proc.own_bytes() + allowed, memory_gb), daemon=True
+    ).start()
     # RLIMIT_DATA, not RLIMIT_AS: the latter would count the mapped arrays that cells share.
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     ceiling = measure.status_bytes().get("VmData", 0) + allowed
     if hard != resource.RLIM_INFINITY:
         ceiling = min(ceiling, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
-    threading.Thread(
-        target=_watch_memory, args=(proc.own_bytes() + allowed, memory_gb), daemon=True
-    ).start()
 
 
 def _watch_memory(ceiling: float, memory_gb: float) -> None:

@@ -1,5 +1,6 @@
 """Runs whose rows are read in blocks: same results, bounded memory, and what can't be done."""
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from svmbench.base.errors import DataError
 from svmbench.data import export
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.planner import make_plan
-from svmbench.experiment.protocols import function_of
+from svmbench.experiment.protocols import fit_in_blocks, function_of
 from svmbench.experiment.protocols.row_blocks import open_rows
 from svmbench.experiment.protocols.task import Task
 
@@ -392,6 +393,22 @@ def test_settings_that_contradict_each_other_are_told(tmp_path: Path) -> None:
         ended = svmbench("validate", path)
         assert ended.code == 2
         assert said in ended.err
+
+
+def test_dense_blocks_become_one_array_without_a_second_copy() -> None:
+    X, y = rows(20_000, 20)
+    blocks = (
+        (X[start : start + 500].copy(), y[start : start + 500]) for start in range(0, 20_000, 500)
+    )
+    tracemalloc.start()
+    try:
+        whole, labels = fit_in_blocks._as_arrays(blocks, 20_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.3 * X.nbytes
+    np.testing.assert_array_equal(whole, X)
+    np.testing.assert_array_equal(labels, y)
 
 
 @pytest.mark.slow

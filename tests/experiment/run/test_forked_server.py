@@ -17,11 +17,25 @@ from svmbench.experiment.run import forked_server
 
 #: A command that holds a file, a handler of a signal and a log, and asks a worker for its own.
 COMMAND = """
-import gc, json, logging, os, signal, sys
+import gc, json, logging, mmap, os, signal, sys
 from pathlib import Path
 from svmbench.base import loaded_libraries
 {first}
-from svmbench.experiment.run import processes
+from svmbench.experiment.run import processes, worker
+
+def room():
+    # how many KiB a cell with a quarter of a GiB can take at once
+    worker._fence({{"memory_gb": 0.25, "threads": 1}})
+    low, high = 0, 1 << 20
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            mmap.mmap(-1, middle << 10, mmap.MAP_PRIVATE).close()
+        except OSError:
+            high = middle
+        else:
+            low = middle
+    return low
 
 def look():
     files = [os.readlink(one) for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
@@ -32,6 +46,7 @@ def look():
         "is_default": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
         "log": [type(one).__name__ for one in logging.getLogger("svmbench").handlers],
         "threads": os.environ["OMP_NUM_THREADS"],
+        "room": room(),
         "collector": [gc.isenabled(), *gc.get_threshold()],
     }}
 
@@ -111,3 +126,9 @@ def test_where_threads_differ_or_are_unknown_an_interpreter_is_started(
     found = looked(tmp_path, threads, first=first)
     assert found["server"] != "forkserver"
     assert found["threads"] == str(threads)
+
+
+@pytest.mark.slow
+def test_a_cell_may_take_as_much_memory_by_either_server(tmp_path: Path) -> None:
+    for threads in (1, 2):
+        assert 262_000 <= looked(tmp_path, threads, first=LOADED)["room"] <= 262_144
