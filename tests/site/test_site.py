@@ -24,8 +24,9 @@ from synthetic_runs import alsvm_run, planned, race_run, record, sweep_run, writ
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers import judging as claims
+from svmbench.papers.judging.export import scales
 from svmbench.papers.judging.measures import Answer, Criterion
-from svmbench.papers.judging.verdict import Part
+from svmbench.papers.judging.verdict import Part, Scale
 from svmbench.report.builder import read_content
 from svmbench.report.curves import Curves
 from svmbench.report.records import Run
@@ -287,6 +288,20 @@ def test_claims_come_before_tables_and_the_rule_stands_beside_the_verdict(site: 
 def test_a_paper_opens_with_what_it_claims_and_what_came_of_it(site: Path) -> None:
     text = " ".join(Page(site / "papers/smo.html").text.split())
     assert text.index("It claims. Of 13 claims ") < text.index("smo-1")
+    assert re.search(r"\. (\d+ of 13 claims? (was|were) decided: |No claim is decided\.)", text)
+
+
+def test_the_scale_of_a_papers_claims_is_one_sentence(site: Path) -> None:
+    one = material(site / "data").verdicts[0]
+    verdicts = [
+        replace(one, scale=Scale(kind))
+        for kind in ("full", "reduced", "reduced", "stand-in", "", "")
+    ]
+    assert scales(verdicts) == (
+        "4 of 6 claims were decided: 1 with the paper's data and protocol, 2 on fewer rows, folds "
+        "or settings, 1 on other data in its place; 2 are not decided."
+    )
+    assert scales(verdicts[4:]) == "No claim is decided."
 
 
 def test_a_claim_has_a_picture_of_its_parts_and_folds_the_rest(site: Path) -> None:

@@ -14,6 +14,8 @@ from svmbench.papers.judging.verdict import (
     MIXED,
     NOT_TESTED,
     OUTCOMES,
+    REDUCED,
+    STAND_IN,
     SUPPORTED,
     UNDECIDED,
     Part,
@@ -184,6 +186,23 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
             said.append(f"{len(names)} {one if len(names) == 1 else several} ({', '.join(names)})")
     last = f" and {said[-1]}" if len(said) > 1 else said[-1] if said else "none was judged"
     return f"Of {len(verdicts)} claims {', '.join(said[:-1])}{last}."
+
+
+def scales(verdicts: Sequence[Verdict]) -> str:
+    """Return at what scale the claims of a paper were decided, in one sentence."""
+    counts = Counter(one.scale.kind for one in verdicts)
+    words = {
+        FULL: "with the paper's data and protocol",
+        REDUCED: "on fewer rows, folds or settings",
+        STAND_IN: "on other data in its place",
+    }
+    said = [f"{counts[kind]} {how}" for kind, how in words.items() if counts[kind]]
+    left = len(verdicts) - sum(counts[kind] for kind in words)
+    if not said:
+        return "No claim is decided."
+    rest = f"; {left} {'is' if left == 1 else 'are'} not decided" if left else ""
+    word = "claim was" if len(verdicts) - left == 1 else "claims were"
+    return f"{len(verdicts) - left} of {len(verdicts)} {word} decided: {', '.join(said)}{rest}."
 
 
 def by_paper(verdicts: Sequence[Verdict]) -> str:

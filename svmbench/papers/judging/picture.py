@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from svmbench.base import escape
-from svmbench.papers.judging.measures import Criterion
+from svmbench.papers.judging.measures import Answer, Criterion
 from svmbench.papers.judging.verdict import Part
 
 #: Largest number of parts that a page shows before it folds the others.
@@ -136,9 +136,9 @@ def alternative_text(parts: Sequence[Part]) -> str:
 
 
 def _row(part: Part) -> _Row:
-    criteria = part.answer.criteria if part.answer is not None else ()
+    criteria = part.answer.criteria if isinstance(part.answer, Answer) else ()
     known = tuple(one for one in criteria if isinstance(one, Criterion) and _ends(one))
-    printed = getattr(part, "printed_value", None)
+    printed = part.printed_value
     plain = _PLAIN_NUMBER.match(part.printed)
     if printed is None and plain:
         printed = float(plain[0].replace(",", "").replace("−", "-"))
