@@ -673,7 +673,7 @@ def two_epochs_better(kept):
 def one_class_paths(kept):
     """OC-SVM above KDE on all sets."""
     for config in ("srbo_table6", "srbo_table7"):
-        for place in range(13):
+        for place in range(26):
             race(kept, config, "paths", f"set{place}", 1000, ("oc-svm", "srbo-oc-svm", "kde"),
                  ("srbo-oc-svm", "oc-svm"), 2.0,
                  **{f"{score}:{name}": value for score in ("auc_pct", "accuracy_pct")

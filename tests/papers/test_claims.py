@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from claimed_runs import SCENES, Kept, wobble, write_run, write_updates
+from claimed_runs import SCENES, Kept, write_run, write_updates
 
 from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.base.paper_folders import papers
@@ -41,6 +41,7 @@ from svmbench.papers.judging.verdict import (
     decide,
     scale_of,
 )
+from svmbench.papers.srbo.checks import _most_of
 from svmbench.report.builder import read_spec
 from svmbench.report.estimates import Estimate, difference
 from svmbench.report.records import CellResult, read_run
@@ -121,28 +122,6 @@ def test_updates_are_judged_from_what_the_script_keeps(tmp_path):
     (tmp_path / "a" / "updates.csv").write_text("operation,d,cpu_time_s\nadd,x,1\n")
     with pytest.raises(ResultsError, match=r"updates.csv: a line has no number 'd'"):
         verdict("alsvm-7", tmp_path / "a")
-
-
-def test_spark_s_times_are_judged_above_those_of_a_pass_over_nothing(tmp_path):
-    def found(name, power, fixed=4.0, head="rows,cpu_time_s", few=True):
-        folder = tmp_path / name
-        folder.mkdir()
-        lines = [f"{n},{fixed * few + 1e-5 * n**power * wobble(n)}" for n in (10**5, 10**6, 10**7)]
-        lines += [f"80,{fixed}"] * few
-        (folder / "spark_growth.csv").write_text("\n".join([head, *lines]) + "\n")
-        return verdict("alsvm-4", folder)
-
-    linear = found("linear", 1.0)
-    (part,) = linear.parts
-    assert (linear.outcome, part.holds, part.stand_in) == (SUPPORTED, True, True)
-    assert linear.scale.kind == "stand-in"
-    assert "100,000 to 10,000,000 rows, of CPU time above that of a pass over 80 rows (4.00 s" in (
-        part.measured
-    )
-    for name, power in (("steep", 1.3), ("flat", 0.7)):
-        assert [part.holds for part in found(name, power).parts] == [False]
-    with pytest.raises(ResultsError, match=r"spark_growth.csv: a line has no number 'rows'"):
-        found("bad", 1.0, head="n,cpu_time_s")
 
 
 def test_kept_records_decide_what_some_runs_leave_open(tmp_path):
@@ -427,6 +406,8 @@ COUNTED = {
     "smo-8": "support vectors",
     "srbo-1": "cases",
     "srbo-4": "groups, where none is open",
+    **dict.fromkeys(("srbo-2", "srbo-5", "srbo-6", "srbo-7", "srbo-8"), "sets, or cases"),
+    "sgdlssvm-5": "iterations",
 }
 
 
@@ -851,17 +832,33 @@ def test_groups_of_too_few_sets_and_groups_that_differ_leave_a_majority_open(tmp
     assert "below 0.05 in 8 of 12 groups, not in 4: " in part.measured
 
 
-def test_a_share_of_sets_whose_interval_holds_one_half_is_open(tmp_path):
-    def split(cell):
+def test_missing_sets_leave_a_count_open_only_if_they_could_change_it(tmp_path):
+    def better_on(cell):
         if cell["dataset"] in {"set0", "set1", "set2", "set3"}:
             cell["metrics"]["accuracy_pct:c-svm-bounded"] = 95.0
         cell["metrics"] |= {"n_values:nu-svm": 40, "n_values:c-svm-bounded": 8}
 
-    found = srbo_verdict("srbo-5", tmp_path, split)
-    assert [part.holds for part in found.parts] == [None, None]
+    found = srbo_verdict("srbo-5", tmp_path, better_on)
+    # Seven of eleven sets: of Table IV's 13 most, of Table V's 26 not.
+    assert [part.holds for part in found.parts] == [True, None]
     assert "on 7 of 11 sets" in found.parts[0].measured
-    assert "interval 35% to 85%" in found.parts[0].measured
     assert "best of 40 settings against that of 8" in found.parts[0].measured
+    wins = [True] * 7 + [False] * 4
+    assert _most_of(13, wins).holds is True
+    assert _most_of(14, wins).holds is None
+    assert _most_of(8, [False] * 4).holds is False  # the other four are no more than half
+
+
+def test_another_accuracy_of_one_table_contradicts_that_screening_is_safe(tmp_path):
+    kept = Kept()
+    SCENES["srbo-1"].build(kept)
+    for solver, accuracy in (("nu-svm-dcdm", 94.75), ("srbo-nu-svm-dcdm", 95.75)):
+        kept.add("srbo_table8", "rbf", "epileptic", solver, {"accuracy_pct": accuracy})
+    found = verdict("srbo-1", kept.write(tmp_path))
+    (part,) = (one for one in found.parts if one.holds is False)
+    assert part.what == "table8, accuracy with dcdm"
+    assert part.measured.startswith("another accuracy in 1 of 1 cases; epileptic, rbf: 94.75 %")
+    assert found.outcome == CONTRADICTED
 
 
 @pytest.mark.parametrize("profile", ["paper", "thinned"])

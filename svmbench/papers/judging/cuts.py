@@ -16,6 +16,7 @@ from typing import Any
 from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import Paper
 from svmbench.base.paths import asset
+from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import Part
@@ -62,11 +63,14 @@ def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence)
     for source in {id(one): one for one in of_cell.values()}.values():
         for cell in source.run.cells:
             of_cell.setdefault(cell.key, source)
-    return [_with_cut(part, of_cell) for part in parts]
+    return [_with_cut(part, of_cell, named=bool(CHECKS[claim.id].datasets)) for part in parts]
 
 
-def _with_cut(part: Part, of_cell: dict[str, Source]) -> Part:
-    """Return a part that names its cut data sets, each with the profile that cut it."""
+def _with_cut(part: Part, of_cell: dict[str, Source], *, named: bool) -> Part:
+    """Return a part that names its cut data sets, each with the profile that cut it.
+
+    Of a claim that names no data sets the rows of the config's full protocol are all rows.
+    """
     pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
     if SMOKE_TEST_PROFILE in profiles:
@@ -77,6 +81,8 @@ def _with_cut(part: Part, of_cell: dict[str, Source]) -> Part:
         own = [cell for cell, of in pairs if of is source]
         fewer.update(dict.fromkeys(fewer_settings(source.run, own)))
         fewer.update(dict.fromkeys(_unfinished(source, own)))
+        if not named and source.profile == FULL_PROFILE:
+            continue
         for dataset in dict.fromkeys(cell.dataset for cell in own if cell.dataset):
             rows = cut_to(source.run, [cell for cell in own if cell.dataset == dataset])
             if rows:

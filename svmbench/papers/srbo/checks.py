@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
@@ -18,7 +20,7 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.comparisons import holm, rank_correlation, share_interval
+from svmbench.report.comparisons import holm, rank_correlation
 from svmbench.report.estimates import Estimate, estimates, interval
 from svmbench.report.records import VERSUS, CellResult
 from svmbench.report.statistics import Interval, SignedRank, signed_rank, win_draw_loss
@@ -48,6 +50,9 @@ THIRTY_EIGHT = (*TWENTY_SIX, *LARGEST[2:], *DIGITS)
 #: Smallest ratio of two sizes between which growth is judged.
 MIN_SIZE_RATIO = 4.0
 TWO_SOLVERS = ("srbo_table8", "srbo_table9_11")
+#: How many sets Tables IV to VII have, and how many cases (a set, a kernel, a solver) X and XI.
+N_SETS = {"srbo_table4": 13, "srbo_table5": 26, "srbo_table6": 26, "srbo_table7": 26}
+N_DIGIT_CASES = 36
 #: The rows of Table XII: four tables of paths, and two groups of sets by kernel and QP solver.
 N_GROUPS = 12
 
@@ -55,7 +60,7 @@ N_GROUPS = 12
 @check("srbo-1", datasets=THIRTY_EIGHT)
 def safe(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether no case contradicts screening, as printed, and with bounds corrected."""
-    wrong, cases = claim.metrics
+    wrong, cases, _ = claim.metrics
     parts = []
     seen: set[tuple[str, str, str | None]] = set()  # at full size, which comes first
     for source in kept.of(claim.configs[0]):
@@ -76,7 +81,35 @@ def safe(claim: Claim, kept: Evidence) -> list[Part]:
             parts.append(Part(part_label(source, what), answer, said, "", cells_of(*both[0])))
         blocks = list(dict.fromkeys(cell.block for cell in source.cells))
         parts += untested(claim, source, blocks, "srbo", "printed")
-    return parts
+    return parts + [
+        part
+        for config in claim.configs[1:]
+        for source in kept.of(config)
+        for by in ("quadprog", "dcdm")
+        for part in _same_accuracy(claim, source, config.removeprefix("srbo_"), by)
+    ]
+
+
+def _same_accuracy(claim: Claim, source: Source, table: str, by: str) -> list[Part]:
+    """Judge if screening changes no accuracy of a table with a solver."""
+    metric, plain, screened = claim.metrics[2], f"nu-svm-{by}", f"srbo-nu-svm-{by}"
+    blocks = dict.fromkeys(cell.block for cell in source.cells)
+    found = [
+        (f"{place[0]}, {block}", solvers[plain], solvers[screened])
+        for block in blocks
+        for place, solvers in estimates(source.block(block), metric).items()
+        if {plain, screened} <= solvers.keys()
+    ]
+    if not found:
+        return []
+    changed = [(what, a, b) for what, a, b in found if a.value != b.value]
+    said = f"another accuracy in {len(changed)} of {len(found)} cases"
+    if changed:
+        what, a, b = max(changed, key=lambda one: abs(one[2].value - one[1].value))
+        said += f"; {what}: {a.value:.2f} % without screening, {b.value:.2f} % with it"
+    cells = cells_of(*(one for _, a, b in found for one in (a, b)))
+    what = part_label(source, f"{table}, accuracy with {by}")
+    return [Part(what, counted(len(changed), most=0), said, "", cells)]
 
 
 def _with_all_results(source: Source) -> Source:
@@ -155,9 +188,8 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
 def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> list[Part]:
     """Judge if screening pays from the limit's rows on, and doesn't below.
 
-    A set counts where its speed-up's interval lies on one side of 1, and the share of such sets,
-    with Wilson's interval, decides: its lower end takes the other sets for slower, its upper
-    end for faster.
+    A set counts where its speed-up's interval lies on one side of 1; the others leave the count
+    open where they could change it.
     """
     limit, parts = claim.limits["rows"], []
     large = [one for _, size, one in found if size >= limit]
@@ -169,13 +201,7 @@ def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> 
         sides = [one.holds for one in answers]
         faster, slower = sides.count(True), sides.count(False)
         n = len(sets)
-        share = Interval(
-            faster / n,
-            share_interval(faster, n).low,
-            share_interval(n - slower, n).high,
-            single=any(one.single for one in answers),
-        )
-        holds = within_limits(share, least=0.5) if pays else within_limits(share, most=0.5)
+        holds = _most_of(n, sides if pays else [None if one is None else not one for one in sides])
         said = f"faster on {faster}, slower on {slower} and either on "
         said += f"{n - faster - slower} of {len(sets)} sets of "
         said += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
@@ -339,12 +365,10 @@ def more_accurate(claim: Claim, kept: Evidence) -> list[Part]:
             wins, draws, losses = win_draw_loss(ours, theirs, better="higher")
             test = signed_rank(ours, theirs)
             said = f"more accurate on {wins} of {len(pairs)} sets, as accurate on {draws}, less on "
-            share = share_interval(wins, len(pairs))
-            said += f"{losses} (share {share.value:.0%}, 95 % interval {share.low:.0%} to "
-            said += f"{share.high:.0%}; signed ranks: p {test.p_greater:.2g}){_settings(source)}"
+            said += f"{losses} (signed ranks: p {test.p_greater:.2g}){_settings(source)}"
             what = part_label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(one for pair in pairs for one in pair))
-            holds = within_limits(Interval(share.value, share.low, share.high), least=0.5)
+            holds = _most_of(N_SETS[config], [a > b for a, b in zip(ours, theirs, strict=True)])
             parts.append(Part(what, holds, said, claim.printed, cells))
             parts += untested(claim, source, ["paths"], "nu-svm")
     return parts
@@ -364,18 +388,16 @@ def _settings(source: Source) -> str:
     )
 
 
-def _majority(source: Source, what: str, answers: list[bool | None], said: str, cells: Cells,
-              printed: str = "", share: float = 0.5, *, single: bool = False) -> Part:  # fmt: skip
-    """Return yes if more than a share of the cases hold, by Wilson's interval.
+def _most_of(total: int, answers: Sequence[bool | None], share: float = 0.5) -> Answer:
+    """Return yes if more than a share of the paper's cases hold.
 
-    Open cases count as what would speak against the answer.
+    These are all there are, so that the count has no interval; those that are open or missing leave
+    it open only if they could change the answer.
     """
-    n = len(answers)
-    least = share_interval(answers.count(True), n).low
-    most = share_interval(n - answers.count(False), n).high
-    value = answers.count(True) / n
-    holds = within_limits(Interval(value, least, most, single=single), least=share)
-    return Part(part_label(source, what), holds, said, printed, cells)
+    n = max(total, len(answers))
+    yes, no = answers.count(True), answers.count(False)
+    least = math.nextafter(share, 1.0)
+    return within_limits(Interval(yes / n, yes / n, (n - no) / n), least=least, width=0.0)
 
 
 @check("srbo-6", datasets=TWENTY_SIX)
@@ -395,7 +417,8 @@ def above_kde(claim: Claim, kept: Evidence) -> list[Part]:
                 said = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
                 cells = cells_of(*(one for pair in pairs for one in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
-                parts.append(_majority(source, what, [*answers], said, cells, claim.printed))
+                holds = _most_of(N_SETS[config], answers)
+                parts.append(Part(part_label(source, what), holds, said, claim.printed, cells))
             parts += untested(claim, source, ["paths"], "oc-svm")
     return parts
 
@@ -419,7 +442,9 @@ def screens_most(claim: Claim, kept: Evidence) -> list[Part]:
             said += f"{min(one.value for one in found):.1f} to "
             said += f"{max(one.value for one in found):.1f} %"
             what = config.removeprefix("srbo_")
-            parts.append(_majority(source, what, [*above], said, cells_of(*found), claim.printed))
+            holds = _most_of(N_SETS[config], above)
+            cells = cells_of(*found)
+            parts.append(Part(part_label(source, what), holds, said, claim.printed, cells))
             parts += untested(claim, source, ["paths"], screened)
     return parts
 
@@ -444,10 +469,9 @@ def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
             said += f"{answers.count(False)}; {format_ratio(min(one.value for one in found))} to "
             said += f"{format_ratio(max(one.value for one in found))}"
             share = claim.limits["share_pct"] / 100.0
-            parts.append(
-                _majority(source, "screening", answers, said, cells_of(*found), claim.printed,
-                          share, single=any(one.single for one in sides))
-            )  # fmt: skip
+            holds = _most_of(N_DIGIT_CASES, answers, share)
+            what, cells = part_label(source, "screening"), cells_of(*found)
+            parts.append(Part(what, holds, said, claim.printed, cells))
         for block in ("linear", "rbf"):
             pairs = _pairs(source, block, time, "nu-svm-quadprog", "nu-svm-dcdm")
             if pairs:
