@@ -242,20 +242,20 @@ def test_a_protocol_of_two_classes_refuses_more(
 ) -> None:
     narrow = replace(protocols()["fit"], tasks=("binary",))
     monkeypatch.setitem(PROTOCOLS, "fit", narrow)
-    config = write_config(tmp_path, ["svc"], {"protocol": "fit"}, datasets=["iris"])
+    config = write_config(tmp_path, ["svc"], {"protocol": "fit"}, datasets=["digits"])
     assert reasons_of(config) == [
-        "protocol 'fit' can't do the task multiclass, which data set 'iris' with 3 classes asks for"
-        " (it can: binary)"
+        "protocol 'fit' can't do the task multiclass, which data set 'digits' with 10 classes asks"
+        " for (it can: binary)"
     ]
 
 
 def test_a_race_says_before_it_runs_which_racer_cant(tmp_path: Path) -> None:
     block = {"protocol": "race", "tolerance": None, "repeats": 1}
     config = write_config(
-        tmp_path, [{"class": "sklearn.svm.NuSVC"}, "alsvm"], block, datasets=["iris"]
+        tmp_path, [{"class": "sklearn.svm.NuSVC"}, "alsvm"], block, datasets=["digits"]
     )
     (reason,) = reasons_of(config)
-    assert reason == "alsvm separates two classes; this data set has 3"
+    assert reason == "alsvm separates two classes; this data set has 10"
 
 
 def test_a_class_is_recorded_with_a_kernel_only_where_it_has_one(tmp_path: Path) -> None:

@@ -99,6 +99,32 @@ def test_a_process_of_several_threads_is_not_forked(
     assert not forked_server.can_be_forked()
 
 
+def test_a_thread_that_holds_a_lock_or_a_system_that_lists_no_files_asks_for_an_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loaded_libraries, "_loaded_under", {"OMP_NUM_THREADS": "1"})
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(threading, "active_count", lambda: len(threading.enumerate()) - others)
+    others = len(threading.enumerate()) - 1
+    assert forked_server.can_be_forked()
+    lock, holds, may_end = threading.Lock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            holds.set()
+            may_end.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    holds.wait()
+    assert not forked_server.can_be_forked()
+    may_end.set()
+    holder.join()
+    assert forked_server.can_be_forked()
+    monkeypatch.setattr(forked_server.proc, "open_descriptors", lambda: None)
+    assert not forked_server.can_be_forked()
+
+
 LOADED = "loaded_libraries.load_with_one_thread()"
 
 
