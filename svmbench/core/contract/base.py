@@ -113,6 +113,9 @@ class Along(NamedTuple):
     splits: Splits | None
 
 
+#: Stop reasons of a search that keeps its promise, perhaps in the span of a basis alone.
+KEEPING_PROMISE = ("converged", "basis full")
+
 #: The value of `max_iter` that sets no limit, and a number of iterations that no search reaches.
 NO_LIMIT, BEYOND_REACH = -1, 1 << 62
 
@@ -684,7 +687,15 @@ def most_iterations(max_iter: int) -> int:
     return BEYOND_REACH if max_iter == NO_LIMIT else int(max_iter)
 
 
-def warn_if_useless(model: Any, data: Any) -> None:
+def warn_without_margin(model: Any, data: Any) -> bool:
+    """Warn, as `fit` does, if a model of a path has no margin; return whether it has none."""
+    if model.stop_reason_ != NO_MARGIN:
+        return False
+    warn_if_useless(model, data, stacklevel=4)
+    return True
+
+
+def warn_if_useless(model: Any, data: Any, stacklevel: int = 5) -> None:
     """Warn if a converged model is useless: no margin, or an objective far from the optimum.
 
     A model's method `what_is_useless`, if it has one, returns the predicate of a warning, or "".
@@ -692,7 +703,8 @@ def warn_if_useless(model: Any, data: Any) -> None:
     ask = getattr(model, "what_is_useless", None)
     what = ask(data) if ask is not None else ""
     if what:
-        warnings.warn(f"{model.declaration.name} {what}", ConvergenceWarning, stacklevel=5)
+        said = f"{model.declaration.name} {what}"
+        warnings.warn(said, ConvergenceWarning, stacklevel=stacklevel)
     elif hasattr(model, "lower_bound"):
         warn_if_loose(model, model.lower_bound())
 
@@ -706,7 +718,7 @@ def warn_if_loose(model: Any, dual: float) -> None:
     declared = model.declaration
     gap = model.objective_ - dual
     is_loose = math.isfinite(dual) and gap > LOOSE_GAP * abs(dual)
-    if not (is_loose and declared.promise and model.stop_reason_ == "converged"):
+    if not (is_loose and declared.promise and model.stop_reason_ in KEEPING_PROMISE):
         return
     tolerance = float(getattr(model, declared.promised_by))
     # The gap is proportional to the tolerance.

@@ -25,7 +25,11 @@ from svmbench.core.csvc.path import along_c
 from svmbench.core.csvc.problem import QPProblem, csvc_problem, thresholds
 from svmbench.core.csvc.smo import CONVERGED, STOP_REASONS
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
+from svmbench.core.models.kernel_base import (
+    EXACT_OBJECTIVE_MAX_SAMPLES,
+    ClassifierWithC,
+    KernelSolution,
+)
 from svmbench.core.models.ovo_model import JointData, JointSolution
 
 
@@ -180,13 +184,15 @@ class CSVC(Weighted, ClassifierWithC):
         )
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
-        """Of few samples evaluate those of the support vectors anew: only they have a loss.
+        """Where they don't serve, evaluate those of the support vectors: only they have a loss.
 
         The search has checked in double precision which samples violate their margin.
         """
         f = super()._known_decisions(data)
         if f is not None or data.decisions is None or self.stop_reason_ != STOP_REASONS[CONVERGED]:
             return f
+        if self.kernel == "linear" and len(data.y) > EXACT_OBJECTIVE_MAX_SAMPLES:
+            return None
         rows, f = self.support_, data.decisions.copy()
         beta = np.zeros(len(f))
         beta[rows] = self.expansion_.coefficients

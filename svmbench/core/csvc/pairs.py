@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.problem import QPProblem, threshold, up_low_extremes
+from svmbench.core.csvc.problem import QPProblem, settle_at_bounds, threshold, up_low_extremes
 from svmbench.core.csvc.smo import (
     CONVERGED,
     MAX_ITER,
@@ -270,6 +270,7 @@ def thresholds_of_all(
     for p in range(len(out)):
         begin, end = offsets[p], offsets[p + 1]
         low, high = bounds.low[begin:end], bounds.high[begin:end]
+        settle_at_bounds(low, high, variables[0][begin:end])
         out[p] = threshold(low, high, variables[0][begin:end], variables[1][begin:end])
 
 

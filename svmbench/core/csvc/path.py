@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.problem import label_bounds, threshold
+from svmbench.core.csvc.problem import label_bounds, settle_at_bounds, threshold
 from svmbench.core.csvc.smo import (
     CONVERGED,
     NO_LIMIT,
@@ -93,6 +93,7 @@ def follow_c(
             low, high = label_bounds(y, C)
             own = StoppingCriteria(criteria.tol, criteria.max_iter, criteria.limit * C * n)
             steps[c], reasons[c] = shrinking_steps(K, diag, Bounds(low, high), own, beta, v)
+            settle_at_bounds(low, high, beta)
             offsets[c] = threshold(low, high, beta, v)
             # With no multiplier at its bound the solution is that of every larger C.
             settled = reasons[c] == CONVERGED

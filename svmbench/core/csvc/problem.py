@@ -31,8 +31,11 @@ import numpy as np
 from svmbench.base.compiled import JIT_DISABLED, compiled, compiled_sums, wide_vectors
 from svmbench.core.numeric.arrays import raw
 
-#: Rounding that a kept sum may have, as a share of it.
+#: Rounding that a kept sum may have, as a share of it; and a multiplier, as a share of its bound.
 SUM_ROUNDING = 1e-12
+
+#: Rounding of a multiplier near 0, as a share of the largest one.
+LEAST_MULTIPLIER = 4.0 * float(np.finfo(np.float64).eps)
 
 
 def _python_larger(a: float, b: float) -> float:
@@ -195,6 +198,24 @@ def up_low_sets(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> UpLowSet
     np.maximum.at(m_of, problem.group, v_up)
     np.minimum.at(M_of, problem.group, v_low)
     return UpLowSets(v_up, v_low, m_of[problem.group], M_of[problem.group])
+
+
+@compiled
+def settle_at_bounds(low: np.ndarray, high: np.ndarray, beta: np.ndarray) -> None:
+    """Move variables to the bound that they are at but for rounding, in place.
+
+    Steps that keep a sum can leave the last one to move an ulp before its bound, where it would
+    count as free and settle the threshold alone.
+    """
+    largest = 0.0
+    for k in range(len(beta)):
+        largest = max(largest, abs(beta[k]))
+    for k in range(len(beta)):
+        for bound in (low[k], high[k]):
+            near = max(SUM_ROUNDING * abs(bound), LEAST_MULTIPLIER * largest)
+            if beta[k] != bound and abs(beta[k] - bound) <= near and low[k] < high[k]:
+                beta[k] = bound
+                break
 
 
 @compiled

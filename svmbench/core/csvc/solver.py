@@ -58,7 +58,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from svmbench.core.csvc.problem import QPProblem, gap_of_problem, make_qp, up_low_sets
+from svmbench.core.csvc.problem import (
+    QPProblem,
+    gap_of_problem,
+    make_qp,
+    settle_at_bounds,
+    up_low_sets,
+)
 from svmbench.core.csvc.smo import (
     CONVERGED,
     GAP,
@@ -224,9 +230,12 @@ def solve_qp(
         K = source.whole(cache_mb)
         if K is not None:
             found = _on_matrix(K, problem, start, criteria, share)
+            settle_at_bounds(problem.low, problem.high, found.beta)
             return replace(found, checks=None if is_stored else 0)
     with ThreadPool(n_jobs) as pool:
-        return Refinement(source, problem, pool, cache_mb).run(start, criteria, share)
+        found = Refinement(source, problem, pool, cache_mb).run(start, criteria, share)
+    settle_at_bounds(problem.low, problem.high, found.beta)
+    return found
 
 
 def _on_matrix(

@@ -208,7 +208,8 @@ class BasisClassifier(ClassifierWithC):
     dual_coef_ : ndarray of shape (1, n_used)
         Coefficients of the expansion.
     objective_, dual_objective_ : float
-        The exact problem's primal value at this model, and -inf.
+        The exact problem's primal value at this model, and a lower bound of its optimum in the
+        span of the basis.
     """
 
     n_basis: int
@@ -217,16 +218,10 @@ class BasisClassifier(ClassifierWithC):
     random_state: Any = 0
 
     treats_offset = "none"
-    #: The last dual value in the span of the basis.
-    _dual = -np.inf
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_count("n_basis", self.n_basis)
-
-    def lower_bound(self) -> float:
-        """Return the dual value in the span of the basis: a bound of the optimum there."""
-        return self._dual
 
     def _warn_of_few(self, n_samples: int) -> None:
         if int(self.n_basis) > n_samples:

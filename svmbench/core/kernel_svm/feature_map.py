@@ -21,6 +21,7 @@ Deviations
       equal distances.
     - Nyström's factorisation pivots, and drops basis samples whose pivot is rounding (duplicates,
       or more samples than dimensions), instead of adding to the diagonal: the features stay exact.
+      A pivot is rounding if it is beside the sample's own diagonal entry.
     - ICF does not swap rows: pivots are positions. It ends early if the largest pivot left is
       rounding.
     - counters_["dropped_pivots"] counts the samples that are missing from the basis.
@@ -103,9 +104,13 @@ def nystrom_map(
     K = source.block(drawn, drawn)
     # Rounding may leave a sample at a distance from itself.
     np.fill_diagonal(K, source.diag()[drawn])
-    factor, order, rank, _ = dpstrf(K, lower=1, tol=least * float(np.max(np.diag(K))))
-    basis = drawn[order[:rank] - 1]
-    L = np.tril(factor[:rank, :rank])
+    # With 1 on the diagonal a pivot is judged beside its own entry, not beside the largest one.
+    lengths = np.sqrt(np.diag(K))
+    lengths[lengths == 0.0] = 1.0
+    factor, order, rank, _ = dpstrf(K / np.outer(lengths, lengths), lower=1, tol=least)
+    order = order[:rank] - 1
+    basis = drawn[order]
+    L = np.tril(factor[:rank, :rank]) * lengths[order, np.newaxis]
     return FeatureMap(basis, L, features_over(source, basis, L, dtype))
 
 
@@ -116,14 +121,14 @@ def icf_map(source: KernelSource, m: int) -> FeatureMap:
     columns = columns_of(source, COLUMN_TOL[dtype])
     column = np.empty(n, dtype=columns.dtype)
     left = source.diag()
-    least *= float(np.max(left))
+    least_left = least * left
     # G is stored transposed, so that a column of it is contiguous.
     G = np.empty((m, n), dtype=dtype)
     pivots = np.empty(m, dtype=np.int64)
     rank = m
     for k in range(m):
         p = int(np.argmax(left))
-        if left[p] <= least:
+        if left[p] <= least_left[p]:
             rank = k
             break
         # Figure 2: the column of K - G G' at the pivot, over the root of the pivot.
@@ -132,7 +137,8 @@ def icf_map(source: KernelSource, m: int) -> FeatureMap:
         np.subtract(column, G[:k, p] @ G[:k], out=G[k], casting="same_kind")
         G[k] /= dtype(np.sqrt(left[p]))
         left -= np.square(G[k], dtype=np.float64)
-        # The residuals of the pivots are zero but for rounding.
+        # A residual that is rounding beside its own diagonal entry is zero, as those of the pivots.
+        left[left <= least_left] = 0.0
         left[pivots[: k + 1]] = 0.0
     pivots = pivots[:rank]
     L = np.tril(G[:rank, pivots].T).astype(np.float64)

@@ -31,6 +31,7 @@ from svmbench.core.contract.base import (
     require_positive,
     require_squares,
     warn_if_useless,
+    warn_without_margin,
 )
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import FREE, NO_OFFSET, Offset, Values, absorbed
@@ -133,6 +134,10 @@ KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
 #: Up to this number of samples `fit` evaluates its objective in double precision (milliseconds).
 EXACT_OBJECTIVE_MAX_SAMPLES = 2000
 
+#: Above it, decision values that the search has kept serve, unless their largest error at so many
+#: samples could change the objective by more than this share. The errors of all partly cancel.
+COMPARED_DECISIONS, WORST_OBJECTIVE_ERROR = 64, 1e-4
+
 
 @dataclass
 class KernelSolution:
@@ -229,6 +234,8 @@ class KernelSolver(Solver):
     max_iter: int
     cache_mb: float
     n_iter_: Any
+    #: The search's lower bound of the optimum in the span of its points, where they are computed.
+    _dual = -np.inf
     #: The model; ``support_``, ``dual_coef_`` … are views of it.
     expansion_: Expansion
 
@@ -389,11 +396,14 @@ class KernelSolver(Solver):
             else:
                 first.prepare(part.X, part.y)
             source = KernelSource.from_inputs(part.X, first.function)
-            points = first._points(source, part.y, over, values)
+            points, is_said = first._points(source, part.y, over, values), False
             for one, (solution, cost, statistics) in zip(models, points, strict=True):
                 model = one._sibling()
                 model.gamma_ = first.gamma_
-                yield PathPoint(model._store(solution, part), cost, statistics)
+                model._store(solution, part)
+                # Once for a path: the warning names the smallest useful nu.
+                is_said = is_said or warn_without_margin(model, part)
+                yield PathPoint(model, cost, statistics)
 
     def _points(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
@@ -482,15 +492,17 @@ class KernelSolver(Solver):
         """Set ``objective_`` (primal, at the returned offset) and ``dual_objective_``.
 
         Decision values are computed in double precision from the model and the samples alone. A
-        model over computed points has no multipliers, and its dual value is -inf.
+        model over computed points has no multipliers; its dual value is the search's bound of the
+        optimum in their span, or -inf.
         """
         return self._appraise(data, self._values(data))
 
     def finish_fit(self, data: TrainingData) -> Self:
         """End `fit`: as `evaluate_objective`; above 2,000 samples, from the search's own gradient.
 
-        The gradient is exact at free multipliers and from single-precision rows elsewhere, so that
-        the objective is right to about 1e-6, relatively.
+        The gradient is exact at free multipliers and from single-precision rows elsewhere. It is
+        compared with the model at some samples, and serves where the objective is right to about
+        1e-6, relatively; for the linear kernel it is not needed.
         """
         f = self._known_decisions(data)
         return (
@@ -500,14 +512,21 @@ class KernelSolver(Solver):
         )
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
-        return data.decisions if len(data.y) > EXACT_OBJECTIVE_MAX_SAMPLES else None
+        f = data.decisions
+        if f is None or len(f) <= EXACT_OBJECTIVE_MAX_SAMPLES or self.kernel == "linear":
+            return None
+        rows = np.unique(np.linspace(0, len(f) - 1, COMPARED_DECISIONS).astype(np.intp))
+        error = float(np.max(np.abs(self.expansion_.decide(data.X[rows]) - f[rows])))
+        value = self.problem.primal(self._values(data, f), self._sum_weight(data))
+        change = error * float(np.sum(np.abs(self.expansion_.coefficients)))
+        return f if change <= WORST_OBJECTIVE_ERROR * abs(value) else None
 
     def _appraise(self, data: TrainingData, values: Values) -> Self:
         """Set the objectives."""
         weight = self._sum_weight(data)
         self.objective_ = self.problem.primal(values, weight)
         has_dual = values.alpha is not None
-        self.dual_objective_ = self.problem.dual(values, weight) if has_dual else -np.inf
+        self.dual_objective_ = self.problem.dual(values, weight) if has_dual else self._dual
         if not np.isfinite(self.objective_):
             name = f"{type(self).__name__} has decision values that are NaN or infinite on its own"
             msg = f"{name} training samples: the {self.kernel} kernel overflows there"

@@ -17,7 +17,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.contract.base import Along, PathPoint, Splits, TrainingData
+from svmbench.core.contract.base import (
+    Along,
+    PathPoint,
+    Splits,
+    TrainingData,
+    warn_without_margin,
+)
 from svmbench.core.contract.declaration import COUNTERS
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.models.kernel_base import (
@@ -227,12 +233,14 @@ class OnFullMatrix(KernelParameters, KernelSolver):
                 first = self._sibling()
                 own = first.prepare(part.X, part.y)
             points = first.follow(first._own(own), own.y, [float(value) for value in values])
-            start = perf_counter()
+            start, is_said = perf_counter(), False
             for one, found in zip(models, points, strict=True):
                 cost = perf_counter() - start
                 model = one._sibling()
                 model.gamma_ = first.gamma_
                 model._store(found, own)
+                # Once for a path: the warning names the smallest useful nu.
+                is_said = is_said or warn_without_margin(model, own)
                 yield PathPoint(model, cost, dict(model.counters_))
                 start = perf_counter()
 

@@ -41,9 +41,11 @@ def certified(solver, X, y):
 
 
 def forbid(monkeypatch):
-    def refuse(*arguments, **options):
-        raise AssertionError("the model was evaluated")
+    def refuse(self, X, **options):
+        assert X.shape[0] <= kernel_base.COMPARED_DECISIONS, "the model was evaluated"
+        return decide(self, X, **options)
 
+    decide = Expansion.decide
     monkeypatch.setattr(Expansion, "decide", refuse)
 
 
@@ -136,3 +138,23 @@ def test_every_pair_of_classes_concludes(of_many, monkeypatch):
         forbid(patch)
         fitted = OneVsOne(CSVC(C=3.0, gamma=0.7)).fit(X, y)
     assert fitted.objective_ == pytest.approx(anew.objective_, rel=1e-6)
+
+
+@needs_jit
+@pytest.mark.parametrize(
+    "solver",
+    [
+        CSVC(kernel="linear", tol=1e-5),
+        CSVC(kernel="poly", degree=2, gamma=1.0, max_iter=20_000),
+        OneClass(kernel="linear", nu=0.1),
+    ],
+    ids=["linear", "poly", "one-class"],
+)
+def test_rows_far_from_zero_leave_the_objective_its_digits(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2001, 5))
+    y = np.where(X @ rng.normal(size=5) + rng.normal(size=2001) > 0.0, 1, -1)
+    model, data = certified(solver, X + 100.0, y)
+    anew = model.objective_, model.dual_objective_
+    model.finish_fit(data)
+    assert (model.objective_, model.dual_objective_) == pytest.approx(anew, rel=1e-5)

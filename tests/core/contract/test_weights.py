@@ -172,3 +172,20 @@ def test_a_path_with_weights_is_refused_on_samples_and_right_on_a_matrix():
         assert_allclose(
             point.solution.alpha[alone.support_], np.abs(alone.dual_coef_[0]), atol=1e-6
         )
+
+
+@needs_jit
+@pytest.mark.parametrize("n", [30, 520])
+def test_balanced_multipliers_within_rounding_are_at_their_bound(n):
+    for seed in range(20 if n == 30 else 3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 3))
+        y = np.where(rng.random(n) < 0.3, 1, -1)
+        y[:2] = 1, -1
+        model = CSVC(C=1e-4, kernel="linear", class_weight="balanced").fit(X, y)
+        beta = 1e-4 * class_weights("balanced", y) * y
+        v = y - X @ (X.T @ beta)
+        m, M = v[y < 0].max(), v[y > 0].min()
+        assert m < M
+        assert model.intercept_[0] == pytest.approx(0.5 * (m + M), abs=1e-9)
+        assert model.counters_["bounded_support_vectors"] == n

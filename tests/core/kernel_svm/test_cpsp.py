@@ -361,3 +361,16 @@ def test_the_header_declares_how_cuts_are_dropped_and_points_drawn():
     assert "the authors' program drops it after 5" in text
     assert f"the best of {preimage.BEST_OF_DRAWS} samples of the cut's violators" in text
     assert f"or on {preimage.CERTAIN_DRAWS}, drawn" in text
+
+
+@needs_jit
+@pytest.mark.parametrize("solver", [CPSP, CPSPTr])
+def test_a_full_basis_far_from_the_optimum_of_its_span_is_said(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0.0, 1, -1)
+    with pytest.warns(ConvergenceWarning, match="far from the optimum"):
+        model = solver(C=88_435.0, n_basis=5).fit(X + y[:, None], y)
+    assert model.stop_reason_ == "basis full"
+    gap = model.objective_ - model.dual_objective_
+    assert 20.0 * model.dual_objective_ < gap <= model.C * 60 * model.tol * (1.0 + 1e-9)

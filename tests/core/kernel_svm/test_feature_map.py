@@ -1,11 +1,14 @@
 """Nyström and ICF: their maps against dense algebra, and the exact SVM where the basis is whole."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import small_problems
 from kernel_oracles import box_qp
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from small_problems import needs_jit
 
 from svmbench.core.kernel_svm import feature_map
@@ -148,3 +151,31 @@ def test_seeds_draw_other_samples():
     one, two = Nystrom(n_basis=9).fit(X, y), Nystrom(n_basis=9, random_state=3).fit(X, y)
     assert one.basis_.tolist() != two.basis_.tolist()
     assert one.basis_.tolist() == Nystrom(n_basis=9).fit(X, y).basis_.tolist()
+
+
+@needs_jit
+@pytest.mark.parametrize("solver", [Nystrom, ICF])
+def test_a_long_row_leaves_the_others_in_the_basis(solver):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 12))
+        y = np.where(X[:, 0] * X[:, 1] > 0.0, 1, -1)
+        X[seed] *= 1000.0
+        model = solver(n_basis=60, kernel="poly", degree=2, gamma=1.0, coef0=1.0)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", ConvergenceWarning)
+            model.fit(X, y)
+        # Products of two of 12 features, these and a constant: 91 dimensions, and 60 samples.
+        assert model.counters_["dropped_pivots"] == 0
+        K = (X @ X.T + 1.0) ** 2
+        best = box_qp(np.outer(y, y) * K, model.C)
+        optimum = best.sum() - 0.5 * (best * y) @ K @ (best * y)
+        assert told or model.objective_ <= optimum + model.C * 60 * model.tol
+
+
+@needs_jit
+@pytest.mark.parametrize("solver", [Nystrom, ICF])
+def test_multiples_of_a_row_are_dropped_whatever_their_length(solver):
+    X = np.array([[1.0, 2.0], [1e4, 2e4], [1e-3, 2e-3], [2.0, -1.0]])
+    model = solver(n_basis=4, kernel="linear").fit(X, [1, 1, -1, -1])
+    assert model.counters_["dropped_pivots"] == 2

@@ -468,3 +468,24 @@ def test_other_kernel_parameters_make_another_matrix():
     model.gamma_ = 2.0
     again = model.train(data).expansion_.coefficients
     assert_allclose(again, svmbench.solver("nu-svm", gamma=2.0).fit(X, y).expansion_.coefficients)
+
+
+@needs_jit
+def test_a_path_says_where_nu_has_no_margin():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.where(rng.random(40) < 0.5, -1, 1)
+    said = r"finds no margin at nu=0\.05, .* the smallest useful nu is about 0\.75"
+    values = [0.05, 0.1, 0.9]
+    with pytest.warns(ConvergenceWarning, match=said) as told:
+        svmbench.NuPath(nu=values, kernel="linear").fit(X, y)
+    assert len(told) == 1
+    for solver in (svmbench.SRBONuSVM(kernel="linear"), svmbench.NuSVM(kernel="linear")):
+        data = solver.prepare(X, y)
+        with pytest.warns(ConvergenceWarning, match=said):
+            list(solver.path(data, None, "nu", values))
+    solver = svmbench.NuSVC(kernel="linear")
+    with pytest.warns(ConvergenceWarning, match="no margin"):
+        list(solver.path(solver.prepare(X, y), None, "nu", [0.05, 0.1, 0.7]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        svmbench.NuPath(nu=[0.8, 0.9], kernel="linear").fit(X, y)
