@@ -104,12 +104,13 @@ def smallest_nu(
     *,
     # whether the matrix is Q, which has the labels in it; f has no free offset then
     is_signed: bool = False,
+    below: float = 0.0,  # an estimate below this is enough
 ) -> float:
     """Estimate the smallest nu of a ν-SVM that has a margin, from above.
 
     It is the mean hinge loss of a C-SVC plus ``||w||^2 / (C N)``, which at the C-SVC's optimum is
-    the sum of its multipliers over C N, and at any (w, b) a nu that has a margin. C grows tenfold
-    until that makes no difference or takes too many steps: the estimate exceeds the infimum by what
+    the sum of its multipliers over C N, and at any (w, b), the optimum or not, a nu that has a
+    margin. C grows tenfold until that makes no difference: the estimate exceeds the infimum by what
     larger C would still gain, which is margins too narrow to be found.
     """
     n, y = len(y), np.asarray(y, dtype=np.float64)
@@ -131,7 +132,7 @@ def smallest_nu(
         square = float(found.beta @ (box.linear - found.v))
         mean = float(losses.mean() if weights is None else weights @ losses / n)
         before, least = least, min(least, mean + square / (C * n))
-        if found.stop_reason != "converged" or (NO_PROGRESS * before < least < BEGUN):
+        if least < below or NO_PROGRESS * before < least < BEGUN:
             break
         start = found.beta
     return least
@@ -230,7 +231,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         """Return the predicate of a warning where there is no margin, else ""."""
         if self.stop_reason_ != NO_MARGIN:
             return ""
-        least = smallest_nu(self._source(data), data.y, data.weights)
+        least = smallest_nu(self._source(data), data.y, data.weights, below=float(self.nu))
         return no_margin(self.nu, least, largest_nu(data.y, data.weights))
 
     def solve(

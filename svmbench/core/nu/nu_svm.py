@@ -132,7 +132,8 @@ class _NuSVM(OnNuPath, KernelClassifier):
         if self.stop_reason_ != NO_MARGIN:
             return ""
         source = KernelSource.precomputed(self._own(data))
-        return no_margin(self.nu, smallest_nu(source, data.y, is_signed=True))
+        least = smallest_nu(source, data.y, is_signed=True, below=float(self.nu))
+        return no_margin(self.nu, least)
 
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]

@@ -178,6 +178,15 @@ def test_the_estimate_is_a_nu_that_has_a_margin_and_hardly_above_the_least():
     assert smallest_nu(KernelSource.precomputed(np.ones((150, 150))), y) == of_smaller
 
 
+@needs_jit
+def test_a_c_svc_of_too_many_steps_does_not_end_the_estimate():
+    X, y = overlapping()
+    # A positive definite matrix separates any labels, so every nu has a margin, be it narrow.
+    source = KernelSource.precomputed(KernelFunction("rbf", 0.3).between(X, X))
+    assert smallest_nu(source, y) < 0.01
+    assert smallest_nu(source, y, below=0.1) < 0.1
+
+
 def test_rows_that_are_all_equal_have_no_margin_at_any_nu():
     with pytest.warns(ConvergenceWarning, match="finds no margin at nu=0.5, nor would it at any"):
         NuSVC().fit(np.ones((8, 2)), [0, 1] * 4)
