@@ -240,6 +240,7 @@ class Table:
             missing = np.isnan(X.data).any() or any(v != v or v is None for v in self.bunch.target)
             if missing:
                 raise DataError(f"{self.name}: values are missing, and the data set is sparse")
+            X = self._without_nominal_codes(X, text)
             return LabelledRows(X, np.asarray(self.bunch.target).astype(str).astype(object))
         X, y = self.columns
         transformer, _ = frames.encoder(X, text=text, impute=impute, scale=False)
@@ -251,6 +252,28 @@ class Table:
         )
         left_out = tuple(X.attrs.get(frames.LEFT_OUT, ()))
         return LabelledRows(inputs, y.to_numpy(dtype=object), left_out)
+
+    def _without_nominal_codes(self, X: sp.csr_array, text: str) -> sp.csr_array:
+        """Return sparse inputs with encoded words instead of their places in the declaration."""
+        import pandas as pd
+
+        known = self.bunch.categories or {}
+        names = [str(name) for name in self.bunch.feature_names]
+        nominal = [j for j, name in enumerate(names) if name in known]
+        if not nominal:
+            return X
+        codes = X[:, nominal].toarray().astype(np.intp)
+        words = pd.DataFrame(
+            {
+                names[j]: np.array(known[names[j]], dtype=object)[codes[:, place]]
+                for place, j in enumerate(nominal)
+            },
+            dtype=object,
+        )
+        transformer, _ = frames.encoder(words, text=text, scale=False)
+        numbers = X[:, np.setdiff1d(np.arange(X.shape[1]), nominal)]
+        encoded = sp.csr_array(transformer.fit_transform(words), dtype=np.float64)
+        return sp.csr_array(sp.hstack([numbers, encoded], format="csr"))
 
 
 def _is_named(label_column: int | str | None) -> bool:

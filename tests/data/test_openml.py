@@ -276,6 +276,27 @@ def test_a_sparse_data_set_is_read_as_a_sparse_matrix(server: Server) -> None:
     assert "openml:77 is sparse" in ended.err
 
 
+def test_a_column_of_words_of_a_sparse_data_set_is_encoded(server: Server) -> None:
+    names, words = ["a", "colour", "b", "churn"], ["red", "green", "blue"]
+    kinds = ["NUMERIC", f"{{{','.join(words)}}}", "NUMERIC", "{no,yes}"]
+    head = [f"@ATTRIBUTE {name} {kind}" for name, kind in zip(names, kinds, strict=True)]
+    colours = [words[i * i % 7 % 3] for i in range(N_ROWS)]
+    rows = [
+        f"{{0 {i + 1}{'' if colour == 'red' else f',1 {colour}'},3 {'yes' if i % 3 else 'no'}}}"
+        for i, colour in enumerate(colours)  # what is not written is the first word
+    ]
+    content = "\n".join(["@RELATION sparse", *head, "@DATA", *rows, ""]).encode()
+    serve(server, content, names, "Sparse_ARFF")
+    numbers = np.column_stack([np.arange(N_ROWS) + 1.0, np.zeros(N_ROWS)])
+    order = sorted(words)
+    one_hot = np.array([[float(colour == word) for word in order] for colour in colours])
+    held = load("openml:77")
+    np.testing.assert_array_equal(held.X, np.hstack([numbers, one_hot]))
+    ordinal = np.array([[order.index(colour)] for colour in colours])
+    held = load("openml:77", text="ordinal")
+    np.testing.assert_array_equal(held.X, np.hstack([numbers, ordinal]))
+
+
 def test_a_missing_label_is_told_with_its_row(server: Server) -> None:
     frame = columns()
     frame["churn"] = frame["churn"].astype(object)
