@@ -32,10 +32,28 @@ def datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
         raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
     wanted: list[str] = []
     for name in names:
-        wanted += data.names_of_paper(name[1:]) if name.startswith("@") else [name]
+        wanted += names_of_paper(name[1:]) if name.startswith("@") else [name]
     for name in wanted:
         data.parse_name(name)
     return list(dict.fromkeys(wanted))
+
+
+def names_of_paper(paper: str) -> list[str]:
+    """Return a paper's data sets, then those that its configs have in place of others."""
+    from svmbench import data
+    from svmbench.base.paper_folders import papers
+    from svmbench.experiment.config.find import find_config
+    from svmbench.experiment.config.loader import load_config
+
+    names = list(data.names_of_paper(paper))
+    for name in papers()[paper].configs:
+        try:
+            config = load_config(find_config(name))
+        except ConfigError:  # a paper of others, whose config is not here
+            continue
+        specs = [spec for block in config.blocks for spec in config.datasets_of(block)]
+        names += [data.parse_name(spec.name).base for spec in specs if not spec.is_own]
+    return list(dict.fromkeys(names))
 
 
 class Fetching(WithBar):

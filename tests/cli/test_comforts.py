@@ -19,7 +19,7 @@ from untraced import untraced
 
 from svmbench import data
 from svmbench.baselines import catalogue
-from svmbench.cli import cli, completion, doctor, race
+from svmbench.cli import cli, completion, doctor, fetching, race
 from svmbench.cli.config_schema import config_schema
 from svmbench.experiment.config.loader import shipped_configs
 
@@ -431,3 +431,10 @@ def test_a_ratio_is_the_others_time_over_the_firsts() -> None:
     assert told["ratios"][0]["times"] > 3
     back = race.time_command({"name": "breast-cancer"}, racers[::-1], rounds=3)
     assert back["ratios"][0]["times"] < 1 / 3
+
+
+@pytest.mark.slow
+def test_a_paper_has_the_data_sets_that_stand_in_for_its_own() -> None:
+    names = fetching.names_of_paper("cpsp")
+    assert set(data.names_of_paper("cpsp")) < set(names)
+    assert names[-1] == "reuters"

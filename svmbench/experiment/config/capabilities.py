@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from svmbench.base.errors import MissingPackageError
 from svmbench.baselines.templates import is_program
 from svmbench.experiment.protocols.declare import Protocol
-from svmbench.experiment.protocols.folds import derive_seed, subset_rows
+from svmbench.experiment.protocols.folds import subset_rows
 from svmbench.experiment.protocols.task import NORMAL_LABEL
 from svmbench.experiment.settings.blocks import DatasetSpec, SolverSpec, TrainingBlock
 
@@ -81,7 +81,7 @@ def why_not_borne(
     n_rows : int or None
         How many of them the sweep keeps.
     seed : int
-        The config's.
+        Decides which rows a subset keeps.
     classes : sequence of str, optional
         Names of the classes in the order of their labels.
     """
@@ -112,7 +112,7 @@ def why_not_borne(
             "", fewest_rows(counts, limit), splits, needed
         ):
             return ""  # without drawing rows
-        rows = subset_rows(y, limit, derive_seed(seed, "rows", dataset), block.subset)
+        rows = subset_rows(y, limit, seed, block.subset)
         labels, counts = np.unique(y[rows], return_counts=True)
     smallest = names[labels[np.argmin(counts)].item()]
     too_small = _too_small(smallest, int(counts.min()), splits, needed)

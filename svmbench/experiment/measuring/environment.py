@@ -44,8 +44,6 @@ PRELOAD_VARIABLE = "SVMBENCH_PRELOAD"
 
 def environment_facts(threads: int) -> dict[str, Any]:
     """Return the stable facts of this environment, with an ``id`` that hashes them."""
-    import psutil
-
     facts: dict[str, Any] = {
         "svmbench": _version("svmbench"),
         "git": _git_state(),
@@ -53,7 +51,7 @@ def environment_facts(threads: int) -> dict[str, Any]:
         "platform": platform.platform(),
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
-        "ram_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "ram_gb": round(_memory_bytes() / 2**30, 1),
         "blas": _blas(),
         "threads": threads,
         "packages": {
@@ -65,6 +63,16 @@ def environment_facts(threads: int) -> dict[str, Any]:
     if kind := os.environ.get(KIND_VARIABLE):
         facts["kind"] = kind
     return {"id": id_of(facts), **facts}
+
+
+def _memory_bytes() -> int:
+    """Return the memory of the machine, also where /proc/meminfo is hidden."""
+    import psutil
+
+    try:
+        return int(psutil.virtual_memory().total)
+    except (OSError, KeyError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def id_of(facts: dict[str, Any]) -> str:

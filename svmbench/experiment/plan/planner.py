@@ -31,9 +31,10 @@ from svmbench.experiment.plan.keys import code_hash, hash_of, manifest, reaches
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
 from svmbench.experiment.protocols import protocols, reads_of, solvers_in
 from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.protocols.folds import derive_seed
 from svmbench.experiment.protocols.task import open_chosen
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
-from svmbench.experiment.settings.cells import Cell, CellSpec, SolverSettings
+from svmbench.experiment.settings.cells import Cell, CellSpec, DatasetChoice, SolverSettings
 from svmbench.schema import scores
 from svmbench.schema.record import Dimensions, Identity
 
@@ -306,7 +307,8 @@ class Row:
             n_rows = place.get("rows")
             if n_rows not in borne:
                 borne[n_rows] = why_not_borne(
-                    *(self.declared, self.block, self.dataset.name, y, n_rows, self.config.seed),
+                    *(self.declared, self.block, self.dataset.name, y, n_rows),
+                    derive_seed(self.config.seed, "rows", self._choice(source)["name"]),
                     classes=source.facts["classes"],
                 )
             reason = borne[n_rows] or self._why_not_scaled(source)
@@ -330,6 +332,17 @@ class Row:
             return ""
         return str(source.facts.get("unscalable", ""))
 
+    def _choice(self, source: Any) -> DatasetChoice:
+        """Return the description from which a cell opens the data set.
+
+        The name in it decides folds and subsets. A file of the user's own has its content there, so
+        that its name changes no result.
+        """
+        choice = self.dataset.choice
+        if self.dataset.is_own:
+            choice["name"] = "file " + next(iter(source.facts["files"].values()))[:16]
+        return choice
+
     def _solvers(self) -> list[SolverSpec | None]:
         """Return whose cells there are: each solver's, or None for a cell of all or of none."""
         if self.declared.cell != "solver":
@@ -344,7 +357,7 @@ class Row:
         spec = self._with_own_settings(
             {
                 "protocol": self.declared.name,
-                "dataset": self.dataset.choice,
+                "dataset": self._choice(source),
                 "data_sha256": source.sha256,
             }
         )
@@ -362,7 +375,7 @@ class Row:
         limits = (place.get("rows"), block.max_samples or None, n_samples)
         spec: CellSpec = {
             "protocol": self.declared.name,
-            "dataset": self.dataset.choice,
+            "dataset": self._choice(source),
             "data_sha256": source.sha256,
             "n_rows": min(x for x in limits if x is not None),
             "n_features_kept": place.get("features"),

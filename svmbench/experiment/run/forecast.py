@@ -54,12 +54,15 @@ def forecast(
     ]
     lines += [f"  {line}" for line in _counted(cells)]
     missing = dict.fromkeys(cell.shown["dataset"] for cell in unknown)
-    lines += [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
+    to_fetch = [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
+    lines += to_fetch
     if missing:
         lines.append("the cells of data sets that are not here are counted once for each solver")
     measured = _medians(records.values())
     known = sum(_like(cell.shown) in measured for cell in todo)
     seconds = _seconds(todo, measured) / jobs
+    if not todo and to_fetch:
+        return [*lines, "what is to run is known when these data sets are here"]
     if not todo:
         return [*lines, "nothing left to run"]
     lines.append(

@@ -7,20 +7,23 @@ skipped with a note, and its cell runs again.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
+import lzma
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self, cast
 
 from filelock import FileLock, Timeout
 
 from svmbench.base import files
 from svmbench.base.errors import ConfigError, ResultsError
+from svmbench.data import archives
 from svmbench.schema.record import (
     RECORD_SCHEMA,
     CellRecord,
@@ -394,13 +397,23 @@ def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Recor
 
     Damaged lines, and those of another schema, are passed over; each adds a sentence to `notes`.
     """
-    with files.open_file(folder / RUNS) as stream:
-        for number, line in record_lines(stream):
+    path = folder / RUNS
+    packed = path.with_name(f"{RUNS}.xz")
+    is_packed = not files.exists_in_results(path) and files.exists_in_results(packed)
+    with files.open_file(packed if is_packed else path) as stored:
+        stream = archives.opened(stored, ".xz") if is_packed else stored
+        size = 0
+        for number, line in record_lines(cast(BinaryIO, stream)):
+            size += len(line)
+            if is_packed and size > archives.MOST_UNPACKED_BYTES:
+                raise OSError(
+                    errno.EFBIG, f"it holds more than {archives.MOST_UNPACKED_BYTES:,} bytes"
+                )
             record = parse_record(line)
             if record is not None:
                 yield record
             elif notes is not None and line.strip():
-                notes.append(f"{folder / RUNS}:{number}: passed over a damaged line")
+                notes.append(f"{path}:{number}: passed over a damaged line")
 
 
 def check_reusable(source: Path, output: Path) -> None:
@@ -428,5 +441,6 @@ def records_of(source: Path, notes: list[str] | None = None) -> list[Record]:
         return list(read_records(source, notes))
     except FileNotFoundError as error:
         raise ResultsError(f"{source} is no run folder: it holds no {RUNS}") from error
-    except OSError as error:
-        raise ResultsError(f"can't read {source / RUNS}: {error.strerror or error}") from error
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ResultsError(f"can't read {source / RUNS}: {why}") from error

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 import threadpoolctl
 
@@ -94,3 +95,13 @@ def test_the_environment_has_versions_of_installed_peers_alone(monkeypatch):
     assert packages["rehline"] == "0.1.4"
     assert "skglm" not in packages
     assert packages["numpy"] == "not installed"
+
+
+def test_the_memory_is_known_where_meminfo_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = environment.environment_facts(1)["ram_gb"]
+
+    def hidden() -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/meminfo")
+
+    monkeypatch.setattr(psutil, "virtual_memory", hidden)
+    assert abs(environment.environment_facts(1)["ram_gb"] - known) < 0.5

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from runs import svmbench, write_config
+from runs import cells_of, svmbench, write_config
 
 from svmbench import data
 from svmbench.experiment.config.loader import apply_profile, load_config, shipped_configs
@@ -18,6 +19,7 @@ from svmbench.experiment.plan.freshness import changes
 from svmbench.experiment.plan.planner import make_plan, prepare_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import PROTOCOLS
+from svmbench.report import kept
 
 CV = {"protocol": "cv", "folds": 3}
 GRID = {"C": [0.5, 1.0]}
@@ -46,6 +48,52 @@ def test_a_set_that_cant_bear_the_protocol_costs_its_own_cells(tmp_path: Path) -
     assert reason in (tmp_path / "out" / "t.md").read_text()
     # What was just run is as new as the code; what can't run is of none.
     assert changes(tmp_path / "out") == {plan["cells"][1]["key"]: ""}
+
+
+def test_the_name_of_a_file_changes_no_folds(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 3)), random.choice(["a", "b"], 60)
+    text = "".join(f"{p},{q},{r},{word}\n" for (p, q, r), word in zip(X, y, strict=True))
+    found = []
+    for name in ("one.csv", "two.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        where = tmp_path / path.stem
+        where.mkdir()
+        block = {"protocol": "cv", "folds": 3, "sizes": [50]}
+        config = write_config(where, ["dcd-l1"], block, datasets=[{"file": str(path)}])
+        assert svmbench("run", config, "--output", where / "out").code == 0
+        (cell,) = cells_of(where / "out").values()
+        found.append(cell["metrics"]["accuracy_pct"])
+        assert cell["dataset"] == name
+    assert found[0] == found[1]
+
+
+def test_a_dry_run_without_the_data_does_not_say_that_all_is_done(
+    tmp_path: Path, private_cache: Path
+) -> None:
+    config = write_config(tmp_path, ["dcd-l1"], datasets=["a9a"])
+    said = svmbench("run", config, "--dry-run", "--output", tmp_path / "out").out
+    assert "to fetch or prepare first: a9a" in said
+    assert "nothing left to run" not in said
+    assert "what is to run is known when these data sets are here" in said
+
+
+@pytest.mark.slow
+def test_results_are_taken_over_from_a_kept_folder(tmp_path: Path) -> None:
+    config = write_config(tmp_path, ["dcd-l1"])
+    first, kept_folder, second = (tmp_path / name for name in ("first", "kept", "second"))
+    assert svmbench("run", config, "--output", first).code == 0
+    kept.keep_run(first, kept_folder)
+    assert not (kept_folder / "runs.jsonl").exists()
+    ended = svmbench("run", config, "--output", second, "--reuse", kept_folder)
+    assert "1 result taken over" in ended.out, ended.said
+    assert cells_of(second) == cells_of(first)
+    packed = kept_folder / "runs.jsonl.xz"
+    for content in (packed.read_bytes()[:-9], packed.read_bytes() + b"more", b"none"):
+        packed.write_bytes(content)
+        ended = svmbench("run", config, "--output", tmp_path / "third", "--reuse", kept_folder)
+        assert (ended.code, "can't read" in ended.err) == (1, True), ended.said
 
 
 @pytest.mark.slow
