@@ -371,7 +371,7 @@ def test_a_bad_file_is_told_before_anything_runs(tmp_path: Path) -> None:
     datasets = [{"file": str(path), "read": "blocks"}]
     for text, said in (
         (good + "1 1:x\n", "line 401, column 3: the value 'x' is not a finite number"),
-        ("1 1:1\n1 1:2\n", "has one class only: 1.0"),
+        ("1 1:1\n1 1:2\n", "has one class only: 1"),
     ):
         path.write_text(text)
         with pytest.raises(DataError, match=said):
