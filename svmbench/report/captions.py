@@ -13,6 +13,9 @@ from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
 if TYPE_CHECKING:
     from svmbench.report.tables import Table, TableEntry
 
+#: The protocol whose intervals are bootstrap intervals.
+_SAMPLED = "screening-sample"
+
 
 def caption(run: Run, table: Table) -> list[Sentence]:
     """Return the caption of a table: profile, block, scaling, folds and environment."""
@@ -62,7 +65,11 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
         )
     notes += _of_busy_machines(entries, allow_contended=allow_contended)
     if any(entry.summary.low is not None for entry in entries):
-        notes.append(("In parentheses after a value: the range of its repeats.",))
+        of = {e.cell.protocol == _SAMPLED for e in entries if e.summary.low is not None}
+        what = "its 95 % bootstrap interval over the drawn values" if True in of else ""
+        what += " or " if len(of) > 1 else ""
+        what += "the range of its repeats" if False in of else ""
+        notes.append((f"In parentheses after a value: {what}.",))
     elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):
         if all(entry.cell.folds for entry in entries if entry.summary.value is not None):
             notes.append(("± is the sample standard deviation over the folds.",))

@@ -14,6 +14,7 @@ from claimed_runs import SCENES, Kept, write_run, write_updates
 
 from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.base.paper_folders import papers
+from svmbench.experiment.config.loader import apply_profile, load_config
 from svmbench.papers import judging
 from svmbench.papers.judging import completed, export
 from svmbench.papers.judging.checks import CHECKS, load_checks
@@ -835,8 +836,8 @@ def test_groups_of_too_few_sets_and_groups_that_differ_leave_a_majority_open(tmp
 def test_missing_sets_leave_a_count_open_only_if_they_could_change_it(tmp_path):
     def better_on(cell):
         if cell["dataset"] in {"set0", "set1", "set2", "set3"}:
-            cell["metrics"]["accuracy_pct:c-svm-bounded"] = 95.0
-        cell["metrics"] |= {"n_values:nu-svm": 40, "n_values:c-svm-bounded": 8}
+            cell["metrics"]["accuracy_pct:c-svm-pairwise"] = 95.0
+        cell["metrics"] |= {"n_values:nu-svm-pairwise": 40, "n_values:c-svm-pairwise": 8}
 
     found = srbo_verdict("srbo-5", tmp_path, better_on)
     # Seven of eleven sets: of Table IV's 13 most, of Table V's 26 not.
@@ -864,12 +865,11 @@ def test_another_accuracy_of_one_table_contradicts_that_screening_is_safe(tmp_pa
 @pytest.mark.parametrize("profile", ["paper", "thinned"])
 @pytest.mark.parametrize("table", [4, 5, 6, 7])
 def test_screening_paths_follow_nu_in_the_papers_steps(table, profile):
-    given = yaml.safe_load((ROOT / f"configs/srbo_table{table}.yaml").read_text())
-    whole = next(one["grid"]["nu"] for one in given["blocks"][0]["solvers"] if "nu" in one["grid"])
-    values = given["profiles"][profile].get("grid", {}).get("nu", whole)
-    steps = {round(b - a, 9) for a, b in pairwise(values)}
-    assert steps == {0.001}
-    assert len(values) == (986 if profile == "paper" else 30)
+    config = apply_profile(load_config(ROOT / f"configs/srbo_table{table}.yaml"), profile)
+    for solver in (one for block in config.blocks for one in block.solvers if "nu" in one.grid):
+        values = [point["nu"] for point in solver.grid_points()]
+        assert {round(b - a, 9) for a, b in pairwise(values)} == {0.001}
+        assert len(values) == (986 if profile == "paper" else 30)
 
 
 def test_a_config_has_the_three_steps_of_nu_side_by_side():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from typing import Annotated, Any
 
 from pydantic import (
@@ -30,7 +31,7 @@ def _plain(value: Any) -> Any:
 
 Scalar = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
 
-#: Largest number of values in a range of exponents, checked before the list is made.
+#: Largest number of values in a range, checked before the list is made.
 MAX_EXPONENTS = 1_000
 
 #: Largest number of folds; a thousand rows can be left out one by one.
@@ -117,10 +118,56 @@ class PowerGrid(Model):
         return [float(self.base) ** e for e in exponents]
 
 
+class NumberRange(Model):
+    """Decimal numbers from `start` to at most `stop`, every `step`.
+
+    The values are those that a list of the decimals would have: 0.01, 0.011, 0.012 …
+    """
+
+    start: Annotated[float, Field(allow_inf_nan=False)]
+    stop: Annotated[float, Field(allow_inf_nan=False)]
+    step: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> NumberRange:
+        if self.stop < self.start:
+            msg = f"an empty range: stop {self.stop:g} is below start {self.start:g}"
+            raise ValueError(msg)
+        if self.n_values > MAX_EXPONENTS:
+            msg = f"a range of {self.n_values:,} values, more than the {MAX_EXPONENTS:,} of one"
+            raise ValueError(msg)
+        return self
+
+    def _exact(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Return start, stop and step as the decimals that they were written as."""
+        return Decimal(repr(self.start)), Decimal(repr(self.stop)), Decimal(repr(self.step))
+
+    @property
+    def n_values(self) -> int:
+        """Number of values, of which no list is made."""
+        start, stop, step = self._exact()
+        with localcontext(prec=700):  # the largest float has 309 digits, the smallest 324 zeros
+            return int((stop - start) // step) + 1
+
+    def values(self) -> list[Scalar]:
+        """Return the values, which ascend."""
+        start, _, step = self._exact()
+        return [float(start + step * i) for i in range(self.n_values)]
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, NumberRange):
+        return "range"
+    if isinstance(value, dict) and "base" not in value and "exponents" not in value:
+        return "range" if {"start", "stop", "step"} & {*value} else "mapping"
+    return "mapping" if isinstance(value, dict | Model) else "list"
+
+
 GridValues = Annotated[
     Annotated[list[Scalar], Field(min_length=1), Tag("list")]
-    | Annotated[PowerGrid, Tag("mapping")],
-    _BY_FORM,
+    | Annotated[PowerGrid, Tag("mapping")]
+    | Annotated[NumberRange, Tag("range")],
+    Discriminator(_form),
 ]
 
 
@@ -166,19 +213,19 @@ def _checked_sizes(sizes: list[Any]) -> list[Any]:
     return sizes
 
 
-def values_of(given: list[Scalar] | PowerGrid) -> list[Scalar]:
-    """Return the values of a grid in either form."""
-    return given.values() if isinstance(given, PowerGrid) else given
+def values_of(given: list[Scalar] | PowerGrid | NumberRange) -> list[Scalar]:
+    """Return the values of a grid in any form."""
+    return given if isinstance(given, list) else given.values()
 
 
-def count_of(given: list[Scalar] | PowerGrid) -> int:
-    """Count the values of a grid in either form."""
-    return given.n_values if isinstance(given, PowerGrid) else len(given)
+def count_of(given: list[Scalar] | PowerGrid | NumberRange) -> int:
+    """Count the values of a grid in any form."""
+    return len(given) if isinstance(given, list) else given.n_values
 
 
-def dimension_values(given: list[Scalar] | PowerGrid) -> list[Scalar]:
+def dimension_values(given: list[Scalar] | PowerGrid | NumberRange) -> list[Scalar]:
     """Return the values of a swept dimension; whole powers are integers, as numbers of rows are."""
-    if not isinstance(given, PowerGrid):
+    if isinstance(given, list):
         return given
     return [
         int(value) if isinstance(value, float) and value.is_integer() and value < 2**53 else value

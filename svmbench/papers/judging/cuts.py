@@ -130,7 +130,10 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
     blocks = {str(block.get("name")): block for block in config.get("blocks", [])}
     said: dict[str, None] = {}
     for name in dict.fromkeys(cell.block for cell in cells):
-        block = blocks.get(name, {})
+        if name not in blocks:  # of an earlier form of the config, which may have had fewer values
+            said[f"block {name}, which the config has no more"] = None
+            continue
+        block = blocks[name]
         said.update(dict.fromkeys(_fewer_counted(run.blocks.get(name, {}), block, cut, full)))
         solvers = {cell.solver for cell in cells if cell.block == name}
         for solver in block.get("solvers") or config.get("solvers", []):
@@ -173,9 +176,12 @@ def _n_planned(run: Run, block: _Settings) -> int:
     """Return the number of cells of a block in the full protocol, from those of a kept run."""
     own = {(cell.key, cell.dataset) for cell in run.cells if cell.block == block.get("name")}
     names = {dataset for _, dataset in own}
+    config = shipped_config(run.name)
+    wanted = block.get("datasets") or config.get("datasets", [])
     if not names:
-        return 0
-    wanted = block.get("datasets") or shipped_config(run.name).get("datasets", [])
+        # Of an earlier form of the config, nothing tells how many cells a data set has.
+        known = {one.get("name") for one in config.get("blocks", [])}
+        return 0 if known >= run.blocks.keys() else len(wanted)
     n_cells = len({key for key, _ in own}) * max(1.0, len(wanted) / len(names))
     for name, values in block.get("sweep", {}).items():
         swept = {str(cell.dimensions[name]) for cell in run.cells if name in cell.dimensions}
@@ -210,8 +216,8 @@ def _fewer_values(grid: _Settings, cut: _Settings, full: _Settings, *, known: bo
 
 
 def _n_values(given: Any) -> int:
-    """Return the number of values in a config's list or range of powers."""
-    if isinstance(given, Mapping):
+    """Return the number of values in a config's list, range of powers or range of numbers."""
+    if isinstance(given, Mapping) and "step" not in given:
         given = given.get("exponents", [])
     if isinstance(given, Mapping):
         step = given.get("step", 1)

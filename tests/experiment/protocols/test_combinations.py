@@ -133,6 +133,7 @@ SEEN: dict[tuple[str, str], Any] = {
     ("nested-race", "outer-fold"): outer,
     ("check", "outer-fold"): everything,
     ("screening", "outer-fold"): kept,
+    ("screening-sample", "outer-fold"): kept,
     ("calls", "outer-fold"): kept,
 }
 TRAINING = [name for name, one in protocols().items() if one.scalings]

@@ -1,0 +1,207 @@
+"""Protocol ``screening-sample``: the costs of paths, from a random sample of their values.
+
+A path of a thousand values by a slow solver takes days. Here a few pairs (a width of the kernel, a
+value of the path's parameter) are drawn from the whole grid, with the config's seed, the same ones
+for all solvers of the same grid. For each pair a solver follows a short path of its own: it starts
+`before` values earlier on the grid (or at its first value), so that the drawn value has the neighbours and the carried state
+that it has on the whole path; only the drawn value is timed. A library starts each value from
+nothing, so that without screening it has no need of the earlier values. Solvers take turns at each
+pair, and who goes first alternates.
+
+Means over the pairs estimate the means over the whole grid. Their intervals are percentiles of means
+of pairs drawn with replacement (95 % bootstrap). Scores are not recorded: the best one of a sample
+is not the best one of the grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from svmbench.core.contract.base import NO_MARGIN
+from svmbench.core.nu.qp_solvers import LIBRARIES
+from svmbench.experiment.protocols.declare import protocol
+from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
+from svmbench.experiment.protocols.turns import timed
+from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.experiment.settings.cells import SolverSettings
+
+#: Number of resamples of a bootstrap interval, and its two percentiles.
+RESAMPLES = 10_000
+PERCENTILES = (2.5, 97.5)
+
+
+class ScreeningSample(RaceBlock):
+    """A random sample of the values of paths with and without screening.
+
+    Attributes
+    ----------
+    test : float
+        Share of the rows that score in the protocol `screening`, and are left out here too; not
+        used where the set has a test part.
+    gammas : list of float
+        Widths of the kernel; empty for the solvers' own.
+    points : dict of int to int
+        How many pairs are drawn, by the smallest number of rows of the set for which it holds:
+        ``{0: 24, 2500: 8}`` draws 8 on sets of 2,500 rows and more.
+    before : int
+        How many values of the grid a path starts before the drawn one.
+    """
+
+    test: Share = 0.2
+    gammas: list[Annotated[float, Field(gt=0)]] = []
+    points: dict[
+        Annotated[int, Field(ge=0)], Annotated[int, Field(ge=3, le=10_000)]
+    ] = {0: 24}
+    before: Annotated[int, Field(ge=0, le=100)] = 2
+
+    @field_validator("points")
+    @classmethod
+    def _for_any_rows(cls, points: dict[int, int]) -> dict[int, int]:
+        if 0 not in points:
+            msg = "no number of points for the smallest sets: give one for 0 rows"
+            raise ValueError(msg)
+        return points
+
+
+@protocol(
+    "screening-sample",
+    settings=ScreeningSample,
+    caption="random values of paths with and without screening, in turn",
+    scalings=SCALINGS,
+    cell="all solvers",
+    tasks=("binary", "one-class"),
+    metrics=(
+        *("train_time_s", "cpu_time_s", "screening_ratio_pct", "speedup", "ratio", "off_pct"),
+        *("objective_difference", "n_values", "n_train"),
+    ),
+)
+def screening_sample(task: Task) -> Outcome:
+    """Time every solver at the drawn values; report means and ratios with bootstrap intervals."""
+    X, y, _, _ = training_and_test(task)
+    rows = X, task.labels(y)
+    racers = task.spec["racers"]
+    drawn = {one["shown"]: _drawn(task, one) for one in racers}
+    found: dict[str, list[Mapping[str, float]]] = {name: [] for name in drawn}
+    for number in range(max(map(len, drawn.values()))):
+        points = {
+            f"{one['shown']} point={number}": one
+            for one in racers
+            if number < len(drawn[one["shown"]])
+        }
+        # Those that are compared run in turn: where one is missing all run again.
+        known = dict(task.done) if points.keys() <= task.done.keys() else {}
+        own = list(points) if number % 2 == 0 else list(points)[::-1]
+        for point in own if not known else ():
+            one = points[point]
+            known[point] = _at_value(task, one, drawn[one["shown"]][number], rows)
+            task.emit(point, known[point])
+        for point, one in points.items():
+            found[one["shown"]].append(known[point]["metrics"])
+    return _outcome(task, found, len(y))
+
+
+def _drawn(task: Task, settings: SolverSettings) -> list[tuple[float | None, int]]:
+    """Return a width and a position in the grid of each pair, in the order of the draw."""
+    sizes, n_rows = task.settings["points"], task.spec["n_rows"]
+    n_points = sizes[max(least for least in sizes if least <= n_rows)]
+    grid, gammas = settings["grid"], task.settings["gammas"] or [None]
+    places = [(gamma, at) for gamma in gammas for at in range(len(grid))]
+    random = np.random.default_rng(task.seed("sample", len(grid)))
+    chosen = random.choice(len(places), size=min(n_points, len(places)), replace=False)
+    return [places[i] for i in chosen]
+
+
+def _at_value(
+    task: Task, settings: SolverSettings, place: tuple[float | None, int], rows: tuple[Any, Any]
+) -> dict[str, Any]:
+    """Return the point of a solver at one pair."""
+    gamma, at = place
+    known = task.build_alone(settings).get_params()
+    width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
+    screens = known.get("screen", "none") != "none"
+    carries = screens or known.get("solver") not in LIBRARIES
+    begin = max(0, at - task.settings["before"]) if carries else at
+    grid = settings["grid"][begin : at + 1]
+    first = task.build(settings, **grid[0], **width)
+    data = first.prepare(*rows)
+    (over,) = grid[0] or ("",)
+    if over in first.declaration.paths and hasattr(first, "path"):
+        steps = first.path(data, None, over, [one[over] for one in grid])
+        for _ in grid[:-1]:
+            next(steps)
+        solved, _, cpu = timed(partial(next, steps))
+        model, wall = solved.solution, solved.own_cost_s
+    else:
+        model = task.build(settings, **grid[-1], **width)
+        _, wall, cpu = timed(partial(model.train, data))
+    counters = getattr(model, "counters_", {})
+    metrics = {
+        "wall_s": wall,
+        "cpu_s": cpu,
+        # Without a margin the objective is 0 but for rounding, and has no relative difference.
+        "objective": np.nan
+        if getattr(model, "stop_reason_", "") == NO_MARGIN
+        else float(getattr(model, "square_", np.nan)),
+        "screens": float(screens),
+        "off": float(counters.get("unscreened_values", 0)),
+        "screened_share": (counters.get("screened_zero", 0) + counters.get("screened_one", 0))
+        / rows[0].shape[0],
+    }
+    params = {**grid[-1], **width}
+    return {"params": params, "metrics": metrics, "counters": {}, "undefined": {}}
+
+
+def _outcome(
+    task: Task, found: Mapping[str, list[Mapping[str, float]]], n_train: int
+) -> Outcome:
+    columns = {
+        name: {key: np.array([one[key] for one in points]) for key in points[0]}
+        for name, points in found.items()
+    }
+    metrics: dict[str, Any] = {"n_train": n_train}
+    spread: dict[str, Any] = {}
+
+    def add(metric: str, over: np.ndarray, under: np.ndarray | None = None) -> None:
+        metrics[metric], spread[metric] = _with_interval(over, under)
+
+    for name, own in columns.items():
+        metrics[f"n_values:{name}"] = len(own["cpu_s"])
+        add(f"train_time_s:{name}", own["wall_s"])
+        add(f"cpu_time_s:{name}", own["cpu_s"])
+        if own["screens"].any():
+            add(f"screening_ratio_pct:{name}", 100.0 * own["screened_share"])
+            add(f"off_pct:{name}", 100.0 * own["off"])
+    for first, second in task.spec["pairs"]:
+        a, b = columns[first], columns[second]
+        # Costs of the same pairs are compared alone.
+        comparable = len(a["cpu_s"]) == len(b["cpu_s"])
+        metrics[f"ratio:{first}:{second}"] = metrics[f"speedup:{first}"] = None
+        metrics[f"objective_difference:{first}:{second}"] = None
+        if comparable:
+            for metric in (f"ratio:{first}:{second}", f"speedup:{first}"):
+                add(metric, b["cpu_s"], np.maximum(a["cpu_s"], 1e-9))
+            size = np.maximum(np.abs(a["objective"]), np.abs(b["objective"]))
+            apart = np.abs(a["objective"] - b["objective"]) / np.maximum(
+                size, np.finfo(np.float64).tiny
+            )
+            known = apart[np.isfinite(apart)]
+            if len(known):
+                metrics[f"objective_difference:{first}:{second}"] = float(known.max())
+    return {"metrics": metrics, "spread": spread, "counters": {}, "params": {}, "folds": 1}
+
+
+def _with_interval(
+    over: np.ndarray, under: np.ndarray | None = None
+) -> tuple[float, list[float]]:
+    """Return a mean, or a ratio of two means, with its bootstrap interval over the points."""
+    under = np.ones(len(over)) if under is None else under
+    random = np.random.default_rng(0)
+    again = random.integers(len(over), size=(RESAMPLES, len(over)))
+    values = over[again].sum(axis=1) / under[again].sum(axis=1)
+    low, high = np.percentile(values, PERCENTILES)
+    return float(over.sum() / under.sum()), [float(low), float(high)]
