@@ -2,15 +2,15 @@
 
 A path of a thousand values by a slow solver takes days. Here a few pairs (a width of the kernel, a
 value of the path's parameter) are drawn from the whole grid, with the config's seed, the same ones
-for all solvers of the same grid. For each pair a solver follows a short path of its own: it starts
-`before` values earlier on the grid (or at its first value), so that the drawn value has the neighbours and the carried state
-that it has on the whole path; only the drawn value is timed. A library starts each value from
-nothing, so that without screening it has no need of the earlier values. Solvers take turns at each
-pair, and who goes first alternates.
+for all solvers of the same grid. For each pair a solver follows a short path of its own. It starts
+`before` values earlier on the grid (or at its first value), so that the drawn value has the
+neighbours and the carried state that it has on the whole path; only the drawn value is timed. A
+library starts each value from nothing, so that without screening it needs no earlier values.
+Solvers take turns at each pair, and who goes first alternates.
 
-Means over the pairs estimate the means over the whole grid. Their intervals are percentiles of means
-of pairs drawn with replacement (95 % bootstrap). Scores are not recorded: the best one of a sample
-is not the best one of the grid.
+Means over the pairs estimate the means over the whole grid. Their intervals are percentiles of
+means of pairs drawn with replacement (95 % bootstrap). Scores are not recorded: the best one of a
+sample is not the best one of the grid.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ class ScreeningSample(RaceBlock):
 
     test: Share = 0.2
     gammas: list[Annotated[float, Field(gt=0)]] = []
-    points: dict[
-        Annotated[int, Field(ge=0)], Annotated[int, Field(ge=3, le=10_000)]
-    ] = {0: 24}
+    points: dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=3, le=10_000)]] = {0: 24}
     before: Annotated[int, Field(ge=0, le=100)] = 2
 
     @field_validator("points")
@@ -156,9 +154,7 @@ def _at_value(
     return {"params": params, "metrics": metrics, "counters": {}, "undefined": {}}
 
 
-def _outcome(
-    task: Task, found: Mapping[str, list[Mapping[str, float]]], n_train: int
-) -> Outcome:
+def _outcome(task: Task, found: Mapping[str, list[Mapping[str, float]]], n_train: int) -> Outcome:
     columns = {
         name: {key: np.array([one[key] for one in points]) for key in points[0]}
         for name, points in found.items()
@@ -195,9 +191,7 @@ def _outcome(
     return {"metrics": metrics, "spread": spread, "counters": {}, "params": {}, "folds": 1}
 
 
-def _with_interval(
-    over: np.ndarray, under: np.ndarray | None = None
-) -> tuple[float, list[float]]:
+def _with_interval(over: np.ndarray, under: np.ndarray | None = None) -> tuple[float, list[float]]:
     """Return a mean, or a ratio of two means, with its bootstrap interval over the points."""
     under = np.ones(len(over)) if under is None else under
     random = np.random.default_rng(0)

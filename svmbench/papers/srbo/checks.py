@@ -47,8 +47,8 @@ TWENTY_SIX = (
 LARGEST = ("epileptic", "nursery", "credit-card", "accelerometer", "adult")
 DIGITS = tuple(f"mnist-1-vs-{digit}" for digit in (0, *range(2, 10)))
 THIRTY_EIGHT = (*TWENTY_SIX, *LARGEST[2:], *DIGITS)
-#: The blocks of these tables: solutions at all values of nu, whose solvers are called so at their end,
-#: and times at a random sample of them. An older run has both in one block.
+#: The blocks of these tables: solutions at all values of nu, with the ending of the solvers' names
+#: there, and times at a random sample of them. An older run has both in one block.
 EXACT, EXACT_ENDING, SAMPLE, TOGETHER = "exact", "-pairwise", "sample", "paths"
 #: Smallest ratio of two sizes between which growth is judged.
 MIN_SIZE_RATIO = 4.0
@@ -522,9 +522,7 @@ def more_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
             by_set = [
                 {
                     name: found
-                    for name, _, found in _speedups(
-                        one, _timed_block(one), metric, SUPERVISED[0]
-                    )
+                    for name, _, found in _speedups(one, _timed_block(one), metric, SUPERVISED[0])
                 }
                 for one in (source, other)
             ]

@@ -24,7 +24,13 @@ def cell_of(protocol: str, **settings: Any) -> Any:
     params = {"tol": 1e-9}
     solvers = [{"name": name, "params": params, "grid": GRID} for name in PAIR[::-1]]
     solvers.append({"name": "c-svm-bounded", "grid": {"C": [1.0, 8.0]}})
-    block = {"name": "main", "protocol": protocol, "gammas": [2.0, 0.5], "pairs": [PAIR], **settings}
+    block = {
+        "name": "main",
+        "protocol": protocol,
+        "gammas": [2.0, 0.5],
+        "pairs": [PAIR],
+        **settings,
+    }
     config = {"title": "t", "datasets": ["breast-cancer[:90]"], "solvers": solvers}
     (cell,) = make_plan(Config.model_validate({**config, "blocks": [block]}), "t", "paper").cells
     return cell.spec
