@@ -93,6 +93,14 @@ def test_of_two_files_of_one_name_the_right_one_is_taken(use_registry, tmp_path)
     assert data.ensure("tiny", mirror=str(tmp_path / "mirror"))["n_samples"] == 300
 
 
+def test_a_checksum_decides_before_the_folder_that_the_registry_names(use_registry, tmp_path):
+    use_registry(registry_text(more=', folder = "old"'))
+    for folder, content in (("old", TEXT[:-10]), ("other", TEXT)):
+        (tmp_path / "mirror" / folder).mkdir(parents=True)
+        (tmp_path / "mirror" / folder / "tiny.svm").write_bytes(content)
+    assert data.ensure("tiny", mirror=str(tmp_path / "mirror"))["verified"] == "sha256"
+
+
 @pytest.mark.parametrize("suffix", MAKERS)
 def test_a_flipped_byte_is_caught_or_changes_nothing(use_registry, tmp_path, suffix):
     """Whichever byte is flipped: refused with nothing cached, or the same bytes."""

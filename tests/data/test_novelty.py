@@ -1,5 +1,7 @@
 """Data sets turned into ones for novelty detection: what a config says, and what an entry does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,11 @@ def test_what_can_not_be_is_one_sentence(digits, normal, sentence):
 def test_a_ratio_is_positive_and_finite(digits, ratio):
     with pytest.raises(ValueError, match="ratio"):
         data.as_novelty(digits, normal=("1",), ratio=ratio)
+
+
+def test_a_test_part_keeps_its_rows_and_the_normal_ones_are_positive(digits):
+    tested = replace(digits, X_test=digits.X[:50], y_test=digits.y[:50])
+    made = data.as_novelty(tested, normal=("3", "5"), ratio=0.1)
+    is_normal = np.isin(np.asarray(digits.y[:50]), [3, 5])
+    assert np.array_equal(made.y_test, np.where(is_normal, 1, -1))
+    assert np.array_equal(made.X_test, digits.X[:50])

@@ -94,6 +94,9 @@ def test_a_prefix_is_a_view_of_the_first_rows():
     assert sum(few.facts["counts"]) == 500
     middle = data.load("noise[300:500]")
     np.testing.assert_array_equal(middle.X.toarray(), whole.X[300:500].toarray())
+    # Each range of rows has a checksum of its own: keys of cells hold it.
+    parts = [whole, few, middle, data.load("noise[:300]"), data.load("noise[300:]")]
+    assert len({part.sha256 for part in parts}) == len(parts)
 
 
 def test_parts_are_joined_in_order(use_registry, monkeypatch, tmp_path):

@@ -96,6 +96,15 @@ def test_crossing_back_and_forth_and_touching():
     assert crossing(x, [1, 2, 4, 4, 4], x, [2] * 5).at == (pytest.approx(2),)
 
 
+def test_curves_that_are_equal_for_a_while_cross_in_the_middle_of_that():
+    x = [1, 2, 4, 8, 16, 32, 64]
+    # Equal at 4, 8 and 16: between the first and the last of these, not beside one of them.
+    found = crossing(x, [1, 1, 2, 2, 2, 4, 4], x, [2] * 7)
+    assert found.at == (pytest.approx(8),)
+    found = crossing(x, [1, 1, 1, 2, 2, 4, 4], x, [2] * 7)
+    assert found.at == (pytest.approx(math.sqrt(8 * 16)),)
+
+
 def test_no_crossing_is_an_answer():
     x = [50, 500]
     below = crossing(x, [1, 2], x, [3, 4]).sentence("a", "b", "features")

@@ -50,6 +50,14 @@ def test_features_are_the_projection_on_the_basis(form, m):
         assert_allclose(K[:, J] @ made.coefficients(w), made.features @ w, atol=1e-6)
 
 
+def test_a_sample_near_another_is_kept_in_double_precision():
+    """Its pivot is 1e-8 of the kernel's largest value, 1e8 times the rounding of float64."""
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [1e-4 / np.sqrt(1.4), 0.0]])
+    for made in maps(KernelSource.from_inputs(X, RBF), 3):
+        assert sorted(made.basis) == [0, 1, 2]
+        assert np.diag(made.L).min() == pytest.approx(1e-4, rel=0.01)
+
+
 @needs_jit
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_single_precision_gives_the_same_features(single, form):

@@ -1,0 +1,36 @@
+"""Steps of the solver that fits reach only where single precision misleads them."""
+
+import numpy as np
+
+from svmbench.core.csvc.solver import CHECK_SAFETY, CHECK_WIDTH, correct_near
+
+
+def test_the_samples_that_are_checked_grow_with_the_error_that_was_found() -> None:
+    """The values that decide lie just outside the first width, and are off by more than it."""
+    tol = 0.1
+    v = np.array([0.0, 1.5 * CHECK_WIDTH * tol, 2.0 * CHECK_SAFETY * 0.9, 1e3])
+    true = v + np.array([0.9, -0.5, 0.1, 0.1])
+    widths: list[float] = []
+
+    def near(width: float) -> np.ndarray:
+        widths.append(width)
+        return np.abs(v) < width
+
+    done = correct_near(near, lambda at: true[at], found := v.copy(), tol)
+    assert done.tolist() == [True, True, False, False]
+    assert found.tolist() == [true[0], true[1], v[2], v[3]]
+    # What was left unchecked is further away than the safety times the largest error.
+    assert widths[-1] >= CHECK_SAFETY * 0.9
+
+
+def test_samples_are_checked_once_where_the_values_were_right() -> None:
+    v = np.array([0.0, 0.2, 5.0])
+    asked: list[int] = []
+
+    def exact(at: np.ndarray) -> np.ndarray:
+        asked.extend(at.tolist())
+        return v[at]
+
+    done = correct_near(lambda width: v < width, exact, v.copy(), 0.1)
+    assert asked == [0, 1]
+    assert done.tolist() == [True, True, False]
