@@ -73,12 +73,14 @@ class Slow(_Nearest):
 
 @_solver("test-counts")
 class Counts(_Nearest):
-    """It writes a line to a file for each real fit."""
+    """It writes a line to a file for each real fit; beside a file ``slowly`` later ones take long."""
 
     def misbehave(self, data: TrainingData) -> None:
         log = os.environ.get("SABOTAGE_LOG")
         if log and len(data.y) > 10:
-            time.sleep(0.02)
+            is_slow = Path(log).with_name("slowly").exists() and Path(log).exists()
+            n_fits = len(Path(log).read_text().splitlines()) if is_slow else 0
+            time.sleep(2.0 if n_fits >= 5 else 0.02)
             with Path(log).open("a") as stream:
                 stream.write(f"{os.getpid()} {self.C} {len(data.y)}\n")
 
