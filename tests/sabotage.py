@@ -73,7 +73,7 @@ class Slow(_Nearest):
 
 @_solver("test-counts")
 class Counts(_Nearest):
-    """It writes a line to a file for each real fit; beside a file ``slowly`` later ones take long."""
+    """It writes a line to a file for each real fit; beside a file ``slowly`` most take long."""
 
     def misbehave(self, data: TrainingData) -> None:
         log = os.environ.get("SABOTAGE_LOG")
