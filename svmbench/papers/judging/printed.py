@@ -1,0 +1,107 @@
+"""The papers' own printed numbers as evidence: each table as if a run had measured it.
+
+A rule has to pass on the numbers that its paper prints. A printed number has no uncertainty.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from svmbench.base.paper_folders import Paper
+from svmbench.base.paths import asset
+from svmbench.papers.judging.cuts import shipped_config
+from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.report import published
+from svmbench.report.published import PrintedNumber
+from svmbench.report.records import CellResult, Run
+from svmbench.report.summary import FULL_PROFILE
+
+#: Printed tables whose names differ from those of the configs that make them, by config and block.
+_TABLES = {
+    ("srbo_table9_11", "linear"): "table10",
+    ("srbo_table9_11", "rbf"): "table11",
+    ("nlsgd_fig6_7", ""): "fig6-10",
+    ("nlsgd_fig8_10", ""): "fig6-10",
+}
+#: What a paper prints as a time is the same metric for its claims.
+_TIMES = ("train_time_s", "cpu_time_s", "nested_cv_cpu_time_s")
+
+
+def printed_evidence(paper: Paper) -> Evidence:
+    """Return the printed numbers of a paper as runs of the configs that make its tables."""
+    sources = {}
+    for place in sorted(asset("configs").glob(f"{paper.key}_*.yaml")):
+        config = place.stem
+        cells = [
+            cell
+            for block in shipped_config(config).get("blocks", [])
+            for cell in _cells(paper, config, block)
+        ]
+        if cells:
+            blocks: dict[str, dict[str, Any]] = {cell.block: {} for cell in cells}
+            run = Run(Path(config), config, paper.key, config, FULL_PROFILE, "", blocks,
+                      tuple(cells), (), (), {})  # fmt: skip
+            sources[config] = [Source(run, tuple(cells), "")]
+    return Evidence(sources)
+
+
+def _cells(paper: Paper, config: str, block: dict[str, Any]) -> list[CellResult]:
+    """Return a cell for each data set, size and solver of the table that a block makes."""
+    name = str(block.get("name"))
+    own = config.removeprefix(f"{paper.key}_")
+    table = _TABLES.get((config, name)) or _TABLES.get((config, "")) or own
+    wanted = set(map(_name, block.get("datasets") or shipped_config(config).get("datasets", [])))
+    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    for row in published.numbers(paper.key):
+        place = _dataset(paper, row, wanted, name)
+        if row.table != table or place is None or row.metric == "scaling_exponent":
+            continue
+        for solver in _ours(paper.printed.solvers, row.solver):
+            metrics = found.setdefault((place, row.size, solver), {})
+            for metric in _TIMES if row.metric in _TIMES else (row.metric,):
+                metrics[metric] = row.value
+    return [
+        _cell(paper, name, place, size, solver, metrics)
+        for (place, size, solver), metrics in found.items()
+    ]
+
+
+def _name(dataset: Any) -> str:
+    return str(dataset["name"] if isinstance(dataset, dict) else dataset)
+
+
+def _dataset(paper: Paper, row: PrintedNumber, wanted: set[str], block: str) -> str | None:
+    """Return the name here of a printed data set, at its size, if a block has it."""
+    subsets = {
+        (printed, str(size)): ours for ours, (printed, size) in paper.printed.subsets.items()
+    }
+    if block == "sizes":
+        return row.dataset if row.dataset in wanted and row.size else None
+    if (row.dataset, row.size) in subsets:
+        return subsets[row.dataset, row.size]
+    named = (*paper.printed.datasets.get(row.dataset, ()), row.dataset)
+    return next((one for one in named if one in wanted), None)
+
+
+#: The name here of a solver that a config calls otherwise than the paper.
+_RENAMED = {"c-svm": "c-svm-bounded"}
+
+
+def _ours(renamed: Any, printed: str) -> tuple[str, ...]:
+    """Return the names here of a printed solver."""
+    names = renamed.get(printed, _RENAMED.get(printed, printed))
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _cell(
+    paper: Paper, block: str, dataset: str, size: str, solver: str, metrics: dict[str, float]
+) -> CellResult:
+    rows = int(size) if size else paper.datasets.get(dataset, {}).get("n_samples")
+    dims = {"rows": int(size)} if size and block == "sizes" else {}
+    known = {**metrics, "n_train": rows} if isinstance(rows, int) else dict(metrics)
+    return CellResult(
+        key=f"{block} {dataset} {size} {solver}", block=block, protocol="printed", paper=paper.key,
+        dataset=dataset, kernel=None, solver=solver, fold=None, status="ok", dimensions=dims,
+        metrics=known, spread={metric: [value, value] for metric, value in metrics.items()},
+    )  # fmt: skip
