@@ -128,6 +128,11 @@ class _Judged(TypedDict):
 )
 @click.option("--details", is_flag=True, help="Show every part of every verdict.")
 @click.option(
+    "--printed",
+    is_flag=True,
+    help="Judge the numbers that the papers print, instead of records.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["terminal", "json", "markdown", "latex"]),
@@ -145,6 +150,7 @@ def claims(
     only: tuple[str, ...],
     names: tuple[str, ...],
     details: bool,
+    printed: bool,
     form: str,
     plot: Path | None,
     **judged: Unpack[_Judged],
@@ -158,11 +164,15 @@ def claims(
     records. Results of each CPU model, and runs added from packs, are judged separately. A claim
     then shows the first verdict that decides it, and lists all of them.
 
+    With --printed, the papers' own numbers go through the same rules, where a claim has some. A
+    claim that they contradict is one that the paper's table contradicts.
+
     \b
     Examples:
       svmbench claims --paper smo
       svmbench claims --claim alsvm-4 results/alsvm
       svmbench claims --claim smo-1 --plot smo-1.svg
+      svmbench claims --printed
       svmbench claims results/ other/results/
       svmbench claims --format markdown > verdicts.md
     """
@@ -183,10 +193,15 @@ def claims(
     wanted = [
         one for one in known if (not only or one.paper in only) and (not names or one.id in names)
     ]
-    folders = results or (kept_results(),)
-    verdicts = _verdicts(wanted, folders, _age(look=judged["freshness"]), trust=trust)
-    if not any(verdict.parts for verdict in verdicts):
-        _require_results(folders)
+    if printed:
+        if results:
+            raise ConfigError("--printed judges the papers' numbers, and takes no folder")
+        verdicts = _printed_verdicts(wanted, trust=trust)
+    else:
+        folders = results or (kept_results(),)
+        verdicts = _verdicts(wanted, folders, _age(look=judged["freshness"]), trust=trust)
+        if not any(verdict.parts for verdict in verdicts):
+            _require_results(folders)
     if plot is not None:
         from svmbench.base.files import write_text
         from svmbench.papers.judging.picture import draw_parts
@@ -379,6 +394,24 @@ def _verdicts(
         for machine, kept in judging.gather_by_machine(list(folders)).items()
     }
     return judging.judge_together(apart, origin)
+
+
+def _printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
+    """Judge claims by the numbers that their papers print; leave out those without such numbers."""
+    from svmbench.base.paper_folders import papers
+    from svmbench.papers import judging
+    from svmbench.papers.judging.printed import printed_evidence
+
+    verdicts = [
+        verdict
+        for key, paper in papers().items()
+        if (own := [claim for claim in known if claim.paper == key])
+        for verdict in judging.judge(own, printed_evidence(paper), trust=trust)
+        if any(part.cells for part in verdict.parts)
+    ]
+    if not verdicts:
+        raise ResultsError("no paper prints numbers that decide these claims")
+    return verdicts
 
 
 def _require_results(folders: Sequence[Path]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from runs import svmbench
+
 from svmbench.base.paper_folders import papers
 from svmbench.papers import judging
 from svmbench.papers.judging.printed import printed_evidence
@@ -23,3 +25,14 @@ def test_the_papers_own_numbers_pass_the_rules() -> None:
     others = {name: one for name, one in outcomes.items() if one != "supported"}
     expected = dict.fromkeys(CONTRADICTED_BY_ITS_TABLE, "contradicted")
     assert others == expected | dict.fromkeys(UNDECIDED_BY_ITS_TABLE, "undecided")
+
+
+def test_the_command_judges_printed_numbers() -> None:
+    ended = svmbench("claims", "--printed", "--paper", "smo")
+    assert ended.code == 0, ended.said
+    (line,) = [one for one in ended.out.splitlines() if one.startswith("smo-10 ")]
+    assert "contradicted" in line
+    assert svmbench("claims", "--printed", "--paper", "cpsp").code == 1
+    ended = svmbench("claims", "--printed", "results")
+    assert ended.code == 2
+    assert "takes no folder" in ended.err
