@@ -67,6 +67,7 @@ METRICS = {
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "area under the ROC curve",
 }
+ACCURACY, BALANCED, ROC_AUC = METRICS
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,14 @@ def metric_for(y: pd.Series) -> str:
     """Return the metric that suits the classes: accuracy unless they are uneven."""
     shares = y.value_counts(normalize=True)
     uneven = float(shares.max()) > min(0.95, UNEVEN_FACTOR / len(shares))
-    return "balanced_accuracy" if uneven else "accuracy"
+    return BALANCED if uneven else ACCURACY
 
 
 def grid_for(name: str, grid: dict[str, list[Any]], metric: str) -> dict[str, list[Any]]:
     """Return a solver's grid; for uneven classes with class weights, if the solver takes them."""
     from svmbench.baselines.catalogue import solver
 
-    if metric == "accuracy" or "class_weight" not in solver(name).get_params():
+    if metric == ACCURACY or "class_weight" not in solver(name).get_params():
         return grid
     return {"class_weight": ["balanced", None], **grid}
 
@@ -185,9 +186,9 @@ def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any
 
     right = (predicted == y).astype(np.float64)
     classes = np.unique(y)
-    if metric == "accuracy":
+    if metric == ACCURACY:
         return [right]
-    if metric == "balanced_accuracy":
+    if metric == BALANCED:
         return [right[y == one] / len(classes) for one in classes]
     positive = y == classes[1]
     ranks = rankdata(values)
@@ -229,7 +230,7 @@ def tested(
     truth = y.to_numpy()
     accuracy, balanced = accuracy_score(truth, predicted), balanced_accuracy_score(truth, predicted)
     values = None
-    if metric == "roc_auc":
+    if metric == ROC_AUC:
         values = (
             model.decision_function(X)
             if hasattr(model, "decision_function")
@@ -237,7 +238,7 @@ def tested(
         )
         score = roc_auc_score(truth, values)
     else:
-        score = accuracy if metric == "accuracy" else balanced
+        score = accuracy if metric == ACCURACY else balanced
     file = io.BytesIO()
     joblib.dump(model, file)
     trial = Trial(
@@ -321,7 +322,7 @@ def try_solvers(
         n_points = math.prod(map(len, grid.values()))
         tell(f"{name}: {tried} of {n_points} settings tried, the best {shown}{few}")
         solvers.append(tested(name, {**fixed, **best}, model, fit_s, X_test, y_test, metric))
-    weight = None if metric == "accuracy" else "balanced"
+    weight = None if metric == ACCURACY else "balanced"
     baselines = []
     for name, model in (
         ("most frequent class", DummyClassifier()),
@@ -403,12 +404,12 @@ def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> It
     y : ndarray of shape (n_test,)
         Labels of the test rows.
     """
-    if metric == "roc_auc":
+    if metric == ROC_AUC:
         gain, error = chosen.trial.score_pct - 50, standard_error(chosen, frequent)
     else:
         gain = chosen.trial.balanced_accuracy_pct - frequent.trial.balanced_accuracy_pct
         own, other = (
-            replace(one, influences=influences_on("balanced_accuracy", y, one.predicted, None))
+            replace(one, influences=influences_on(BALANCED, y, one.predicted, None))
             for one in (chosen, frequent)
         )
         error = standard_error(own, other)
@@ -566,7 +567,7 @@ def try_(
             f"{file}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
             f" two, of {2 * SEARCH_FOLDS} rows or more"
         )
-    if metric == "roc_auc" and y.nunique() > 2:
+    if metric == ROC_AUC and y.nunique() > 2:
         raise ConfigError(f"--metric roc_auc needs two classes; {file} has {y.nunique()}")
     y = with_own_type(y).reset_index(drop=True)
     X = X.reset_index(drop=True)
@@ -579,7 +580,7 @@ def try_(
         tell(sentence)
     if metric == "auto":
         metric = metric_for(y)
-        if metric != "accuracy":
+        if metric != ACCURACY:
             tell(
                 f"The classes are uneven: always predicting {counts.index[0]} would be right for"
                 f" {100 * counts.iloc[0] / len(y):.1f} % of the rows. So balanced accuracy (the"
@@ -612,7 +613,7 @@ def try_(
         }
         terminal.write_output(json.dumps(made, indent=1))
         return
-    extra = ("area under ROC (%)",) if metric == "roc_auc" else ()
+    extra = ("area under ROC (%)",) if metric == ROC_AUC else ()
     terminal.print_columns(
         [
             (

@@ -84,6 +84,7 @@ def test_predict_is_called_on_held_out_rows_with_its_arguments(monkeypatch, priv
 
 
 @pytest.mark.slow
+@pytest.mark.mirror
 def test_more_classes_and_one_alone_are_called_as_a_user_would(private_cache):
     dataset = {"name": "iris", "file": "", "label_column": ""}
     several = {"dataset": dataset, "n_rows": 150, "task": "multiclass", "repeats": 1}

@@ -103,8 +103,8 @@ def test_a_class_too_small_for_the_inner_folds_is_one_sentence(tmp_path: Path) -
     )
     ended = svmbench("run", config, "--output", tmp_path / "out")
     assert ended.code == 3
-    assert "nothing could run:\n  data set 'few.csv', block 'main': class -1 has 4" in ended.said
-    assert "class -1 has 4 samples; an outer fold leaves 2 for training" in ended.said
+    assert "data set 'few.csv', block 'main': class a has 4 samples" in ended.said
+    assert "class a has 4 samples; an outer fold leaves 2 for training" in ended.said
     assert not (tmp_path / "out" / "runs.jsonl").read_text()
 
 
