@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import hashlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -83,9 +84,18 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "quiet", contextlib.nullcontext)
 
 
+#: The file whose rows a test splits, once it is written.
+WRITTEN: list[Path] = []
+
+
+def content_name() -> str:
+    """Return the name that seeds the folds of a user's own file: it has the file's checksum."""
+    return "file " + hashlib.sha256(WRITTEN[-1].read_bytes()).hexdigest()[:16]
+
+
 def trainings(y: np.ndarray, n_folds: int, *parts: object) -> list[np.ndarray]:
     """Return the training rows of each fold of a stratified split."""
-    seed = folds.derive_seed(SEED, NAME, *parts)
+    seed = folds.derive_seed(SEED, content_name(), *parts)
     return [train for train, _ in folds.outer_splits(y, n_folds, seed)]
 
 
@@ -102,7 +112,7 @@ def inner(y: np.ndarray) -> list[np.ndarray]:
 
 
 def kept(y: np.ndarray) -> list[np.ndarray]:
-    return [folds.holdout_split(y, 0.2, folds.derive_seed(SEED, NAME, "test"))[0]]
+    return [folds.holdout_split(y, 0.2, folds.derive_seed(SEED, content_name(), "test"))[0]]
 
 
 def everything(y: np.ndarray) -> list[np.ndarray]:
@@ -172,6 +182,7 @@ def test_every_scaling_runs_on_its_rows_or_is_refused(
 ) -> None:
     y = labels_of("binary")
     datasets = write_rows(tmp_path / NAME, y)
+    WRITTEN.append(tmp_path / NAME)
     declared = protocols()[protocol]
     block = {"protocol": protocol, "scaling": scaling, **SMALL.get(protocol, {})}
     entries: list[dict[str, Any]] = [
@@ -207,6 +218,7 @@ def test_every_task_runs_with_every_scaling_or_is_refused(
 ) -> None:
     y = labels_of(task)
     datasets = write_rows(tmp_path / NAME, y)
+    WRITTEN.append(tmp_path / NAME)
     block = {"protocol": protocol, "task": task, "multiclass": "one-vs-one", "scaling": scaling}
     block |= SMALL.get(protocol, {})
     entries: list[dict[str, Any]] = [{"name": "alsvm", **grid_of(protocol, "C")}]
@@ -250,6 +262,7 @@ def test_every_path_runs_under_every_protocol_and_scaling(
 ) -> None:
     y = labels_of("binary")
     datasets = write_rows(tmp_path / NAME, y)
+    WRITTEN.append(tmp_path / NAME)
     block = {"protocol": protocol, "scaling": scaling, **SMALL.get(protocol, {})}
     kernel = {"gamma": 0.5} if "gamma" in solver_class(solver)._get_param_names() else {}
     entry = {"name": solver, "params": kernel, "grid": {over: [0.5, 1.0]}}
