@@ -23,7 +23,6 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from svmbench.core.contract.base import NO_MARGIN
-from svmbench.core.nu.qp_solvers import LIBRARIES
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
 from svmbench.experiment.protocols.turns import timed
@@ -122,21 +121,20 @@ def _at_value(
     known = task.build_alone(settings).get_params()
     width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
     screens = known.get("screen", "none") != "none"
-    carries = screens or known.get("solver") not in LIBRARIES
+    carries = screens or not str(known.get("solver")).startswith("qp")
     begin = max(0, at - task.settings["before"]) if carries else at
     grid = settings["grid"][begin : at + 1]
     first = task.build(settings, **grid[0], **width)
-    data = first.prepare(*rows)
     (over,) = grid[0] or ("",)
     if over in first.declaration.paths and hasattr(first, "path"):
-        steps = first.path(data, None, over, [one[over] for one in grid])
+        steps = first.path(first.prepare(*rows), None, over, [one[over] for one in grid])
         for _ in grid[:-1]:
             next(steps)
         solved, _, cpu = timed(partial(next, steps))
         model, wall = solved.solution, solved.own_cost_s
     else:
         model = task.build(settings, **grid[-1], **width)
-        _, wall, cpu = timed(partial(model.train, data))
+        _, wall, cpu = timed(partial(model.train, model.prepare(*rows)))
     counters = getattr(model, "counters_", {})
     metrics = {
         "wall_s": wall,
