@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -197,6 +198,8 @@ def claims(
         if results:
             raise ConfigError("--printed judges the papers' numbers, and takes no folder")
         verdicts = _printed_verdicts(wanted, trust=trust)
+        if not verdicts:
+            raise ResultsError("no paper prints numbers that decide these claims")
     else:
         folders = results or (kept_results(),)
         verdicts = _verdicts(wanted, folders, _age(look=judged["freshness"]), trust=trust)
@@ -206,7 +209,8 @@ def claims(
         from svmbench.base.files import write_text
         from svmbench.papers.judging.picture import draw_parts
 
-        terminal.print_line(write_text(plot, draw_parts(verdicts[0].parts, most=None)))
+        (drawn,) = _with_printed_values(verdicts, trust=trust)
+        terminal.print_line(write_text(plot, draw_parts(drawn.parts, most=None)))
         return
     if form == "terminal":
         if details or names:
@@ -298,7 +302,7 @@ def make_site(
     made = build_site(
         Material(
             folders=tuple(folders),
-            verdicts=tuple(verdicts),
+            verdicts=tuple(_with_printed_values(verdicts, trust=trust)),
             papers={
                 key: PaperFacts(paper.title, paper.citation, paper.configs, paper.claimed)
                 for key, paper in papers().items()
@@ -402,16 +406,33 @@ def _printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
     from svmbench.papers import judging
     from svmbench.papers.judging.printed import printed_evidence
 
-    verdicts = [
+    return [
         verdict
         for key, paper in papers().items()
         if (own := [claim for claim in known if claim.paper == key])
         for verdict in judging.judge(own, printed_evidence(paper), trust=trust)
         if any(part.cells for part in verdict.parts)
     ]
-    if not verdicts:
-        raise ResultsError("no paper prints numbers that decide these claims")
-    return verdicts
+
+
+def _with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
+    """Return verdicts whose parts have the number that the same rule makes of the printed ones."""
+    printed = {
+        (one.claim.id, part.subject): part.interval.value
+        for one in _printed_verdicts([verdict.claim for verdict in verdicts], trust=trust)
+        for part in one.parts
+        if part.interval is not None
+    }
+    return [
+        replace(
+            one,
+            parts=tuple(
+                replace(part, printed_value=printed.get((one.claim.id, part.subject)))
+                for part in one.parts
+            ),
+        )
+        for one in verdicts
+    ]
 
 
 def _require_results(folders: Sequence[Path]) -> None:

@@ -413,8 +413,7 @@ def _outcome_lines(only: str | None, results: Results) -> str:
         If a sentence was written from other verdicts than those that kept results have.
     """
     wanted = [one for one in judging.read_all_claims() if only in (None, one.paper)]
-    judged = results.judged(wanted)
-    lines = [] if only else [f"{as_text.summary(judged)}.", ""]
+    judged, lines = results.judged(wanted), []
     for paper, one in outcomes(judged).items():
         if one.stale:
             raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
@@ -425,6 +424,7 @@ def _outcome_lines(only: str | None, results: Results) -> str:
             first, _, second = one.said.partition("; ")
             said = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
             lines.append(f"{said} ({claims})")
-    if not any(lines[2 * (only is None) :]):
+    if not lines:
         raise ResultsError(f"there is no sentence on {only!r}")
-    return "\n".join(lines)
+    counts = [] if only else [f"{as_text.summary(judged)}.", ""]
+    return "\n".join([*counts, *lines])

@@ -5,8 +5,9 @@ rows: either one path after the other, which keeps one kernel matrix at a time, 
 turn, so that a drift of the machine doesn't change ratios of times. The time is the mean time of a
 value of the grid without the kernel matrix (which `prepare` makes), as in the SRBO paper. The
 accuracy is the best over the grid *on the test rows*, as that paper prints it: since it is chosen
-after the test, it describes the grid and not the accuracy that a user would get. Each solver and
-width is a point.
+after the test, it describes the grid and not the accuracy that a user would get. A value of the
+grid without a margin (w = 0) has no score and no objective: its decision values are rounding. Each
+solver and width is a point.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from svmbench.core.contract.base import NO_MARGIN
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
 from svmbench.experiment.protocols.turns import ratios_of, take_turns, timed
@@ -118,6 +120,9 @@ class _Path:
         found["multipliers"] += self.rows[0].shape[0]
         found["off"] += counters.get("unscreened_values", 0)
         found["screens"] += getattr(model, "screening_", "none") != "none"
+        if getattr(model, "stop_reason_", "") == NO_MARGIN:
+            self.objectives.append(np.nan)
+            return True
         marks, _ = scores.mark(self.wanted, scores.Exam(model, *self.test, self.rows))
         for metric, value in marks.items():
             found[metric] = max(found.get(metric, value), value)

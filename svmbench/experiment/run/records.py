@@ -363,12 +363,12 @@ def refuse_foreign(path: Path, plan: Mapping[str, Any]) -> None:
     svmbench.base.errors.ConfigError
         If there is such a file.
     """
-    names = written_names(plan) | {"plan.json", "table.csv", "tables.md"}
+    names = written_names(plan)
     found = {name for name in names if files.exists_in_results(path / name)}
     if "plan.json" in found:
         try:
             earlier = files.read_json(path / "plan.json")
-            found -= written_names(earlier) | {"plan.json", "table.csv", "tables.md"}
+            found -= written_names(earlier)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             if files.exists_in_results(path / RUNS):  # a run's damaged plan is written again
                 return
@@ -380,7 +380,7 @@ def refuse_foreign(path: Path, plan: Mapping[str, Any]) -> None:
 
 
 def written_names(plan: Mapping[str, Any]) -> set[str]:
-    """Return the names of the files of a plan's tables and plots.
+    """Return the names of the files that a run of a plan writes beside its records.
 
     Raises
     ------
@@ -389,7 +389,8 @@ def written_names(plan: Mapping[str, Any]) -> set[str]:
     """
     tables = {f"{one['name']}.{ending}" for one in plan["tables"] for ending in ("csv", "md")}
     endings = (".svg", ".png", "-exponents.csv")
-    return tables | {f"{one['name']}{ending}" for one in plan["plots"] for ending in endings}
+    plots = {f"{one['name']}{ending}" for one in plan["plots"] for ending in endings}
+    return {"plan.json", "table.csv", "tables.md"} | tables | plots
 
 
 def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Record]:

@@ -57,6 +57,16 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
+def _check_range(given: ExponentRange | NumberRange) -> None:
+    """Raise a ValueError for a range without values, or with too many."""
+    if given.stop < given.start:
+        msg = f"an empty range: stop {given.stop} is below start {given.start}"
+        raise ValueError(msg)
+    if given.n_values > MAX_EXPONENTS:
+        msg = f"a range of {given.n_values:,} values, more than the {MAX_EXPONENTS:,} of one"
+        raise ValueError(msg)
+
+
 class ExponentRange(Model):
     """Exponents from `start` to `stop`, both included, every `step`."""
 
@@ -66,12 +76,7 @@ class ExponentRange(Model):
 
     @model_validator(mode="after")
     def _not_empty(self) -> ExponentRange:
-        if self.stop < self.start:
-            msg = f"an empty range: stop {self.stop} is below start {self.start}"
-            raise ValueError(msg)
-        if self.n_values > MAX_EXPONENTS:
-            msg = f"a range of {self.n_values:,} values, more than the {MAX_EXPONENTS:,} of one"
-            raise ValueError(msg)
+        _check_range(self)
         return self
 
     @property
@@ -130,12 +135,7 @@ class NumberRange(Model):
 
     @model_validator(mode="after")
     def _not_empty(self) -> NumberRange:
-        if self.stop < self.start:
-            msg = f"an empty range: stop {self.stop:g} is below start {self.start:g}"
-            raise ValueError(msg)
-        if self.n_values > MAX_EXPONENTS:
-            msg = f"a range of {self.n_values:,} values, more than the {MAX_EXPONENTS:,} of one"
-            raise ValueError(msg)
+        _check_range(self)
         return self
 
     def _exact(self) -> tuple[Decimal, Decimal, Decimal]:

@@ -84,13 +84,9 @@ def _dataset(paper: Paper, row: PrintedNumber, wanted: set[str], block: str) -> 
     return next((one for one in named if one in wanted), None)
 
 
-#: The name here of a solver that a config calls otherwise than the paper.
-_RENAMED = {"c-svm": "c-svm-bounded"}
-
-
 def _ours(renamed: Any, printed: str) -> tuple[str, ...]:
     """Return the names here of a printed solver."""
-    names = renamed.get(printed, _RENAMED.get(printed, printed))
+    names = renamed.get(printed, printed)
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -75,8 +75,14 @@ class Part:
     def holds(self) -> bool | None:
         """True if the part holds; None if its interval is too wide or missing."""
         # Anything else than an answer, such as a bool of somebody's check, has no interval.
-        known = isinstance(self.answer, Answer) and not self.smoke_test
-        return self.answer.holds if known and self.answer is not None else None
+        if self.smoke_test or not isinstance(self.answer, Answer):
+            return None
+        return self.answer.holds
+
+    @property
+    def subject(self) -> str:
+        """Of which data set, solver or figure it is, without the profile of its run."""
+        return self.what.partition(", profile ")[0]
 
     @property
     def outcome(self) -> str:
@@ -353,7 +359,7 @@ def _with_names(said: str, parts: Sequence[Part], end: str, most: int) -> str:
 
     Where not even the first fits, their last words, after a comma, stand for them.
     """
-    names = [part.what.partition(", profile ")[0] for part in parts]
+    names = [part.subject for part in parts]
     for shown in (names, dict.fromkeys(name.rpartition(", ")[2] for name in names)):
         found, longer = "", said
         for name in shown:

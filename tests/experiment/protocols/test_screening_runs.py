@@ -83,6 +83,37 @@ def test_a_solver_that_screens_nothing_is_refused_in_one_sentence() -> None:
         cells_in_process([plain], SAFE, datasets=["breast-cancer[:40]"])
 
 
+def test_a_value_without_a_margin_has_no_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 2)), np.tile([-1, 1], 30)
+    rows = tmp_path / "noise.csv"
+    rows.write_text("".join(f"{a},{b},{label}\n" for (a, b), label in zip(X, y, strict=True)))
+    scored = []
+
+    def mark(_: Any, exam: Any) -> tuple[dict[str, float], Any]:
+        scored.append(exam.estimator.stop_reason_)
+        return {"accuracy_pct": 100.0 if scored[-1] == "no margin" else 50.0}, {}
+
+    monkeypatch.setattr(screening.scores, "mark", mark)
+    solvers = [
+        {
+            "name": name,
+            "params": {"kernel": "linear", "tol": 1e-6},
+            "grid": {"nu": [0.05, 0.1, 0.97]},
+        }
+        for name in ("nu-svm", "srbo-nu-svm")
+    ]
+    block = {"protocol": "screening", "scores": ["accuracy"], "pairs": [["srbo-nu-svm", "nu-svm"]]}
+    (cell,) = cells_in_process(solvers, block, datasets=[{"file": str(rows)}])
+    assert scored == ["converged", "converged"]  # the last value of each path
+    assert cell["metrics"]["n_values:nu-svm"] == 3
+    assert cell["metrics"]["accuracy_pct:nu-svm"] == 50.0
+    # The objectives without a margin are rounding, and are not compared.
+    assert cell["metrics"]["objective_difference:srbo-nu-svm:nu-svm"] < 1e-6
+
+
 @pytest.mark.slow
 def test_paths_in_turn_reach_the_same_solutions() -> None:
     block = {
