@@ -519,6 +519,22 @@ def test_results_of_another_environment_are_left_out_and_named(tmp_path):
     assert "a1a" not in found.datasets()
 
 
+def test_a_run_at_all_values_of_nu_comes_before_an_older_one(tmp_path):
+    """On banknote the older run, of few values, screens less than half."""
+    for name, block, solver, screened in (
+        ("older", "paths", "srbo-nu-svm", 20.0),
+        ("exact", "exact", "srbo-nu-svm-pairwise", 80.0),
+    ):
+        kept = Kept()
+        profile = "paper" if block == "exact" else "thinned"
+        for dataset in ("banknote", "cmc")[: 1 + (block == "paths")]:
+            metrics = {"screening_ratio_pct": screened, "n_train": 1000}
+            kept.add("srbo_table4", block, dataset, solver, metrics, profile=profile)
+        kept.write(tmp_path / name)
+    (part,) = (one for one in verdict("srbo-7", tmp_path).parts if one.subject == "table4")
+    assert part.measured.startswith("above 50 % on 1 of 1 sets")
+
+
 def test_an_unfinished_run_is_shown_as_such(tmp_path):
     kept = Kept()
     SCENES["alsvm-1"].build(kept)

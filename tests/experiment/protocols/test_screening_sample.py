@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from svmbench.base.compiled import JIT_DISABLED
+from svmbench.core.nu.qp_solvers import LIBRARIES, QP_SOLVERS
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import screening, screening_sample
@@ -106,3 +107,8 @@ def test_the_interval_of_a_mean_covers_it_as_often_as_it_says() -> None:
 def test_a_sample_says_how_many_points_the_smallest_sets_have() -> None:
     with pytest.raises(ValidationError, match="give one for 0 rows"):
         cell_of("screening-sample", points={100: 5})
+
+
+def test_the_libraries_are_the_solvers_whose_names_begin_with_qp() -> None:
+    """The protocol tells them so: importing their module would put kernel code into every key."""
+    assert {name for name in QP_SOLVERS if name.startswith("qp")} == {*LIBRARIES}
