@@ -98,7 +98,7 @@ def test_the_kept_baseline_is_of_the_config_as_it_is() -> None:
 
 
 def test_the_table_says_what_moved(tmp_path: Path) -> None:
-    ended = svmbench("keep", CONFIG.parent.parent / "results", tmp_path / "kept")
+    ended = svmbench("keep", CONFIG.parent.parent / "docs", tmp_path / "kept")
     assert ended.code == 1
     assert "is neither a run folder" in ended.err
     kept = json.loads((CONFIG.parent.parent / "results/regress/baseline.json").read_text())
