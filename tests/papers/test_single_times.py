@@ -29,7 +29,7 @@ def test_the_margin_is_what_kept_repeats_say(capsys, monkeypatch):
     assert f"{N_REPEATED_TIMES} times with repeats: {SINGLE_TIME_MARGIN:.2f}" in shown.out
     page = " ".join((ROOT / "docs" / "claims.md").read_text(encoding="utf-8").split())
     assert f"the margin of both times: {100 * SINGLE_TIME_MARGIN:g} % of each" in page
-    assert f"of {N_REPEATED_TIMES} times of {1e3 * SHORTEST_SINGLE_S:g} ms and more" in page
+    assert f"of {N_REPEATED_TIMES:,} times of {1e3 * SHORTEST_SINGLE_S:g} ms and more" in page
 
 
 def once(folder, factor):
@@ -57,7 +57,7 @@ def test_single_times_decide_beyond_both_their_margins_and_the_verdict_says_so(
     n = len(found.parts)
     note = f"Single times: {n} of {n} parts rest on times that were measured once. Such a time has "
     note += f"a margin of {100 * SINGLE_TIME_MARGIN:g} %, from "
-    assert any(one.startswith(note + f"{N_REPEATED_TIMES} kept times") for one in found.notes)
+    assert any(one.startswith(note + f"{N_REPEATED_TIMES:,} kept times") for one in found.notes)
     assert [part["single_times"] for part in found.to_json()["parts"]] == [True] * n
 
 
