@@ -13,6 +13,8 @@ from svmbench.base.errors import ConfigError
 from svmbench.base.escape import line
 
 PACKAGE = Path(__file__).resolve().parents[1]
+#: The environment variable that names the cache folder.
+CACHE_VARIABLE = "SVMBENCH_CACHE"
 
 
 def cache_dir() -> Path:
@@ -20,7 +22,7 @@ def cache_dir() -> Path:
 
     Own code: platformdirs names the same folder on Linux, and its import takes 8 ms of CPU time.
     """
-    named = os.environ.get("SVMBENCH_CACHE")
+    named = os.environ.get(CACHE_VARIABLE)
     if named:
         return expanded(named)
     base = os.environ.get("XDG_CACHE_HOME")

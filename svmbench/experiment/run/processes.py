@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, cast
 
-from svmbench.base import loaded_libraries
+from svmbench.base import loaded_libraries, paths
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.parallel_map import ignoring_interrupts, without_unguarded_script
 from svmbench.experiment.measuring import environment, proc
@@ -208,7 +208,8 @@ def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float)
     """
     context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_call, args=(theirs, function, args), daemon=True)
+    given = (theirs, os.environ.get(paths.CACHE_VARIABLE), function, args)
+    process = context.Process(target=_call, args=given, daemon=True)
     try:
         _check_room_for_descriptors(theirs.fileno())
         with without_unguarded_script():
@@ -435,9 +436,18 @@ def send_result(result: Reply) -> None:
             ipc.send(_to_parent, ipc.encode(result))
 
 
-def _call(connection: Connection, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _call(
+    connection: Connection,
+    cache: str | None,  # of the command now; the server's may be that of an earlier run
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+) -> None:
     global _to_parent
     os.setsid()
+    if cache is None:
+        os.environ.pop(paths.CACHE_VARIABLE, None)
+    else:
+        os.environ[paths.CACHE_VARIABLE] = cache
     _to_parent = connection.fileno()
     send_result(function(*args))
     connection.close()

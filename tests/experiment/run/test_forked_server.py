@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from svmbench.base import loaded_libraries
-from svmbench.experiment.run import forked_server
+from svmbench.base import loaded_libraries, paths
+from svmbench.experiment.run import forked_server, processes
 
 #: A command that holds a file, a handler of a signal and a log, and asks a worker for its own.
 COMMAND = """
 import gc, json, logging, mmap, os, signal, sys
 from pathlib import Path
-from svmbench.base import loaded_libraries
+from svmbench.base import loaded_libraries, paths
 {first}
 from svmbench.experiment.run import processes, worker
 
@@ -158,3 +158,22 @@ def test_where_threads_differ_or_are_unknown_an_interpreter_is_started(
 def test_a_cell_may_take_as_much_memory_by_either_server(tmp_path: Path) -> None:
     for threads in (1, 2):
         assert 262_000 <= looked(tmp_path, threads, first=LOADED)["room"] <= 262_144
+
+
+def _cache_of_a_worker() -> dict[str, str]:
+    return {"status": "ok", "cache": str(paths.cache_dir())}
+
+
+def test_a_worker_has_the_cache_that_its_command_has_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may be that of an earlier run, which had another cache."""
+    found = []
+    with processes.warm_server(1, [], None):
+        for name in ("first", "second"):
+            monkeypatch.setenv(paths.CACHE_VARIABLE, str(tmp_path / name))
+            work = processes.start(_cache_of_a_worker, (), 60.0)
+            while not processes.wait_for([work], 60.0, processes.Absence()):
+                pass
+            found.append(Path(work.result()["cache"]).name)
+    assert found == ["first", "second"]
