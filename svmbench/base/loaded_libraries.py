@@ -68,3 +68,10 @@ def are_loaded_under(environment: Mapping[str, str]) -> bool:
     return bool(_loaded_under) and all(
         environment.get(name) == value for name, value in _loaded_under.items()
     )
+
+
+def have_one_thread() -> bool:
+    """Return True if the libraries of this process are known to have one thread each."""
+    return bool(_loaded_under) and all(
+        _loaded_under.get(name, "1") == "1" for name in THREAD_VARIABLES
+    )

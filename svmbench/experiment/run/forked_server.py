@@ -1,9 +1,10 @@
 """The server of workers as a fork of the command: what both import is imported once.
 
 An interpreter of its own would import for one to two seconds what the command has imported already.
-A fork is the same server only where the libraries were loaded as a worker needs them, and where no
-other thread of Python could hold a lock. (Allocators have threads of their own, beside which the
-server forks workers as well.)
+A fork is the same server only where the libraries were loaded as a worker needs them, with one
+thread each (a fork has none of a library's threads, and may wait for them), and where no other
+thread of Python could hold a lock. (Allocators have threads of their own, beside which the server
+forks workers as well.)
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def can_be_forked() -> bool:
     """Return True if a fork of this process serves as well as a new interpreter."""
     return (
         loaded_libraries.are_loaded_under(os.environ)
+        and loaded_libraries.have_one_thread()
         and proc.open_descriptors() is not None
         and threading.active_count() == 1
     )

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from svmbench.base import loaded_libraries, paths
-from svmbench.experiment.run import forked_server, processes
+from svmbench.experiment.measuring import proc
+from svmbench.experiment.run import forked_server, processes, remote
 
 #: A command that holds a file, a handler of a signal and a log, and asks a worker for its own.
 COMMAND = """
-import gc, json, logging, mmap, os, signal, sys
+import gc, json, logging, mmap, os, resource, signal, sys
 from pathlib import Path
 from svmbench.base import loaded_libraries, paths
 {first}
@@ -46,6 +47,8 @@ def look():
         "is_default": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
         "log": [type(one).__name__ for one in logging.getLogger("svmbench").handlers],
         "threads": os.environ["OMP_NUM_THREADS"],
+        "limits": [resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+                   resource.getrlimit(resource.RLIMIT_CORE)[0]],
         "room": room(),
         "collector": [gc.isenabled(), *gc.get_threshold()],
     }}
@@ -96,6 +99,9 @@ def test_a_process_of_several_threads_is_not_forked(
     monkeypatch.setattr(threading, "active_count", lambda: n_threads)
     assert forked_server.can_be_forked() == can_be
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert not forked_server.can_be_forked()
+    # With these threads they are loaded, but a fork of the process wouldn't have them.
+    monkeypatch.setattr(loaded_libraries, "_loaded_under", {"OMP_NUM_THREADS": "3"})
     assert not forked_server.can_be_forked()
 
 
@@ -152,6 +158,45 @@ def test_where_threads_differ_or_are_unknown_an_interpreter_is_started(
     found = looked(tmp_path, threads, first=first)
     assert found["server"] != "forkserver"
     assert found["threads"] == str(threads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_worker_has_the_limits_of_its_command(tmp_path: Path, threads: int) -> None:
+    limited = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+"""
+    found = looked(tmp_path, threads, first=LOADED + limited)
+    assert (found["server"] == "forkserver", found["limits"]) == (threads == 1, [64, 0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_process_beside_a_dask_worker_follows_the_same_rules(threads: int) -> None:
+    setup = {"threads": threads, "solvers": [], "blas_core": None, "codes": []}
+    environment = {
+        k: v for k, v in os.environ.items() if k not in loaded_libraries.THREAD_VARIABLES
+    }
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", remote._MAIN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as host:
+        assert host.stdin is not None
+        assert host.stdout is not None
+        host.stdin.write(json.dumps(setup) + "\n")
+        host.stdin.flush()
+        assert "environment" in json.loads(host.stdout.readline())
+        servers = [
+            Path(f"/proc/{pid}/comm").read_text().strip() for pid in proc.descendants(host.pid)
+        ]
+        host.stdin.close()
+        assert host.wait(60) == 0
+    assert ("forkserver" in servers) == (threads == 1)
 
 
 @pytest.mark.slow
