@@ -33,6 +33,9 @@ from svmbench.base.errors import ConfigError
 from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
 
+#: The profile of a config that is the paper's full protocol.
+FULL_PROFILE = "paper"
+
 #: Largest number of reported mistakes in one file.
 _MOST_PROBLEMS = 50
 

@@ -423,6 +423,12 @@ def run_command(
     rebuild(path, console, quiet=quiet, only_overview=True)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
     narrator.note(f"cells: {', '.join(parts)}")
+    absent = [cell.shown["dataset"] for cell in cells if cell.status == "unavailable"]
+    if absent:
+        narrator.print_line(
+            f"not here: {', '.join(map(str, dict.fromkeys(absent)))}; --mirror DIR reads data files"
+            " from a folder, and 'svmbench fetch NAME' downloads them"
+        )
     if not any(cell.status == "planned" for cell in cells):
         reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
         for line in ("nothing could run:", *(f"  {reason}" for reason in reasons)):

@@ -142,17 +142,18 @@ class Narrator:
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self.console, self.quiet = console, quiet
-        self._missing: set[str] = set()
+        self._said: set[str] = set()
 
     def note(self, text: str) -> None:
         """Print a sentence even where the run is quiet."""
         terminal.print_on(self.console, text)
 
     def print_line(self, text: str) -> None:
-        """Log a step, and print it unless the run is quiet; a missing data set is printed once."""
+        """Log a step, and print it unless the run is quiet; what concerns a data set, once."""
         LOG.info("%s", text)
-        is_known = ": not available: " in text and text in self._missing
-        self._missing.add(text)
+        is_of_data = text.startswith("preparing ") or ": not available: " in text
+        is_known = is_of_data and text in self._said
+        self._said.add(text)
         if not (self.quiet or is_known):
             self.note(text)
 

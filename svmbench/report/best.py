@@ -12,7 +12,7 @@ from typing import Any
 
 from svmbench.report import wording
 from svmbench.report.records import TRAIN_PREFIX, VERSUS, Run
-from svmbench.report.tables import Table, TableEntry
+from svmbench.report.tables import Table, TableEntry, row_texts
 
 #: The place of an entry: its row, its column and its metric.
 EntryPlace = tuple[tuple[Any, ...], tuple[Any, ...], str]
@@ -85,6 +85,30 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
         for values in found.values():
             if len(values) > 1:
                 yield Contest(metric, values, higher)
+
+
+def left_out(table: Table, metric: str) -> dict[str, dict[str, list[str]]]:
+    """Return the values of a metric that no contest compares, though they were measured.
+
+    Returns
+    -------
+    dict of str to dict of str to list of str
+        By reason and by solver: the first heads of the rows, each once.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in table.row_keys:
+        for column, shown in table.columns:
+            entry = table.entries.get((row, column, metric))
+            if shown != metric or entry is None or _competes(entry, allow_contended=False):
+                continue
+            summary, solver = entry.summary, str(entry.cell.solver)
+            if summary.value is None or not entry.cell.solver or VERSUS in solver:
+                continue
+            reason = "folds are missing" if summary.partial else "other work disturbed them"
+            rows = found.setdefault(reason, {}).setdefault(solver, [])
+            if (head := row_texts(table, row)[0]) not in rows:
+                rows.append(head)
+    return found
 
 
 def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set[EntryPlace]:

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svmbench.base.paper_folders import papers
+from svmbench.base.paper_folders import FULL_PROFILE, papers
 from svmbench.report import published
 from svmbench.report.records import CellResult, Run
 from svmbench.report.statistics import mean_sd
 from svmbench.report.wording import is_timing
 
-#: The profile of the full protocol.
-FULL_PROFILE = "paper"
 #: A sample with at least this share of the printed rows counts as the whole data set: a file may
 #: have a few rows fewer than its paper prints.
 WHOLE_SHARE = 0.98

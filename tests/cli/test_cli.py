@@ -266,6 +266,8 @@ def test_quickstart_makes_tables_and_plots(small_run: tuple[Path, str]) -> None:
     for name in ("table.csv", "tables.md", "accuracy.csv", "times.md", "scaling.svg"):
         assert (folder / name).stat().st_size > 0
     # The overview has the first table, the best solvers and two places, in 80 columns.
+    assert "\nsize 'quick': " in out
+    assert "; --profile paper runs the paper's own size\n" in out
     overview = out.partition("[12/12] ")[2].splitlines()[1:]
     header = next(line for line in overview if line.startswith("data set"))
     assert re.split(r"  +", header)[1:3] == ["solver", "train time (s)"]

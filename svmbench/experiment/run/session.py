@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from svmbench.base.errors import ConfigError
+from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.filters import only as choose
 from svmbench.experiment.plan.planner import Plan, prepare_plan
@@ -205,9 +206,19 @@ def execute_run(
         todo = due(cells, folder, request.retry)
         so_far = f"{plan.name} ({request.profile}): {_counted(len(plan.cells), 'cell')}"
         print_line(f"{so_far}, {len(todo)} to run")
+        if size := _size_of(plan):
+            print_line(size)
         with _server(plan, todo, request), watch(todo) as listener:
             summary = execute(plan, cells, folder, request.options(plan), listener)
         return Finished(summary, dict(folder.cells))
+
+
+def _size_of(plan: Plan) -> str:
+    """Say how small a profile is, and which has the paper's own size; "" if there is no such."""
+    note = plan.config.profiles[plan.profile].note
+    if not note or plan.profile == FULL_PROFILE or FULL_PROFILE not in plan.config.profiles:
+        return ""
+    return f"size {plan.profile!r}: {note}; --profile {FULL_PROFILE} runs the paper's own size"
 
 
 def _server(plan: Plan, cells: list[Cell], request: Request) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.escape import line
-from svmbench.base.paper_folders import Paper, papers
+from svmbench.base.paper_folders import FULL_PROFILE, Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load_checks
 from svmbench.papers.judging.cuts import to_decide, with_cuts
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
@@ -33,7 +33,6 @@ from svmbench.papers.judging.verdict import (
 )
 from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
 from svmbench.report.folders import OURS
-from svmbench.report.summary import FULL_PROFILE
 from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
 __all__ = [

@@ -14,14 +14,14 @@ from functools import cache
 from typing import Any
 
 from svmbench.base.files import read_bytes
-from svmbench.base.paper_folders import Paper
+from svmbench.base.paper_folders import FULL_PROFILE, Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import Part
 from svmbench.report.records import CellResult, Run
-from svmbench.report.summary import FULL_PROFILE, cut_to
+from svmbench.report.summary import cut_to
 
 #: Settings of a block that count something, and what they count.
 _COUNTS = {

@@ -21,10 +21,10 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
+from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.report.folders import folders_with_tables, is_contributed, runs_below
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.records import CellResult, Run, read_run, take_apart, used_environments
-from svmbench.report.summary import FULL_PROFILE
 
 #: The profile that only shows that everything runs.
 SMOKE_TEST_PROFILE = "quick"

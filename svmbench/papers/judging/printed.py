@@ -8,14 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from svmbench.base.paper_folders import Paper
+from svmbench.base.paper_folders import FULL_PROFILE, Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.cuts import shipped_config
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.report import published
 from svmbench.report.published import PrintedNumber
 from svmbench.report.records import CellResult, Run
-from svmbench.report.summary import FULL_PROFILE
 
 #: Printed tables whose names differ from those of the configs that make them, by config and block.
 _TABLES = {

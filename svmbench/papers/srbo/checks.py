@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
@@ -24,7 +25,6 @@ from svmbench.report.comparisons import holm, rank_correlation
 from svmbench.report.estimates import Estimate, estimates, interval
 from svmbench.report.records import VERSUS, CellResult
 from svmbench.report.statistics import Interval, SignedRank, signed_rank, win_draw_loss
-from svmbench.report.summary import FULL_PROFILE
 
 #: Tables of paths: the solver that screens and the one that does not, by config and block.
 SUPERVISED, ONE_CLASS = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
