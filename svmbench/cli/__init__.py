@@ -119,13 +119,13 @@ def cli(verbose: bool, log_file: Path | None) -> None:
 
     \b
     First steps:
-      svmbench run quickstart                      a small experiment that needs no download
-      svmbench list configs                        the tables and figures that can be re-run
-      svmbench fetch @alsvm                        the data sets of one paper
-      svmbench run alsvm_table2 --profile quick    one table, cut to minutes
-      svmbench time a9a --solver csvc --vs libsvm  two solvers at given settings, one data set
-      svmbench race -d a9a -s csvc -s libsvm       the same on several data sets, or two commits
-      svmbench try my.csv --label class            settings searched on your table, a pipeline
+      svmbench run quickstart                                a small experiment, no download
+      svmbench list configs                                  tables and figures to re-run
+      svmbench fetch @alsvm                                  the data sets of one paper
+      svmbench run alsvm_table2                              one table, cut to minutes
+      svmbench time breast-cancer --solver csvc --vs libsvm  two solvers at given settings
+      svmbench race -s csvc -s libsvm                        on several data sets, or two commits
+      svmbench try my.csv --label class                      settings searched on your table
 
     \b
     Exit codes: 0 done, 1 error, 2 usage or config error, 3 finished with failed cells,

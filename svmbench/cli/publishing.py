@@ -254,6 +254,7 @@ def site(
       svmbench site
       svmbench site results/alsvm results/smo_adult_rbf-quick -o pages
     """
+    terminal.print_error("judging the claims and writing the pages; the first time takes minutes")
     index, _ = make_site(results, output, file=file, freshness=freshness, trust=trust)
     terminal.print_line(index)
 

@@ -451,7 +451,13 @@ class _SharedOptions:
     as_json: bool
 
     def time(self, dataset: dict[str, Any], racers: list[Racer]) -> RaceResult:
-        """Race solvers on a data set."""
+        """Race solvers on a data set; say on standard error that it has begun."""
+        names = " and ".join(dict.fromkeys(racer.label for racer in racers))
+        which = dataset.get("file") or dataset.get("name") or "the data set"
+        terminal.print_error(
+            f"timing {names} in turn on {which}, {self.rounds} rounds; on a new machine their loops"
+            " are compiled first, which takes a minute or two"
+        )
         return time_command(
             dataset,
             racers,
