@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from svmbench.base.errors import ConfigError, DataError, ResultsError
 from svmbench.cli import terminal
 from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 #: Solvers with their fixed parameters and their grid, the simplest model first. Of equally good
@@ -157,6 +157,7 @@ def search(
 
     `pipeline` is called with a point of the grid. At least one point is tried.
     """
+    import numpy as np
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
     end = time.monotonic() + seconds
@@ -183,6 +184,7 @@ def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any
     values : ndarray of shape (n_samples,) or None
         Decision values, which "roc_auc" needs.
     """
+    import numpy as np
     from scipy.stats import rankdata
 
     right = (predicted == y).astype(np.float64)
@@ -201,6 +203,8 @@ def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any
 
 def standard_error(first: Fitted, second: Fitted) -> float:
     """Return the standard error, in points, of the difference between two solvers' scores."""
+    import numpy as np
+
     groups = zip(first.influences, second.influences, strict=True)
     variance = sum(np.var(one - other) / len(one) for one, other in groups)
     return 100 * float(np.sqrt(variance))
@@ -208,6 +212,8 @@ def standard_error(first: Fitted, second: Fitted) -> float:
 
 def drawn_by_class(y: pd.Series, n_rows: int, at_least: int, seed: int) -> Any:
     """Return the labels of rows drawn by class: about `n_rows`, and `at_least` of each class."""
+    import numpy as np
+
     share = n_rows / len(y)
     parts = [
         rows.sample(min(len(rows), max(at_least, round(share * len(rows)))), random_state=seed)
@@ -221,6 +227,7 @@ def tested(
 ) -> Fitted:
     """Score a fitted pipeline on the test rows, and time its predictions."""
     import joblib
+    import numpy as np
     from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
     times: list[float] = []
@@ -344,6 +351,7 @@ def split(X: Any, y: Any, test_share: float, seed: int) -> tuple[Any, Any, Any, 
     DataError
         If too few rows of a class are left for training or for the test.
     """
+    import numpy as np
     from sklearn.model_selection import train_test_split
 
     counts = y.value_counts()
@@ -426,6 +434,7 @@ def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> It
 
 def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
     """Print how many test rows of each class were predicted as which class."""
+    import numpy as np
     from sklearn.metrics import confusion_matrix
 
     classes = np.unique(y_test)
@@ -443,6 +452,8 @@ def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
 
 def with_own_type(y: Any) -> Any:
     """Return labels as whole numbers or truth values if all of them are written as such."""
+    import numpy as np
+
     texts = set(y.unique())
     if texts <= {"True", "False"}:
         return y == "True"
