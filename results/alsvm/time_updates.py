@@ -24,7 +24,7 @@ from scipy import stats
 import svmbench
 from svmbench.experiment.measuring import environment
 
-DIMENSIONS = (50, 100, 200, 400, 800, 1600, 3200)
+DIMENSIONS = (50, 100, 200, 400, 600, 800, 1200, 1600, 2400, 3200)
 #: Below it the fixed cost of a call is of the size of the update.
 FITTED_FROM = 400
 #: A span that is timed lasts at least this long, seconds.
