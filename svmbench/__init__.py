@@ -8,6 +8,7 @@ The same from Python as from the command line::
     svmbench.solver("alsvm", C=1.0)             # one of them, a scikit-learn estimator
     svmbench.CSVC(C=10.0).fit(X, y)             # the same by the name of its class
     svmbench.NuPath(nu=[0.1, 0.2]).fit(X, y)    # a ν-SVM at every nu, with safe screening
+    svmbench.certify(model, X, y)               # how near to its optimum any fitted model is
     svmbench.load("a9a")                        # a prepared data set
     frame = svmbench.run("quickstart")          # a config's records as a pandas frame
     svmbench.table(frame)                       # its means as a table, a pandas frame

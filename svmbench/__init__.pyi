@@ -3,6 +3,7 @@
 from .base.version import __version__ as __version__
 from .baselines.catalogue import solver as solver
 from .baselines.catalogue import solvers as solvers
+from .baselines.certify import certify as certify
 from .core.csvc import CSVC as CSVC
 from .core.kernel_svm.core_set import BVM as BVM
 from .core.kernel_svm.core_set import CVM as CVM

@@ -8,6 +8,7 @@ only its predictions are used.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +40,16 @@ class ReadModel:
         Name in `PROBLEMS` of the solved problem; empty if it is unknown.
     coefficients : ndarray or None
         ``alpha_i y_i`` of the support vectors; None for a linear model.
+    model : Expansion or (ndarray, float, float)
+        The expansion over the support vectors; or w, the offset, and the value of the constant
+        feature that absorbs it.
     """
 
     decide: Callable[[Any], np.ndarray]
     square: float
     problem: str
     coefficients: np.ndarray | None = None
+    model: Expansion | tuple[np.ndarray, float, float] | None = None
 
     def objective(self, X: Any, y: np.ndarray, C: float) -> float:
         """Return the primal value of the problem on samples with labels ±1."""
@@ -81,26 +86,39 @@ def read_model(path: Path, n_features: int) -> ReadModel | None:
 
 
 def _libsvm(content: bytes, n_features: int) -> ReadModel | None:
-    """Read a model of LIBSVM or LaSVM."""
-    head, found, vectors = content.partition(b"\nSV\n")
-    if not found:
-        msg = "it has no support vectors"
-        raise ValueError(msg)
-    said = _words_of(head)
+    """Read a model of LIBSVM, ThunderSVM or LaSVM."""
+    head, vectors = split_at_vectors(content)
+    said = header_of(head)
     if said["svm_type"] != ["c_svc"] or said["nr_class"] != ["2"]:
         return None
+    function = kernel_of(said)
+    if function is None:
+        return None
+    sign = _sign(said["label"])
+    points, coefficients = support_vectors_of(vectors, n_features, int(said["total_sv"][0]))
+    return _expansion(function, points, sign * coefficients, -sign * float(said["rho"][0]))
+
+
+def split_at_vectors(content: bytes) -> tuple[bytes, bytes]:
+    """Return the header of LIBSVM's model, and its support vectors; ThunderSVM adds a blank."""
+    parts = re.split(rb"\nSV *\n", content, maxsplit=1)
+    if len(parts) < 2:
+        msg = "it has no support vectors"
+        raise ValueError(msg)
+    return parts[0], parts[1]
+
+
+def kernel_of(said: dict[str, list[str]]) -> KernelFunction | None:
+    """Return the kernel that the header of LIBSVM's model names; None for a precomputed one."""
     kernel = {"polynomial": "poly"}.get(said["kernel_type"][0], said["kernel_type"][0])
     if kernel not in KERNELS:
         return None
-    function = KernelFunction(
+    return KernelFunction(
         kernel,
         float(said.get("gamma", ["1"])[0]),
         int(said.get("degree", ["3"])[0]),
         float(said.get("coef0", ["0"])[0]),
     )
-    sign = _sign(said["label"])
-    points, coefficients = _vectors(vectors, n_features, int(said["total_sv"][0]))
-    return _expansion(function, points, sign * coefficients, -sign * float(said["rho"][0]))
 
 
 def _svm_light(content: bytes, n_features: int) -> ReadModel | None:
@@ -130,12 +148,12 @@ def _svm_light(content: bytes, n_features: int) -> ReadModel | None:
         raise ValueError(msg)
     vectors = b"\n".join(text.partition(b"#")[0] for text in lines[at + 1 :])
     number = int(meant["number of support vectors plus 1"]) - 1
-    points, coefficients = _vectors(vectors, n_features, number)
+    points, coefficients = support_vectors_of(vectors, n_features, number)
     return _expansion(function, points, coefficients, -float(value))
 
 
 #: The problem of each of LIBLINEAR's solvers.
-_LIBLINEAR = {
+LIBLINEAR_PROBLEMS = {
     "L2R_L2LOSS_SVC_DUAL": "squared-hinge",
     "L2R_L2LOSS_SVC": "squared-hinge",
     "L2R_L1LOSS_SVC_DUAL": "hinge",
@@ -147,7 +165,7 @@ def _liblinear(content: bytes, n_features: int) -> ReadModel | None:
     if not found:
         msg = "it has no weights"
         raise ValueError(msg)
-    said = _words_of(head)
+    said = header_of(head)
     if said["nr_class"] != ["2"] or said["solver_type"] == ["MCSVM_CS"]:
         return None
     bias, known = float(said["bias"][0]), int(said["nr_feature"][0])
@@ -162,7 +180,8 @@ def _liblinear(content: bytes, n_features: int) -> ReadModel | None:
     return ReadModel(
         decide=lambda X: np.asarray(X @ w).ravel() + b,
         square=float(weights @ weights),
-        problem=_LIBLINEAR.get(said["solver_type"][0], ""),
+        problem=LIBLINEAR_PROBLEMS.get(said["solver_type"][0], ""),
+        model=(w, b, max(bias, 0.0)),
     )
 
 
@@ -174,7 +193,7 @@ _FORMATS: tuple[tuple[bytes, str, Callable[[bytes, int], ReadModel | None]], ...
 )
 
 
-def _words_of(head: bytes) -> dict[str, list[str]]:
+def header_of(head: bytes) -> dict[str, list[str]]:
     """Return the values in the header of a model by name."""
     split = [text.split() for text in head.decode("ascii").splitlines()]
     return {words[0]: words[1:] for words in split if len(words) > 1}
@@ -185,7 +204,7 @@ def _sign(labels: list[str]) -> float:
     return 1.0 if float(labels[0]) > 0 else -1.0
 
 
-def _vectors(text: bytes, n_features: int, number: int) -> tuple[Any, np.ndarray]:
+def support_vectors_of(text: bytes, n_features: int, number: int) -> tuple[Any, np.ndarray]:
     """Return the support vectors as CSR, and their coefficients."""
     points, coefficients = sp.csr_array((0, n_features)), np.zeros(0)
     if text.strip():
@@ -212,4 +231,5 @@ def _expansion(
         square=model.squared_norm() if len(coefficients) else 0.0,
         problem="hinge",
         coefficients=coefficients,
+        model=model,
     )

@@ -1,0 +1,568 @@
+"""Certificates: how near to its optimum a model is, computed in float64 from what the model shows.
+
+A `Part` is one problem with a model of it: weights w of a linear model, or an expansion over points
+of a kernel's space. `certify_part` evaluates the primal value at the model, makes feasible
+multipliers, and evaluates the dual value there, which no primal value can be below. So the
+difference of the two bounds how far the model's objective is above the optimum, whoever trained the
+model. docs/certificates.md has the formulas.
+
+Multipliers
+    Those of an expansion over training rows are its coefficients times the labels, put into their
+    box; then a sum that is wrong is mended: the larger class is scaled down where a free offset
+    asks for equal sums, and multipliers that must reach a sum move by shares of the room they have.
+    Those of a linear model follow from its margins: -C loss'(m) at the best offset. The hinge
+    leaves them open at a margin of 1; there a quadratic program chooses them for the samples with
+    margins nearest to 1, and again for the new margins, a few times.
+Last step
+    In the problems with a loss every multiple t alpha with t in [0, 1] is feasible too, and more
+    while the box allows; the best t is taken, so that no bound of such a problem is below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import brentq
+
+from svmbench.core.contract.problems import FREE, LossProblem, NuSVCProblem, Offset, Problem, Values
+from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.prediction import weighted_sums
+from svmbench.core.models.kernel_base import Expansion
+
+#: A sum of multipliers that is off by this share of the sum of all is right but for rounding.
+SUM_ROUNDING = 1e-14
+
+#: Multipliers within this share of a bound are on it.
+AT_BOUND = 1e-9
+
+#: Samples whose multipliers the quadratic program of the hinge chooses: at least so many for each
+#: feature, and so many in all.
+NEAR_A_FEATURE, MOST_NEAR = 4, 1500
+
+#: Quadratic programs of one search, and the relative gap that ends it.
+SEARCHES, SMALL_GAP = 8, 1e-10
+
+
+@dataclass(frozen=True)
+class Part:
+    """One two-class or one-class problem, and a model of it.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+        Labels ±1; all of them 1 where there is one class.
+    problem : Problem
+    parameter : float
+        Its C or nu, as the problem states it.
+    model : Expansion or ndarray
+        An expansion, or the normal vector of a linear model.
+    b : float
+        Offset of a linear model.
+    offset : Offset
+        Treatment of the offset.
+    weights : ndarray of shape (n_samples,) or None
+        Weights of the samples; their mean is 1 in the problems with nu.
+    rho : float or None
+        The margin of nu-svc and one-class, the squared radius of svdd; None for a ν-SVM of unknown
+        scale, whose margin is 1: the best multiple of the model counts.
+    """
+
+    X: Any
+    y: np.ndarray
+    problem: Problem
+    parameter: float
+    model: Expansion | np.ndarray
+    b: float = 0.0
+    offset: Offset = FREE
+    weights: np.ndarray | None = None
+    rho: float | None = 0.0
+
+    @property
+    def bias(self) -> float:
+        """Value of the constant feature that absorbs the offset; 0 without."""
+        return self.offset.value if self.offset.kind == "absorbed" else 0.0
+
+    @property
+    def most(self) -> np.ndarray:
+        """The largest feasible multiplier of each sample, (n_samples,)."""
+        high = self.problem.bounds(self.parameter, len(self.y))[1]
+        if self.weights is None:
+            return np.full(len(self.y), high)
+        # An infinite bound stays infinite, but for a sample that takes no part.
+        return np.where(self.weights > 0.0, high if np.isinf(high) else high * self.weights, 0.0)
+
+    @property
+    def least(self) -> float:
+        """The smallest feasible multiplier."""
+        return self.problem.bounds(self.parameter, len(self.y))[0]
+
+    def has_sum(self) -> bool:
+        """Return True if the sum of the multipliers is fixed."""
+        return not isinstance(self.problem, LossProblem)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is certain about a model's objective.
+
+    Attributes
+    ----------
+    problem : str
+        The problem and the treatment of its offset.
+    n_samples, n_parts : int
+        Training rows, and two-class problems of a model of several classes; values are sums over
+        them.
+    primal : float
+        The objective of the model.
+    dual : float or None
+        A lower bound of the optimum; None if the model shows nothing to make one from.
+    gap, relative_gap : float or None
+        Primal minus dual value; and this over the smaller size of the two, which is no less than
+        the relative excess of the objective over the optimum. None without a bound, or if the
+        bound doesn't even have the sign of the objective.
+    kkt : float or None
+        Largest violation of the optimality conditions, in units of the margin; of a model that
+        shows weights alone the largest component of w minus the sum of its multipliers' samples.
+    box_violation : float or None
+        How far the model's multipliers leave their box at most, as a share of the largest bound
+        (of the largest multiplier where there is none); None for a model that shows none.
+    sum_violation : float or None
+        How far the model's multipliers miss their sum, as a share of the sum of their sizes.
+    shows : str
+        ``weights``, ``multipliers``, ``points`` (an expansion over points that are no training
+        rows) or ``decision values``.
+    """
+
+    problem: str
+    n_samples: int
+    primal: float
+    dual: float | None = None
+    kkt: float | None = None
+    box_violation: float | None = None
+    sum_violation: float | None = None
+    shows: str = "weights"
+    n_parts: int = 1
+
+    @property
+    def gap(self) -> float | None:
+        """Primal minus dual value, at least 0 but for a bound that is no bound."""
+        if self.dual is None:
+            return None
+        gap = self.primal - self.dual
+        rounding = 1e-13 * max(abs(self.primal), abs(self.dual))
+        return 0.0 if abs(gap) <= rounding else gap
+
+    @property
+    def relative_gap(self) -> float | None:
+        """The gap over the smaller size of primal and dual value."""
+        return relative_gap(self.primal, self.dual)
+
+    def solved_to(self, accuracy: float) -> bool:
+        """Return True if the objective is certainly within this share of the optimum."""
+        share = self.relative_gap
+        return share is not None and share <= accuracy
+
+    def with_bound(self, bound: float | None) -> Certificate:
+        """Return the certificate with a lower bound from elsewhere, if that is better."""
+        if bound is None or (self.dual is not None and self.dual >= bound):
+            return self
+        return replace(self, dual=bound)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all values by their names, as JSON has them."""
+        return {**asdict(self), "gap": self.gap, "relative_gap": self.relative_gap}
+
+
+def relative_gap(primal: float, dual: float | None) -> float | None:
+    """Return how far a primal value may be above the optimum, as a share of the optimum.
+
+    None if there is no such bound: the optimum may be 0, or there is no dual value.
+    """
+    if dual is None:
+        return None
+    gap, size = primal - dual, min(abs(primal), abs(dual))
+    if abs(gap) <= 1e-13 * max(abs(primal), abs(dual)):
+        return 0.0
+    return gap / size if primal * dual > 0.0 else None
+
+
+def sum_of(parts: Sequence[Certificate], n_samples: int) -> Certificate:
+    """Return the certificate of several problems that one model solves: sums, or the largest."""
+
+    def largest(name: str) -> float | None:
+        found = [getattr(part, name) for part in parts]
+        return None if None in found else max(found)
+
+    duals = [part.dual for part in parts]
+    return replace(
+        parts[0],
+        n_samples=n_samples,
+        primal=float(sum(part.primal for part in parts)),
+        dual=None if None in duals else float(sum(duals)),  # type: ignore[arg-type]
+        kkt=largest("kkt"),
+        box_violation=largest("box_violation"),
+        sum_violation=largest("sum_violation"),
+        n_parts=len(parts),
+    )
+
+
+def certify_part(part: Part, *, search: bool = True) -> Certificate:
+    """Return the certificate of one problem.
+
+    Parameters
+    ----------
+    part : Part
+    search : bool, default=True
+        Whether quadratic programs choose the multipliers of a linear hinge model, which takes
+        longer than a prediction.
+    """
+    model = part.model
+    certificate = Certificate(
+        problem=str(part.problem.objective_id(part.offset)), n_samples=len(part.y), primal=np.nan
+    )
+    if isinstance(model, Expansion):
+        s = weighted_sums(model.function, model.points, model.coefficients, part.X)
+        if model.rows is None:
+            own = weighted_sums(model.function, model.points, model.coefficients, model.points)
+            values = _values(part, s, float(model.coefficients @ own))
+            return replace(certificate, primal=_primal(part, values), shows="points")
+        values = _values(part, s, float(model.coefficients @ s[model.rows]))
+        return _of_multipliers(part, model, values, certificate)
+    values = _values(part, np.asarray(part.X @ model).ravel(), float(model @ model))
+    found = replace(certificate, primal=_primal(part, values))
+    if isinstance(part.problem, LossProblem):
+        return _of_weights(part, values, found, search=search)
+    return found
+
+
+def _values(part: Part, s: np.ndarray, square: float) -> Values:
+    """Return a problem's values from the products ``<w, phi(x_i)>`` and ``||w||^2``."""
+    model, rho = part.model, part.rho
+    b = model.b if isinstance(model, Expansion) else part.b
+    y: np.ndarray | None = part.y
+    f, diagonal = s + b, None
+    if part.problem.name == "svdd":
+        assert isinstance(model, Expansion), "a ball has a centre"
+        assert rho is not None, "a ball has a radius"
+        diagonal = model.function.diagonal(part.X)
+        f = rho - (diagonal - 2.0 * s + square)
+    if part.problem.name.startswith(("svdd", "one-class")):
+        y = None
+    elif part.bias:
+        square += (b / part.bias) ** 2
+    known = 1.0 if rho is None else rho
+    return Values(f=f, square=square, y=y, rho=known, weights=part.weights, diagonal=diagonal)
+
+
+def _primal(part: Part, values: Values) -> float:
+    """Return the primal value; of a ν-SVM of unknown scale at the best multiple of the model."""
+    if part.rho is not None:
+        return part.problem.primal(values, part.parameter)
+    loss = values.summed(np.maximum(0.0, 1.0 - values.margins)) / len(part.y)
+    gain = max(0.0, part.parameter - loss)
+    return -0.5 * gain**2 / values.square if gain > 0.0 else 0.0
+
+
+def _of_multipliers(
+    part: Part, model: Expansion, values: Values, certificate: Certificate
+) -> Certificate:
+    """Return the certificate of an expansion over training rows."""
+    alpha, rows = np.zeros(len(part.y)), np.asarray(model.rows)
+    np.add.at(alpha, rows, model.coefficients * part.y[rows])
+    scale = 1.0
+    if part.rho is None:
+        total = float(np.abs(alpha).sum())
+        scale = part.parameter / total if total > 0.0 else 1.0
+        alpha *= scale
+    outside = float(np.max(np.maximum(part.least - alpha, alpha - part.most), initial=0.0))
+    bounds = part.most[np.isfinite(part.most)]
+    unit = float(np.max(bounds, initial=0.0)) or float(np.max(np.abs(alpha), initial=0.0)) or 1.0
+    feasible = _feasible(part, alpha)
+    dual = None
+    if feasible is not None:
+        if np.array_equal(feasible, alpha):
+            square = scale**2 * float(values.square)
+            if part.bias:
+                # The offset that belongs to the multipliers, whatever the model's is.
+                square -= (scale * model.b / part.bias) ** 2
+                square += (part.bias * float(alpha @ part.y)) ** 2
+        else:
+            square = _square_at(part, model.function, feasible)
+        dual = _dual(part, replace(values, alpha=feasible, square=square))
+    return replace(
+        certificate,
+        primal=_primal(part, values),
+        dual=dual,
+        kkt=_violation(part, values, alpha),
+        box_violation=outside / unit,
+        sum_violation=_sum_violation(part, alpha),
+        shows="multipliers",
+    )
+
+
+def _square_at(part: Part, function: KernelFunction, alpha: np.ndarray) -> float:
+    """Return ``||w||^2`` of multipliers, with the offset in it that they make."""
+    rows = np.flatnonzero(alpha)
+    signed = alpha[rows] * part.y[rows]
+    square = 0.0
+    if len(rows):
+        # A given kernel knows points by their positions.
+        points = function.take(part.X, rows)
+        square = float(signed @ weighted_sums(function, points, signed, part.X[rows]))
+    return square + (part.bias * float(signed.sum())) ** 2
+
+
+def _sum_violation(part: Part, alpha: np.ndarray) -> float:
+    """Return how far multipliers miss the sums of their problem, as a share of the sum of all."""
+    total = float(np.abs(alpha).sum()) or 1.0
+    missed = (
+        abs(float(alpha @ part.y)) if part.offset.kind == "free" and _has_classes(part) else 0.0
+    )
+    if part.has_sum():
+        wanted = _sum_of_all(part)
+        short = wanted - float(alpha.sum())
+        missed = max(missed, short if isinstance(part.problem, NuSVCProblem) else abs(short))
+    return missed / total
+
+
+def _has_classes(part: Part) -> bool:
+    return not part.problem.name.startswith(("svdd", "one-class"))
+
+
+def _sum_of_all(part: Part) -> float:
+    return part.parameter if isinstance(part.problem, NuSVCProblem) else 1.0
+
+
+def _feasible(part: Part, alpha: np.ndarray) -> np.ndarray | None:
+    """Return feasible multipliers near the given ones; None if there are none."""
+    most = part.most
+    mended = np.clip(alpha, part.least, most)
+    is_free = part.offset.kind == "free" and _has_classes(part)
+    if not part.has_sum():
+        if not is_free:
+            return mended
+        excess = float(mended @ part.y)
+        if abs(excess) <= SUM_ROUNDING * float(np.abs(mended).sum()):
+            return mended
+        if part.least < 0.0:
+            moved = np.flatnonzero(mended)
+            return _added(mended, moved, -part.y[moved] * excess / len(moved))
+        larger = part.y > 0.0 if excess > 0.0 else part.y < 0.0
+        sums = float(mended[larger].sum())
+        mended[larger] *= (sums - abs(excess)) / sums
+        return mended
+    groups = [np.ones(len(alpha), dtype=bool)]
+    if is_free:
+        groups = [part.y > 0.0, part.y < 0.0]
+    for group in groups:
+        wanted = _sum_of_all(part) / len(groups)
+        found = _with_sum(mended[group], most[group], wanted)
+        if found is None:
+            return None
+        mended[group] = found
+    return mended
+
+
+def _added(alpha: np.ndarray, rows: np.ndarray, step: np.ndarray) -> np.ndarray:
+    alpha = alpha.copy()
+    alpha[rows] += step
+    return alpha
+
+
+def _with_sum(alpha: np.ndarray, most: np.ndarray, total: float) -> np.ndarray | None:
+    """Return multipliers with this sum, each moved by its share of the room; None if none have it.
+
+    Multipliers of 0 move only if the others have too little room.
+    """
+    missing = total - float(alpha.sum())
+    if abs(missing) <= SUM_ROUNDING * total:
+        return alpha
+    if missing < 0.0:
+        return alpha * (total / float(alpha.sum()))
+    finite = np.where(np.isinf(most), np.maximum(total, alpha), most)
+    for room in (np.where(alpha > 0.0, finite - alpha, 0.0), finite - alpha):
+        if float(room.sum()) >= missing:
+            return alpha + missing / float(room.sum()) * room
+    return None
+
+
+def _dual(part: Part, values: Values) -> float:
+    """Return the dual value at feasible multipliers, or at a better multiple of them."""
+    problem, C = part.problem, part.parameter
+    if not isinstance(problem, LossProblem):
+        return problem.dual(values, C)
+    alpha = values.multipliers()
+    weighted = C if part.weights is None else C * part.weights
+    linear = float(alpha.sum())
+    curved = 2.0 * (problem.conjugate(alpha, weighted) + linear) + values.square
+    if curved <= 0.0 or linear <= 0.0:
+        return max(0.0, linear - 0.5 * curved)
+    most, used = part.most, alpha > 0.0
+    longest = float(np.min(most[used] / alpha[used], initial=np.inf))
+    t = min(linear / curved, max(1.0, longest))
+    return t * linear - 0.5 * t * t * curved
+
+
+def _violation(part: Part, values: Values, alpha: np.ndarray) -> float:
+    """Return the largest violation of the conditions between margins and multipliers."""
+    problem, most = part.problem, part.most
+    takes_part = most > part.least
+    if isinstance(problem, LossProblem):
+        slope = 1.0 - values.margins
+        if np.isinf(problem.upper(part.parameter)):
+            # alpha_i = k_i (1 - m_i) of a quadratic loss.
+            each = float(problem.multipliers(np.zeros(1), part.parameter)[0])
+            k = each if part.weights is None else np.where(takes_part, each * part.weights, 1.0)
+            slope = slope - alpha / k
+    else:
+        unit = abs(values.rho) or 1.0
+        slope = (values.rho - values.margins if _has_classes(part) else -values.f) / unit
+    scale = np.where(np.isfinite(most), most, float(np.max(np.abs(alpha), initial=0.0)))
+    can_grow, can_fall = alpha < most - AT_BOUND * scale, alpha > part.least + AT_BOUND * scale
+    found = np.maximum(np.where(can_grow, slope, 0.0), np.where(can_fall, -slope, 0.0))
+    worst = float(np.max(found[takes_part], initial=0.0))
+    if part.bias and isinstance(part.model, Expansion):
+        b = part.bias**2 * float(alpha @ part.y)
+        worst = max(worst, abs(b - part.model.b) / (abs(values.rho) or 1.0))
+    return worst
+
+
+def _of_weights(
+    part: Part, values: Values, certificate: Certificate, *, search: bool
+) -> Certificate:
+    """Return the certificate of a linear model, whose multipliers follow from its margins."""
+    problem = part.problem
+    assert isinstance(problem, LossProblem), "other problems have a margin of their own"
+    is_quadratic = bool(np.isinf(problem.upper(part.parameter)))
+    b = _best_offset(part, values.f - part.b) if part.offset.kind == "free" else part.b
+    margins = part.y * (values.f - part.b + b)
+    alpha = _from_margins(part, margins)
+    best, kkt = _bound_at(part, alpha)
+    if search and not is_quadratic:
+        best, kkt = _searched(part, margins, certificate.primal, (best, kkt))
+    return replace(certificate, dual=best, kkt=kkt)
+
+
+def _from_margins(part: Part, margins: np.ndarray) -> np.ndarray:
+    """Return the multipliers that the loss has at these margins."""
+    problem = part.problem
+    assert isinstance(problem, LossProblem), "only losses have slopes"
+    C = part.parameter if part.weights is None else part.parameter * part.weights
+    return np.asarray(problem.multipliers(margins, C), dtype=np.float64)  # type: ignore[arg-type]
+
+
+def _best_offset(part: Part, s: np.ndarray) -> float:
+    """Return the free offset at which the slope of the summed loss is 0, or changes its sign."""
+
+    def slope(b: float) -> float:
+        return float(part.y @ _from_margins(part, part.y * (s + b)))
+
+    far = float(np.max(np.abs(s))) + 1.0
+    if slope(-far) <= 0.0 or slope(far) >= 0.0:
+        return 0.0
+    return float(brentq(slope, -far, far, xtol=1e-15, rtol=8.9e-16))
+
+
+def _bound_at(part: Part, alpha: np.ndarray) -> tuple[float, float]:
+    """Return the dual value near multipliers of a linear model, and how far their w is from it."""
+    feasible = _feasible(part, alpha)
+    assert feasible is not None, "a problem without a fixed sum has feasible multipliers"
+    signed = feasible * part.y
+    w, b = _weights_of(part, signed)
+    square = float(w @ w) + (b / part.bias) ** 2 if part.bias else float(w @ w)
+    values = Values(f=np.zeros(0), square=square, y=part.y, alpha=feasible, weights=part.weights)
+    away = float(np.max(np.abs(w - part.model), initial=0.0))
+    if part.bias:
+        away = max(away, abs(b - part.b) / part.bias)
+    return _dual(part, values), away
+
+
+def _weights_of(part: Part, signed: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the w of signed multipliers, and the offset that they make if it is absorbed."""
+    return np.asarray(part.X.T @ signed).ravel(), part.bias**2 * float(signed.sum())
+
+
+def _searched(
+    part: Part, margins: np.ndarray, primal: float, found: tuple[float, float]
+) -> tuple[float, float]:
+    """Improve the bound of a hinge model: a program chooses the multipliers near a margin of 1."""
+    best = found
+    n, most = len(part.y), part.most
+    takes_part = np.flatnonzero(most > 0.0)
+    size = min(len(takes_part), MOST_NEAR, max(200, NEAR_A_FEATURE * part.X.shape[1]))
+    for _ in range(SEARCHES):
+        gap = relative_gap(primal, best[0])
+        if gap is not None and gap <= SMALL_GAP:
+            break
+        order = np.argpartition(np.abs(1.0 - margins[takes_part]), size - 1)[:size]
+        near = np.sort(takes_part[order])
+        alpha = np.where(margins < 1.0, most, 0.0)
+        alpha[near] = 0.0
+        chosen = _program(part, alpha, near)
+        if chosen is None:
+            break
+        alpha[near] = chosen
+        bound = _bound_at(part, alpha)
+        if bound[0] > best[0]:
+            best = bound
+        elif size >= min(len(takes_part), MOST_NEAR):
+            break
+        else:
+            size = min(len(takes_part), MOST_NEAR, 2 * size)
+        if len(near) == n:
+            break
+        w, b = _weights_of(part, alpha * part.y)
+        s = np.asarray(part.X @ w).ravel()
+        b = _offset_of_hinge(part, s, alpha) if part.offset.kind == "free" else b
+        margins = part.y * (s + b)
+    return best
+
+
+def _offset_of_hinge(part: Part, s: np.ndarray, alpha: np.ndarray) -> float:
+    """Return the offset at which the multipliers strictly inside their box have a margin of 1."""
+    most = part.most
+    inside = (alpha > 1e-6 * most) & (alpha < (1.0 - 1e-6) * most)
+    return float(np.median((part.y - s)[inside])) if inside.any() else _best_offset(part, s)
+
+
+def _program(part: Part, fixed: np.ndarray, near: np.ndarray) -> np.ndarray | None:
+    """Return the multipliers of some samples that maximise the dual, the others given.
+
+    With u = w, it is  min 1/2 ||u||^2 - sum a,  u = w_0 + A a,  0 <= a <= C, and y·a as the others
+    need it where the offset is free. None if there is no solution.
+    """
+    import piqp
+
+    signed = fixed * part.y
+    w, _ = _weights_of(part, signed)
+    columns = sp.csr_array(part.X)[near].multiply(part.y[near][:, None]).T.tocsr()
+    if part.bias:
+        w = np.append(w, part.bias * float(signed.sum()))
+        columns = sp.vstack([columns, sp.csr_array(part.bias * part.y[near][None, :])]).tocsr()
+    met = np.flatnonzero(np.diff(columns.indptr))
+    columns, w = columns[met], w[met]
+    d, m = len(met), len(near)
+    rows, right = [sp.hstack([sp.eye_array(d), -columns])], [w]
+    if part.offset.kind == "free":
+        sums = sp.csr_array(part.y[near][None, :])
+        rows.append(sp.hstack([sp.csr_array((1, d)), sums]))
+        right.append(np.array([-float(signed.sum())]))
+    solver = piqp.SparseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = 1e-11
+    solver.settings.max_iter = 100
+    P = sp.csc_matrix(sp.diags_array(np.concatenate([np.ones(d), np.zeros(m)])))
+    c = np.concatenate([np.zeros(d), -np.ones(m)])
+    low = np.concatenate([np.full(d, -np.inf), np.zeros(m)])
+    high = np.concatenate([np.full(d, np.inf), part.most[near]])
+    A = sp.csc_matrix(sp.vstack(rows))
+    solver.setup(P, c, A, np.concatenate(right), None, None, None, low, high)
+    solver.solve()
+    chosen = np.asarray(solver.result.x)[d:]
+    if not np.all(np.isfinite(chosen)):
+        return None
+    return np.clip(chosen, 0.0, part.most[near])
