@@ -65,6 +65,10 @@ CHECK_ALL_MAX_SAMPLES = 1000
 #: cost more than they do.
 ALL_ROWS_MAX_SAMPLES = 3000
 
+#: At each end of each class, a stop asks for one sample for this many multipliers above 0, for one
+#: at least and for this many at most.
+ASK_SHARE, ASK_MOST = 4, 8
+
 #: Samples of a pair above which it is solved alone: working sets and shrinking are faster there.
 JOINT_MAX_PAIR = 4000
 
@@ -89,35 +93,42 @@ class Progress(NamedTuple):
 @compiled
 def ask_ahead(
     ranges: tuple[int, int, int, int],
-    v: np.ndarray,
-    up: np.ndarray,
-    down: np.ndarray,
+    variables: tuple[np.ndarray, np.ndarray],
+    penalties: tuple[np.ndarray, np.ndarray],
     slots: tuple[np.ndarray, np.ndarray],
     wanted: tuple[np.ndarray, np.ndarray],
     needed: int,
 ) -> None:
     """Ask for the runs of the variable that a step waits for, and of likely next ones.
 
-    These are, of each class, the argmax of v over I_up and the argmin over I_low among samples that
-    lack a run. Runs that other pairs asked for don't count, so that the order of pairs changes
-    nothing. `ranges`, `slots` and `wanted` are those of :func:`steps_of_pair`.
+    These are, of each class, samples that lack a run: those with the largest v of I_up and those
+    with the smallest of I_low, a number of each that grows with the number of multipliers above 0.
+    Runs that other pairs asked for don't count, so that the order of pairs changes nothing.
+    `penalties` are `up` and `down` of :func:`steps_of_pair`, as are the other arguments.
     """
     a0, a1, b0, _ = ranges
-    m = a1 - a0
+    (beta, v), m = variables, a1 - a0
     ask(a0 + needed if needed < m else b0 + needed - m, slots, wanted)
+    several = min(max(np.count_nonzero(beta) // ASK_SHARE, 1), ASK_MOST)
+    # The largest of v in I_up, or of -v in I_low, in descending order, and their samples.
+    values, samples = np.empty(several), np.empty(several, dtype=np.int64)
     for begin, end, place in ((0, m, a0), (m, len(v), b0)):
-        top, bottom, highest, lowest = -np.inf, np.inf, -1, -1
-        for k in range(begin, end):
-            at = place + k - begin
-            if k != needed and (slots[0][at] < 0 or slots[1][at] < 0):
-                if v[k] + up[k] > top:
-                    top, highest = v[k], at
-                if v[k] - down[k] < bottom:
-                    bottom, lowest = v[k], at
-        if highest >= 0:
-            ask(highest, slots, wanted)
-        if lowest >= 0:
-            ask(lowest, slots, wanted)
+        for side in range(2):
+            sign, penalty, count = 1.0 - 2.0 * side, penalties[side], 0
+            values[:] = -np.inf
+            for k in range(begin, end):
+                value = sign * v[k] + penalty[k]
+                if value > values[several - 1] and k != needed:
+                    at = place + k - begin
+                    if slots[0][at] < 0 or slots[1][at] < 0:
+                        count = min(count + 1, several)
+                        q = count - 1
+                        while q > 0 and values[q - 1] < value:
+                            values[q], samples[q] = values[q - 1], samples[q - 1]
+                            q -= 1
+                        values[q], samples[q] = value, at
+            for q in range(count):
+                ask(samples[q], slots, wanted)
 
 
 @compiled
@@ -182,7 +193,7 @@ def steps_of_pair(
             ja, jb = slots[0][at], slots[1][at]
             is_there = ja >= 0 and jb >= 0
         if not is_there:
-            ask_ahead(ranges, v, up, down, slots, wanted, j if j >= 0 else i)
+            ask_ahead(ranges, variables, (up, down), slots, wanted, j if j >= 0 else i)
             return steps, ROWS_MISSING
         kernel = own, diag[at], a[j] if j < m else b[j - m]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)

@@ -370,17 +370,51 @@ def test_runs_end_where_their_memory_does():
             assert_allclose(runs.values[at : at + len(own)], expected, atol=1e-6)
 
 
+def asked(beta, v, up, down, missing, needed=0):
+    """Return the samples of each class whose runs a pair asks for.
+
+    Samples 0 to 9 are of the first class of the pair, 10 to 12 of another, 13 to 22 of its second.
+    """
+    slots, wanted = np.zeros((2, 23), dtype=int), np.zeros((2, 23), dtype=bool)
+    slots[:, missing] = -1
+    penalties = tuple(np.where(each, 0.0, -np.inf).astype(np.float32) for each in (up, down))
+    ask_ahead((0, 10, 13, 23), (beta, v), penalties, tuple(slots), tuple(wanted), needed)
+    assert np.array_equal(*wanted)
+    return np.flatnonzero(wanted[0]).tolist()
+
+
 def test_a_pair_asks_for_what_it_needs_and_for_both_ends_of_each_class():
-    # Samples 0 to 2 of the first class of the pair, 3 to 6 of another, 7 to 9 of its second.
-    v = np.array([0.5, 0.9, -0.7, 0.1, 0.8, -0.2])
-    up = np.array([0, -np.inf, 0, 0, 0, 0], dtype=np.float32)
-    down = np.array([0, 0, 0, 0, 0, -np.inf], dtype=np.float32)
-    slots, wanted = np.full((2, 10), -1), np.zeros((2, 10), dtype=bool)
-    slots[1, 0] = slots[0, 8] = slots[1, 8] = 0
-    ask_ahead((0, 3, 7, 10), v, up, down, tuple(slots), tuple(wanted), 5)
-    # What waits: 9. Upwards: 0, as 1 is at its bound, and 7, as 8 is there. Downwards: 2 and 7.
-    assert np.flatnonzero(wanted[0]).tolist() == [0, 2, 7, 9]
-    assert np.flatnonzero(wanted[1]).tolist() == [2, 7, 9]
+    v = np.concatenate([np.arange(10.0), -np.arange(10.0)])
+    up, down = np.ones(20, dtype=bool), np.ones(20, dtype=bool)
+    everything, few = np.arange(23), np.zeros(20)
+    # Upwards 9 and 13, downwards 0 and 22, and what waits.
+    assert asked(few, v, up, down, everything, needed=5) == [0, 5, 9, 13, 22]
+    # 9 can't rise, and 22 has its runs.
+    up[9] = False
+    assert asked(few, v, up, down, np.delete(everything, 22), needed=5) == [0, 5, 8, 13, 21]
+
+
+@pytest.mark.parametrize(("moved", "several"), [(3, 1), (8, 2), (13, 3), (20, 5)])
+def test_a_pair_asks_for_more_samples_once_many_have_moved(moved, several):
+    draw = np.random.default_rng(moved)
+    beta, v = np.where(np.arange(20) < moved, 0.5, 0.0), draw.normal(size=20)
+    up, down = draw.random(20) < 0.8, draw.random(20) < 0.8
+    places, missing = np.r_[0:10, 13:23], np.flatnonzero(draw.random(23) < 0.8)
+    likely = {0}
+    for own in (np.arange(10), np.arange(10, 20)):
+        lacks = own[np.isin(places[own], missing) & (own != 0)]
+        for can_move, order in ((up, -v), (down, v)):
+            ends = lacks[can_move[lacks]]
+            likely.update(places[ends[np.argsort(order[ends])]][:several].tolist())
+    assert asked(beta, v, up, down, missing) == sorted(likely & set(missing.tolist()))
+
+
+def test_at_most_eight_samples_of_an_end_of_a_class_are_asked_for():
+    v = np.arange(200.0)
+    slots, wanted = np.full((2, 200), -1), np.zeros((2, 200), dtype=bool)
+    no, yes = np.full(200, -np.inf, dtype=np.float32), np.zeros(200, dtype=np.float32)
+    ask_ahead((0, 100, 100, 200), (v, v), (yes, no), tuple(slots), tuple(wanted), 0)
+    assert np.flatnonzero(wanted[0]).tolist() == [0, *range(92, 100), *range(192, 200)]
 
 
 def test_a_row_is_made_at_the_classes_of_its_pairs_alone(monkeypatch):
