@@ -201,7 +201,7 @@ def _offset(asked: Asked, default: Offset) -> Offset:
 def _problem(asked: Asked, default: str) -> Problem:
     name = asked.problem or default
     if not name:
-        raise SvmbenchError("the model doesn't say which problem it solves: name one with problem=")
+        raise SvmbenchError("the model doesn't say which problem it solves: name one as problem")
     if name == "mean-embedding":
         raise SvmbenchError("a mean of kernel functions is no optimum: it has no certificate")
     return PROBLEMS[name]
@@ -213,7 +213,7 @@ def _parameter(asked: Asked, default: Any, problem: Problem) -> float:
         return 0.0
     if not isinstance(value, int | float | np.number) or not float(value) > 0.0:
         name = "nu" if problem.name in OF_SHARES else "C"
-        raise SvmbenchError(f"the model doesn't say its {name}: give it with parameter=")
+        raise SvmbenchError(f"the model doesn't say its {name}: give it as its parameter")
     return float(value)
 
 

@@ -53,6 +53,7 @@ _ELSEWHERE = {
     "sharing": ("pack", "add"),
     "comparing": ("compare", "keep"),
     "race": ("time", "race"),
+    "certifying": ("certify",),
     "trying": ("try",),
     "machine": ("warmup", "doctor", "cache", "schema", "completion"),
 }

@@ -1,0 +1,130 @@
+"""The command ``certify``: how near to its optimum the model in a file is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError
+from svmbench.base.paths import is_file
+from svmbench.cli import terminal
+from svmbench.cli.completion import DatasetName
+from svmbench.cli.options import FOLDER, LABEL, MIRROR, POSITIVE_NUMBER
+
+
+def offset_of(text: str | None) -> str | float | None:
+    """Return the treatment of an offset that an option names."""
+    if text is None or text in ("free", "none"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"--offset is free, none or a number, not {text!r}") from None
+
+
+def training_rows(dataset: str, label: str | None, mirror: str | None) -> tuple[Any, Any]:
+    """Return the rows of a registered data set or a file, with the labels that the file has."""
+    import numpy as np
+
+    from svmbench import data
+
+    if is_file(dataset):
+        found = data.load_file(dataset, label_column=label)
+    else:
+        data.parse_name(dataset)
+        data.ensure(dataset, mirror=mirror)
+        found = data.load(dataset)
+    names = np.array(found.facts["classes"])
+    codes = np.unique(found.y)
+    return found.X, names[np.searchsorted(codes, found.y)]
+
+
+def print_certificate(certificate: Any) -> None:
+    """Print a certificate, a line a value."""
+
+    def shown(value: float | None, form: str = ".3g") -> str:
+        return "-" if value is None else format(value, form)
+
+    lines = {
+        "problem": certificate.problem,
+        "training rows": f"{certificate.n_samples:,}",
+        "two-class problems": f"{certificate.n_parts:,}",
+        "the model shows": certificate.shows,
+        "objective": shown(certificate.primal, ".12g"),
+        "optimum at least": shown(certificate.dual, ".12g"),
+        "gap": shown(certificate.gap),
+        "relative gap": shown(certificate.relative_gap),
+        "largest violation of the optimality conditions": shown(certificate.kkt),
+        "multipliers outside their box": shown(certificate.box_violation),
+        "sum of multipliers is off by": shown(certificate.sum_violation),
+    }
+    for name, value in lines.items():
+        terminal.print_line(f"{name}: {value}")
+    for accuracy in (1e-2, 1e-3, 1e-5):
+        known = "yes" if certificate.solved_to(accuracy) else "not certain"
+        terminal.print_line(f"solved to {accuracy:g}: {known}")
+
+
+@click.command("certify")
+@click.argument("model", type=FOLDER)
+@click.argument("dataset", metavar="DATA", type=DatasetName())
+@click.option("--parameter", type=POSITIVE_NUMBER, metavar="C|NU", help="C or nu of the model.")
+@click.option("--problem", metavar="NAME", help="Problem of the model, if its file doesn't say it.")
+@click.option(
+    "--offset",
+    metavar="free|none|VALUE",
+    help="Offset without regularisation, no offset, or the value of the constant feature.",
+)
+@click.option(
+    "--accuracy",
+    type=POSITIVE_NUMBER,
+    metavar="REL",
+    help="End with code 3 unless the objective is certainly within this share of the optimum.",
+)
+@LABEL
+@MIRROR
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+def certify_command(
+    model: str,
+    dataset: str,
+    **options: Any,
+) -> None:
+    r"""Certify how near to its optimum a model is, from its file and its training rows.
+
+    MODEL is a file of LIBSVM, ThunderSVM, LIBLINEAR, SVM-light or LaSVM. DATA has the rows that it
+    was trained on: a file, or a registered data set as it is, without scaling. docs/certificates.md
+    has the formulas.
+
+    \b
+    Examples:
+      svmbench certify a9a.model a9a.txt --parameter 1
+      svmbench certify nu.model train.txt --parameter 0.1 --accuracy 1e-3
+      svmbench certify liblinear.model my.csv --label churn --parameter 1 --json
+    """
+    from svmbench.baselines.certify import certify
+
+    offset = offset_of(options["offset"])
+    X, y = training_rows(dataset, options["label"], options["mirror"])
+    found = certify(
+        str(model),
+        X,
+        y,
+        problem=options["problem"],
+        parameter=options["parameter"],
+        offset=offset,
+    )
+    if options["as_json"]:
+        terminal.write_output(json.dumps(found.as_dict(), indent=1))
+    else:
+        print_certificate(found)
+        terminal.check_written()
+    accuracy = options["accuracy"]
+    if accuracy is not None and not found.solved_to(accuracy):
+        raise SystemExit(EXIT_FAILED_CELLS)
+
+
+def register(group: click.Group) -> None:
+    """Add the commands of this module to the command line."""
+    group.add_command(certify_command)
