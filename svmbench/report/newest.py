@@ -130,6 +130,7 @@ class Shown:
     dimensions: Mapping[str, Any]
     stop_reason: str
     warnings: tuple[str, ...]
+    wall_s: float
     #: Data set, solver and fold as the record itself names them.
     named: tuple[Any, ...]
 
@@ -153,6 +154,7 @@ class Shown:
             dimensions=once(dimensions_of(record)),
             stop_reason=sys.intern(one_line(record.get("stop_reason"))),
             warnings=tuple(sys.intern(one_line(said)) for said in record.get("warnings") or ()),
+            wall_s=float(record.get("wall_s") or 0.0),
             named=once.tuple_of(record.get(name) for name in NAMED_BY_RECORD),
         )
 

@@ -53,7 +53,8 @@ class CellResult:
     key. A cell without a record has the status ``not run``, or the status in the plan (``skipped``,
     ``unavailable``). `environment` is the id in the record. `machine` is the id of the first
     environment of the folder with the same machine and libraries. `folds` is the number of folds
-    over which the values are means; 0 for one fit with its repeats.
+    over which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell
+    ran; 0 if its record doesn't say it.
     """
 
     key: str
@@ -81,6 +82,7 @@ class CellResult:
     trace: tuple[tuple[float, ...], ...] = ()
     stop_reason: str = ""
     warnings: tuple[str, ...] = ()
+    wall_s: float = 0.0
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -421,6 +423,7 @@ def _join(cell: CellResult, shown: Shown | None, machines: Mapping[str, str]) ->
         trace=shown.trace,
         stop_reason=shown.stop_reason,
         warnings=shown.warnings,
+        wall_s=shown.wall_s,
     )
 
 

@@ -1,6 +1,7 @@
 """Runs of less than the paper's protocol decide neither way, whatever they have less of."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from svmbench.experiment.config.loader import load_config
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.papers import judging
 from svmbench.papers.judging import export
-from svmbench.papers.judging.cuts import _n_values, fewer_settings
+from svmbench.papers.judging.cuts import fewer_settings, missing_work, to_decide
+from svmbench.papers.judging.evidence import Source
+from svmbench.report.forecasts import Forecaster, Timed, n_values, work_of
 from svmbench.report.records import CellResult, Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,7 +86,7 @@ def test_values_are_counted_as_the_config_reads_them(name):
             for key, values in one.grid.items()
         }
         for key, values in given.get("grid", {}).items():
-            assert _n_values(values) == read[key], (name, profile, key)
+            assert n_values(values) == read[key], (name, profile, key)
 
 
 @pytest.mark.parametrize("edit", [lambda cell: None, SCENES["cpsp-1"].edit])
@@ -115,27 +118,79 @@ def test_no_kept_part_with_fewer_folds_or_values_counts_as_whole():
     assert n_cut > 20
 
 
-def test_an_open_verdict_says_how_many_cells_and_hours_would_decide_it(tmp_path):
-    verdicts = {
-        one.claim.id: one
-        for one in judging.judge(
-            judging.read_all_claims(), judging.gather_evidence([ROOT / "results"], only_kept=True)
-        )
-    }
-    for name, found in verdicts.items():
+def test_an_open_verdict_says_which_cells_are_missing_and_how_long_they_take():
+    verdicts = judging.judge(
+        judging.read_all_claims(), judging.gather_evidence([ROOT / "results"], only_kept=True)
+    )
+    for found in verdicts:
         if found.outcome not in {"undecided", "not tested"}:
-            assert found.to_decide == "", name
-        elif name != "alsvm-7":  # of a script
+            assert found.to_decide == "", found.claim.id
+        elif found.claim.id != "alsvm-7":  # of a script
+            where = r"cells? of \w+(, \w+)* at profile paper"
+            time = r"(about [\d,.]+ (minutes?|hours?)|less than a minute)(, most of it [\w /-]+)?"
+            late = r"[\d,]+ of them would end at their time limit and decide nothing"
+            unknown = r"no record tells how long [\d,]+ of them take"
             assert re.fullmatch(
-                r"about [\d,]+ cells of \w+(, \w+)* at profile paper, at most [\d,]+ hours",
+                rf"no {where} is missing whose data are here: it takes more repeats, more seeds or "
+                rf"other data|[\d,]+ missing {where}, "
+                rf"({time}|{late}|{unknown})(; ({late}|{unknown}))*",
                 found.to_decide,
-            ), name
-    # Two sets of five, and seven of eight numbers of vectors, are kept.
-    config = load_config(ROOT / "configs" / "cpsp_fig1.yaml")
-    fig1, exact = config.blocks
-    n_cells = len(config.datasets) * (len(config.solvers) * len(fig1.sweep["solver.n_basis"]) + 1)
-    assert len(exact.solvers) == 1
-    hours = n_cells * config.timeout_s / 3600.0
-    said = f"about {n_cells} cells of cpsp_fig1 at profile paper, at most {hours:.0f} hours"
-    assert verdicts["cpsp-9"].to_decide == said
-    assert f"To decide it: {said}." in export.as_markdown([verdicts["cpsp-9"]])
+            ), (found.claim.id, found.to_decide)
+    said = next(one for one in verdicts if one.to_decide)
+    assert f"To decide it: {said.to_decide}." in export.as_markdown([said])
+
+
+def source_of(*cells, profile="paper", **blocks):
+    return Source(replace(run("nlsgd_table2", profile, "", **blocks), cells=cells), (), "")
+
+
+def planned(solver, fold, status="not run", dataset="iris", **metrics):
+    key, seconds = f"{solver}{dataset}{fold}", 40.15 if metrics else 0.0
+    return CellResult(key, "all-rows", "nested-cv", "nlsgd", dataset, "rbf", solver, fold, status,
+                      metrics=metrics, wall_s=seconds)  # fmt: skip
+
+
+def test_only_missing_cells_of_a_claims_own_solvers_are_counted():
+    done = planned("nl-sgd", 0, "ok", n_train=120)
+    others = [planned("nl-sgd", 1), planned("libsvm", 0), planned("nl-sgd", 0, "unavailable", "a")]
+    source = source_of(done, *others)
+    forecaster = Forecaster([Timed(work_of(source.run, done), done.wall_s)])
+    part = judging.Part("iris", None, "", cells=(done,))
+    said = "1 missing cell of nlsgd_table2 at profile paper, less than a minute"
+    assert to_decide([part], [source], forecaster) == said
+    assert to_decide([], [source], forecaster) == (
+        "2 missing cells of nlsgd_table2 at profile paper, less than a minute; "
+        "no record tells how long 1 of them take"
+    )
+
+
+def test_a_claim_that_no_missing_cell_can_decide_has_no_hours():
+    done = planned("nl-sgd", 0, "ok", n_train=120)
+    whole = source_of(done, planned("nl-sgd", 0, "unavailable", "usps"))
+    forecaster = Forecaster([Timed(work_of(whole.run, done), 9000.0)])
+    said = to_decide([], [whole], forecaster)
+    assert said.startswith("no cell of nlsgd_table2 at profile paper is missing")
+    # A cell that would reach the limit of its config, two hours, decides nothing.
+    late = to_decide([], [source_of(done, planned("nl-sgd", 1))], forecaster)
+    assert late == (
+        "1 missing cell of nlsgd_table2 at profile paper, "
+        "1 of them would end at their time limit and decide nothing"
+    )
+    assert not re.search("hour|minute", said + late)
+
+
+def test_a_cell_that_a_smaller_profile_runs_in_full_is_not_missing():
+    blocks = {"all-rows": {"outer_folds": 5, "inner_folds": 5, "run_folds": 0}}
+    done = planned("nl-sgd", 0, "ok", n_train=120)
+    note = profile_of("nlsgd_table2", "small").note
+    small = replace(run("nlsgd_table2", "small", note, **blocks), cells=(done,))
+    # Of the other twelve sets nothing is planned: each is taken to have as many cells.
+    missing = missing_work([small])
+    assert {one.work.dataset for one in missing} == {
+        one.name for one in load_config(ROOT / "configs" / "nlsgd_table2.yaml").datasets
+    } - {"iris"}
+    assert sum(one.number for one in missing) == 12
+    assert {one.timeout_s for one in missing} == {7200}
+    fewer_folds = {"all-rows": {"outer_folds": 3, "inner_folds": 3, "run_folds": 0}}
+    cut = replace(small, blocks=fewer_folds)
+    assert "iris" in {one.work.dataset for one in missing_work([cut])}

@@ -227,7 +227,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := _cpu_of(source)))),
-        to_decide=to_decide(claim, sources) if _is_open(verdict) else "",
+        to_decide=to_decide(parts, sources, kept.forecaster) if _is_open(verdict) else "",
     )
 
 

@@ -7,20 +7,25 @@ config, which is the full protocol.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import FULL_PROFILE, Paper
-from svmbench.base.paths import asset
 from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE, Evidence, Source
-from svmbench.papers.judging.verdict import Part
-from svmbench.report.records import CellResult, Run
+from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
+from svmbench.report.forecasts import (
+    Forecaster,
+    Work,
+    in_hours,
+    n_values,
+    shipped_config,
+    whole_work_of,
+    work_of,
+)
+from svmbench.report.records import VERSUS, CellResult, Run
 from svmbench.report.summary import cut_to
 
 #: Settings of a block that count something, and what they count.
@@ -150,43 +155,158 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
     return list(said)
 
 
-def to_decide(claim: Claim, sources: Sequence[Source]) -> str:
-    """Return the number of cells in an open claim's full protocol, and the time they need.
+def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Forecaster) -> str:
+    """Return which cells of an open claim's full protocol are missing, and how long they take.
 
-    The cells of a data set are those that a kept run plans; each ends at its time limit. "" where
-    no run of a config that ships is kept.
+    The cells of a data set are those that a kept run plans. "" where no run of a config that ships
+    is kept.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Those of the claim: cells of other blocks and solvers don't count, if it has some.
+    sources : sequence of Source
+        The kept runs of its configs.
+    forecaster : Forecaster
     """
-    counts: dict[str, int] = {}
+    runs: dict[str, list[Run]] = {}
     for run in (source.run for source in sources):
-        n_own = sum(_n_planned(run, block) for block in shipped_config(run.name).get("blocks", []))
-        counts[run.name] = max(n_own, counts.get(run.name, 0))
-    counts = {name: n_own for name, n_own in counts.items() if n_own}
-    if not counts:
+        if shipped_config(run.name):
+            runs.setdefault(run.name, []).append(run)
+    if not runs:
         return ""
-    seconds = sum(
-        n * shipped_config(name).get("timeout_s", _TIMEOUT_S) for name, n in counts.items()
-    )
-    return (
-        f"about {sum(counts.values()):,} cells of {', '.join(counts)} at profile {FULL_PROFILE}, "
-        f"at most {math.ceil(seconds / 3600.0):,} hours"
-    )
+    where = f"{', '.join(runs)} at profile {FULL_PROFILE}"
+    missing = [one for found in runs.values() for one in missing_work(found)]
+    missing = of_parts(missing, parts)
+    if not missing:
+        return (
+            f"no cell of {where} is missing whose data are here: "
+            "it takes more repeats, more seeds or other data"
+        )
+    n_cells = round(sum(one.number for one in missing))
+    cells = f"{n_cells:,} missing {'cell' if n_cells == 1 else 'cells'} of {where}"
+    return f"{cells}, {_time_of(missing, forecaster)}"
 
 
-def _n_planned(run: Run, block: _Settings) -> int:
-    """Return the number of cells of a block in the full protocol, from those of a kept run."""
-    own = {(cell.key, cell.dataset) for cell in run.cells if cell.block == block.get("name")}
-    names = {dataset for _, dataset in own}
-    config = shipped_config(run.name)
-    wanted = block.get("datasets") or config.get("datasets", [])
-    if not names:
-        # Of an earlier form of the config, nothing tells how many cells a data set has.
-        known = {one.get("name") for one in config.get("blocks", [])}
-        return 0 if known >= run.blocks.keys() else len(wanted)
-    n_cells = len({key for key, _ in own}) * max(1.0, len(wanted) / len(names))
+@dataclass(frozen=True)
+class Missing:
+    """Cells of the full protocol without a result, which differ in fold or swept value alone.
+
+    Attributes
+    ----------
+    work : Work
+    number : float
+        How many cells.
+    timeout_s : float
+        After how many seconds each ends at the latest.
+    """
+
+    work: Work
+    number: float
+    timeout_s: float
+
+
+def missing_work(runs: Sequence[Run]) -> list[Missing]:
+    """Return the cells of a config's full protocol that none of its kept runs has a result of.
+
+    Cells whose data can't be had are left out. A cell of a run of less than the full protocol is
+    missing, with the rows, values and folds of the full one, unless it has less of none of them.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of one config, which ships.
+    """
+    config = shipped_config(runs[0].name)
+    timeout_s = config.get("timeout_s", _TIMEOUT_S)
+    whole = [run for run in runs if run.profile == FULL_PROFILE]
+    if whole:
+        left = {cell.key: cell for run in whole for cell in run.cells if cell.status in NOT_RUN}
+        return [Missing(work_of(whole[0], cell), 1.0, timeout_s) for cell in left.values()]
+    return [
+        replace(one, timeout_s=timeout_s)
+        for block in config.get("blocks", [])
+        for one in _missing_of_block(runs, config, block)
+    ]
+
+
+def of_parts(missing: Sequence[Missing], parts: Sequence[Part]) -> list[Missing]:
+    """Return the cells of those blocks and solvers that the parts of a claim rest on.
+
+    Parameters
+    ----------
+    missing : sequence of Missing
+    parts : sequence of Part
+    """
+    used: dict[str, set[str]] = {}
+    for cell in (cell for part in parts for cell in part.cells):
+        used.setdefault(cell.block, set()).update(str(cell.solver).split(VERSUS))
+    own = [
+        one for one in missing if used.get(one.work.block, set()) & set(one.work.solver.split("|"))
+    ]
+    return own if used else list(missing)
+
+
+def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
+    """Return how long some cells take, and which solver takes most of it."""
+    seconds: dict[str, float] = {}
+    unknown = late = 0.0
+    for one in missing:
+        forecast = forecaster.seconds(one.work)
+        if forecast is None:
+            unknown += one.number
+        elif forecast >= one.timeout_s:
+            late += one.number
+        else:
+            of_solver = seconds.get(one.work.solver, 0.0)
+            seconds[one.work.solver] = of_solver + one.number * forecast
+    said = []
+    if seconds:
+        said.append(in_hours(sum(seconds.values())))
+        most = max(seconds, key=lambda solver: seconds[solver])
+        if len(seconds) > 1 and seconds[most] > sum(seconds.values()) / 2.0:
+            said[-1] += f", most of it {most.replace('|', ' / ')}"
+    if late:
+        said.append(f"{late:,.0f} of them would end at their time limit and decide nothing")
+    if unknown:
+        said.append(f"no record tells how long {unknown:,.0f} of them take")
+    return "; ".join(said)
+
+
+def _missing_of_block(
+    runs: Sequence[Run], config: _Settings, block: _Settings
+) -> Iterator[Missing]:
+    """Yield the missing cells of a block in the full protocol, from those of runs of less."""
+    own: dict[tuple[object, ...], tuple[Run, CellResult, bool]] = {}
+    for run in runs:
+        for cell in {cell.key: cell for cell in run.cells}.values():
+            if cell.block == block.get("name"):
+                place = (*cell.identity, cell.fold)
+                is_whole = cell.status not in NOT_RUN and not (
+                    fewer_settings(run, [cell]) or cut_to(run, [cell])
+                )
+                own[place] = (run, cell, is_whole or (place in own and own[place][2]))
+    if not own:
+        return
+    had = dict.fromkeys(cell.dataset for _, cell, _ in own.values())
+    times = 1.0
     for name, values in block.get("sweep", {}).items():
-        swept = {str(cell.dimensions[name]) for cell in run.cells if name in cell.dimensions}
-        n_cells *= max(1.0, _n_values(values) / len(swept)) if swept else 1.0
-    return round(n_cells)
+        swept = {str(cell.dimensions.get(name)) for _, cell, _ in own.values()}
+        times *= max(1.0, n_values(values) / len(swept))
+    # Of a set of which no cell is planned, it takes what the runs have of a set on average.
+    wanted = [_name_of(one) for one in block.get("datasets") or config.get("datasets", [])]
+    others = [name for name in wanted if name not in had]
+    for run, cell, is_whole in own.values():
+        number = times - 1.0 if is_whole else times
+        if number and cell.status not in UNAVAILABLE_STATUSES:
+            yield Missing(whole_work_of(run, cell), number, _TIMEOUT_S)
+        for name in others:
+            named = replace(cell, dataset=name, metrics={})
+            yield Missing(whole_work_of(run, named), times / len(had), _TIMEOUT_S)
+
+
+def _name_of(dataset: Any) -> str:
+    return str(dataset.get("name") if isinstance(dataset, Mapping) else dataset)
 
 
 def _fewer_counted(kept: _Settings, block: _Settings, cut: _Settings, full: _Settings) -> list[str]:
@@ -209,30 +329,7 @@ def _fewer_values(grid: _Settings, cut: _Settings, full: _Settings, *, known: bo
     """Return of which parameters a profile has fewer values than the full protocol."""
     said = []
     for name in (name for name in grid if name in cut):
-        own, wanted = _n_values(cut[name]), _n_values(full.get(name, grid[name]))
+        own, wanted = n_values(cut[name]), n_values(full.get(name, grid[name]))
         if own < wanted:
             said.append(f"{own if known else 'few'} of {wanted} values of {name}")
     return said
-
-
-def _n_values(given: Any) -> int:
-    """Return the number of values in a config's list, range of powers or range of numbers."""
-    if isinstance(given, Mapping) and "step" not in given:
-        given = given.get("exponents", [])
-    if isinstance(given, Mapping):
-        step = given.get("step", 1)
-        return int((given["stop"] - given["start"]) / step + 1e-9) + 1
-    return len(given) if isinstance(given, Sequence) else 1
-
-
-@cache
-def shipped_config(name: str) -> _Settings:
-    """Return a config that ships, as its file has it; empty for any other name."""
-    import yaml
-
-    path = asset("configs") / f"{name}.yaml"
-    if path.name != f"{name}.yaml" or not path.is_file():
-        return {}
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content = yaml.load(read_bytes(path), loader)
-    return content if isinstance(content, Mapping) else {}

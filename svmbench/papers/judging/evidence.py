@@ -17,12 +17,14 @@ import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.report.folders import folders_with_tables, is_contributed, runs_below
+from svmbench.report.forecasts import Forecaster, timed_cells
 from svmbench.report.newest import PACKED_RECORDS, RECORDS
 from svmbench.report.records import CellResult, Run, read_run, take_apart, used_environments
 
@@ -85,12 +87,20 @@ class Evidence:
         Folders that hold tables without the records they were made of, by their names.
     folders : tuple of Path
         Where was looked.
+    runs : tuple of Run
+        All runs that were found, whether they count or not.
     """
 
     sources: dict[str, list[Source]]
     notes: dict[str, list[str]] = field(default_factory=dict)
     bare: dict[str, Path] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
+    runs: tuple[Run, ...] = ()
+
+    @cached_property
+    def forecaster(self) -> Forecaster:
+        """What the recorded times of all that is kept say about others."""
+        return Forecaster(timed for run in self.runs for timed in timed_cells(run))
 
     def of(self, config: str) -> list[Source]:
         """Return the runs of a config that count."""
@@ -216,6 +226,7 @@ def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
         notes={name: said for name, (_, said) in chosen.items() if said},
         bare=bare,
         folders=tuple(folders),
+        runs=tuple(runs),
     )
 
 

@@ -215,7 +215,8 @@ class Verdict:
     commands : tuple of str
         What makes the records that it rests on; without records, what would make them.
     to_decide : str
-        Of an open claim the cells and hours of the full protocol, where kept runs tell them.
+        Of an open claim the missing cells of the full protocol and how long they take, where kept
+        runs tell it.
     from_kept : bool
         Whether it rests on kept records because the runs that were to be judged leave it open.
     cpus : tuple of str
