@@ -473,7 +473,7 @@ def _repository() -> str:
 
 def _variants() -> dict[tuple[str, str], str]:
     """Return the solver's name for each label in a config that ships, by config and label."""
-    from svmbench.papers.judging.cuts import shipped_config
+    from svmbench.report.forecasts import shipped_config
 
     found: dict[tuple[str, str], str] = {}
 

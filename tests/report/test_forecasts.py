@@ -91,21 +91,21 @@ def test_forecasts_agree_with_kept_times_left_out(capsys):
     for one in known:
         work = one.work
         groups.setdefault((work.config, work.dataset, work.solver, work.kernel), []).append(one)
-    factors, told, truth = [], 0.0, 0.0
+    sums = []  # forecast and recorded seconds of all cells of a data set and a solver
     for place, own in groups.items():
-        if max(one.seconds for one in own) < 5.0:
-            continue
         out = {id(one) for one in own}
         others = [one for one in known if id(one) not in out and one.work.solver == place[2]]
         forecaster = Forecaster(others)
-        for one in own:
-            found = forecaster.seconds(one.work)
-            if found is not None and one.seconds > 5.0:
-                factors.append(max(found / one.seconds, one.seconds / found))
-                told, truth = told + found, truth + one.seconds
+        found = [(forecaster.seconds(one.work), one.seconds) for one in own]
+        told = [(forecast, seconds) for forecast, seconds in found if forecast is not None]
+        if sum(seconds for _, seconds in told) > 5.0:
+            sums.append(tuple(map(sum, zip(*told, strict=True))))
+    factors = [max(told / took, took / told) for told, took in sums]
+    told, truth = (sum(column) for column in zip(*sums, strict=True))
     with capsys.disabled():
-        print(f"\n{len(factors)} times left out: median factor {statistics.median(factors):.2f}, "
+        middle = statistics.median(factors)
+        print(f"\n{len(factors)} data sets of a solver left out: median factor {middle:.2f}, "
               f"sum {told / 3600:.1f} h of {truth / 3600:.1f} h")  # fmt: skip
-    assert len(factors) > 300
+    assert len(factors) > 200
     assert statistics.median(factors) < 2.5
     assert abs(math.log(told / truth)) < math.log(3.0)

@@ -10,9 +10,9 @@ from typing import Any
 
 from svmbench.base.paper_folders import FULL_PROFILE, Paper
 from svmbench.base.paths import asset
-from svmbench.papers.judging.cuts import shipped_config
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.report import published
+from svmbench.report.forecasts import shipped_config
 from svmbench.report.published import PrintedNumber
 from svmbench.report.records import CellResult, Run
 
