@@ -7,8 +7,10 @@ class declares no problem, so its objective is unknown, and only its scores and 
 from __future__ import annotations
 
 import inspect
+import sys
 from functools import cache
 from importlib import import_module
+from pathlib import Path, PurePath
 from typing import Any, Self
 
 import numpy as np
@@ -73,7 +75,9 @@ def adapted(path: str) -> Any:
     try:
         wrapped = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise SvmbenchError(f"there is no class {dotted!r}: {error}") from error
+        is_here = Path(f"{module.partition('.')[0]}.py").is_file() and module not in sys.modules
+        hint = "; PYTHONPATH=. has modules of this folder found" if is_here else ""
+        raise SvmbenchError(f"there is no class {dotted!r}: {error}{hint}") from error
     except Exception as error:  # an import may raise anything
         raise SvmbenchError(
             f"{module} can't be imported: {type(error).__name__}: {error}"
@@ -109,6 +113,17 @@ def why_not_taken(path: str, *, trust: bool = False) -> str:
     Importing a module runs its code. Therefore, without `trust`, a class outside scikit-learn is
     refused before the import.
     """
+    if path.endswith(".py"):
+        module = PurePath(path).stem
+        return (
+            f"{path} is a file: name a class in it as {module}.Class, with --trust and with its"
+            " folder in PYTHONPATH"
+        )
+    if "/" in path:
+        return (
+            f"{path} is neither a class nor a known program; a program is named with its files, as"
+            f" '{path} {{train}} {{model}}', and needs --trust"
+        )
     if not (trust or is_trusted(path)):
         return (
             f"{path} is not a class of scikit-learn; other classes need --trust, because the import"

@@ -202,6 +202,8 @@ def claims(
             raise ResultsError("no paper prints numbers that decide these claims")
     else:
         folders = results or (kept_results(),)
+        if not results and not Path("results").is_dir():
+            terminal.print_error(f"judged from the results that svmbench has kept: {folders[0]}")
         verdicts = _verdicts(wanted, folders, _age(look=judged["freshness"]), trust=trust)
         if not any(verdict.parts for verdict in verdicts):
             _require_results(folders)

@@ -17,6 +17,7 @@ import svmbench as package
 from svmbench.base.errors import ConfigError
 from svmbench.base.paths import why_not_private
 from svmbench.baselines import foreign
+from svmbench.baselines.foreign import why_not_taken
 
 MODULE = """
 from pathlib import Path
@@ -213,3 +214,27 @@ def test_a_long_temporary_folder_and_few_open_files_are_no_internal_error(tmp_pa
         assert run.returncode == 1 or number > 12, said
         assert run.returncode == 0 or "a larger number for 'ulimit -n'" in said
         assert "Traceback" not in said, (number, said)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("perc.py", "perc.py is a file: name a class in it as perc.Class, with --trust"),
+        ("./perc", "a program is named with its files, as './perc {train} {model}'"),
+    ],
+)
+def test_a_file_in_place_of_a_class_is_told_how_to_write_it(name: str, said: str) -> None:
+    ended = svmbench("time", "breast-cancer", "--solver", name, "--vs", "dcd-l1")
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_a_class_of_this_folder_is_told_how_to_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "percclass.py").write_text("class Perc: pass\n")
+    monkeypatch.chdir(tmp_path)
+    assert "PYTHONPATH=. has modules of this folder found" in why_not_taken(
+        "percclass.Perc", trust=True
+    )
+    assert "PYTHONPATH" not in why_not_taken("elsewhere_still.Perc", trust=True)
