@@ -1,5 +1,8 @@
 """What the core tests share: a small random problem, and a mark for what needs compiled loops."""
 
+import signal
+import time
+
 import numpy as np
 import pytest
 
@@ -36,3 +39,24 @@ def linear_gap(problem, X, y, w, b, C, *, bias, alpha=None):
 def solutions(path):
     """Return what a path yields without costs and statistics, as a list."""
     return [point.solution for point in path]
+
+
+def assert_stops_when_interrupted(fit):
+    """Assert that a fit of minutes ends soon after a signal, whose handler raises.
+
+    `fit` takes X, y and C. Seconds are those of the processor, so that other programs don't count.
+    """
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 20)), np.where(rng.random(6000) < 0.5, 1, -1)
+    fit(X[:50], y[:50], 1.0)  # compiles
+    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
+    start = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fit(X, y, 1e4)
+        seconds = time.process_time() - start
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+    assert seconds < 2.0

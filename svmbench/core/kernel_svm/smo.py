@@ -74,8 +74,15 @@ BOUND_MARGIN = 1e-12
 #: The work of a search: kernel values computed, steps, and sweeps.
 COUNTERS = np.dtype([("evaluations", np.int64), ("steps", np.int64), ("sweeps", np.int64)])
 
-#: Entries of the array of changing numbers.
-B, SEED, EPS = 0, 1, 2
+#: Entries of the array of changing numbers: the threshold, the seed, the least relative step; of
+#: the present sweep, 1 if it tests all examples, its changes so far, and its next example; of one
+#: call of compiled code, the candidates of searches in vain, and the most work.
+B, SEED, EPS, ALL, CHANGED, NEXT, TRIED, MOST = 0, 1, 2, 3, 4, 5, 6, 7
+STATE_SIZE = 8
+
+#: Work of one call of compiled code, well within a second: only between calls can it be
+#: interrupted. A kernel value of samples with d entries counts as 16 + d, one that is read as 16.
+WORK_A_CALL = 1 << 25
 
 #: The report's tolerance.
 FIRST_TOL = 1e-3
@@ -345,6 +352,7 @@ def step_with_a_partner(
                 take_step(s, v, i1, i2, E2, k11, k12, k22, new2, C, state)
                 return True
     v.counters[0]["evaluations"] += n_values
+    state[TRIED] += N
     return False
 
 
@@ -381,47 +389,6 @@ def threshold_limits(v: Examples, C: float, b: float) -> tuple[float, float]:
 
 
 @compiled
-def sweep_pairs(
-    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray
-) -> tuple[float, float]:
-    """Sweep until all examples keep the conditions; return the limits of the thresholds.
-
-    The lower limit minus the upper one is the gap.
-    """
-    N = len(v.alpha)
-    while True:
-        # The literal True would have Numba compile everything below for it, and again for a bool.
-        examine_all, changed = N > 0, 0
-        while (changed > 0 or examine_all) and v.counters[0]["sweeps"] < max_iter:
-            changed = 0
-            for i in range(N):
-                if examine_all or v.place[FREE, i] >= 0:
-                    changed += examine_example(s, v, i, C, tol, state, examine_all)
-            v.counters[0]["sweeps"] += 1
-            if examine_all:
-                examine_all = False
-            elif changed == 0:
-                examine_all = True
-        if changed > 0 or v.counters[0]["sweeps"] >= max_iter:
-            # Otherwise a full sweep has just computed every error, and nothing has moved since.
-            for i in range(N):
-                v.errors[i] = output(s, v, i) - state[B] - v.y[i]
-        lower, upper = threshold_limits(v, C, state[B])
-        if (
-            lower - upper <= 2.0 * tol
-            or v.counters[0]["sweeps"] >= max_iter
-            or state[EPS] < LEAST_EPS
-        ):
-            return lower, upper
-        state[EPS] *= 0.1
-        # The next first sweep tests every example against a threshold that is in the middle.
-        middle = 0.5 * (lower + upper)
-        for m in range(N):
-            v.errors[m] += state[B] - middle
-        state[B] = middle
-
-
-@compiled
 def minimise_along(s: Storage, v: Examples, i: int, C: float, tol: float, refresh: bool) -> bool:
     """Minimise over the multiplier of example i if it violates; return whether it has moved."""
     # With the linear kernel an error is one inner product, so none is cached.
@@ -451,32 +418,96 @@ def minimise_along(s: Storage, v: Examples, i: int, C: float, tol: float, refres
 
 
 @compiled
-def sweep_singly(s: Storage, v: Examples, C: float, tol: float, max_iter: int) -> float:
-    """Sweep until all examples keep the conditions; return the largest remaining violation."""
+def some_sweeps(
+    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray, alone: bool
+) -> bool:
+    """Sweep over examples, `alone` or in pairs; return False if the call ends before the sweeps.
+
+    They end once a sweep over all examples changes nothing, or after `max_iter` of them.
+    """
+    # Taken out of the tuples once: each access inside the loop would count two references.
+    N, stored, free, sizes, counters = (
+        len(v.alpha),
+        len(s.K) > 0,
+        v.place[FREE],
+        v.sizes,
+        v.counters,
+    )
+    most = counters[0]["evaluations"] + state[MOST]
+    examine_all, changed, first = state[ALL] > 0.0, int(state[CHANGED]), int(state[NEXT])
+    work, state[TRIED] = 0, 0.0
+    while (first > 0 or changed > 0 or examine_all) and counters[0]["sweeps"] < max_iter:
+        changed = changed if first > 0 else 0
+        for i in range(first, N):
+            if examine_all or free[i] >= 0:
+                if alone:
+                    moved = minimise_along(s, v, i, C, tol, examine_all)
+                else:
+                    moved = examine_example(s, v, i, C, tol, state, examine_all)
+                changed += moved
+                work += 1 + (sizes[SUPPORT] if stored and (examine_all or moved) else 0)
+                if counters[0]["evaluations"] + work + state[TRIED] > most:
+                    state[ALL], state[CHANGED], state[NEXT] = examine_all, changed, i + 1
+                    return False
+        first = 0
+        counters[0]["sweeps"] += 1
+        examine_all = not examine_all and changed == 0
+    state[ALL], state[CHANGED], state[NEXT] = examine_all, changed, 0
+    return True
+
+
+@compiled
+def refresh_errors(s: Storage, v: Examples, start: int, end: int, b: float) -> None:
+    """Compute the errors of a range of examples anew."""
+    for i in range(start, end):
+        v.errors[i] = output(s, v, i) - b - v.y[i]
+
+
+def first_state(s: Storage) -> np.ndarray:
+    """Return the changing numbers of a search, at its start."""
+    N = len(s.diagonal)
+    d = 0 if len(s.K) else s.data.size // max(N, 1) if len(s.indptr) else s.X.shape[1]
+    state = np.zeros(STATE_SIZE)
+    state[SEED], state[EPS], state[MOST] = 1.0, FIRST_EPS, WORK_A_CALL // (16 + d)
+    return state
+
+
+def sweep(
+    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray, alone: bool
+) -> None:
+    """Sweep over examples, `alone` or in pairs, until all keep the conditions; with all errors."""
     N = len(v.alpha)
-    # The literal True would have Numba compile everything below for it, and again for a bool.
-    examine_all, changed = N > 0, 0
-    while (changed > 0 or examine_all) and v.counters[0]["sweeps"] < max_iter:
-        changed = 0
-        for i in range(N):
-            if examine_all or v.place[FREE, i] >= 0:
-                changed += minimise_along(s, v, i, C, tol, examine_all)
-        v.counters[0]["sweeps"] += 1
-        if examine_all:
-            examine_all = False
-        elif changed == 0:
-            examine_all = True
-    worst = 0.0
-    for i in range(N):
-        if changed > 0 or examine_all:
-            # Stopped early: only a full sweep without a change leaves every error as it is.
-            v.errors[i] = output(s, v, i) - v.y[i]
-        slope = v.errors[i] * v.y[i]
-        if v.alpha[i] < C:
-            worst = max(worst, -slope)
-        if v.alpha[i] > 0.0:
-            worst = max(worst, slope)
-    return worst
+    state[ALL], state[CHANGED], state[NEXT] = N > 0, 0, 0
+    while not some_sweeps(s, v, C, tol, max_iter, state, alone):
+        pass
+    if state[CHANGED] > 0 or state[ALL] > 0:
+        # Otherwise a full sweep has just computed every error, and nothing has moved since.
+        step = 1 + int(state[MOST]) // N
+        for start in range(0, N, step):
+            refresh_errors(s, v, start, min(start + step, N), state[B])
+
+
+def sweep_pairs(
+    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray
+) -> tuple[float, float]:
+    """Sweep until all examples keep the conditions; return the limits of the thresholds.
+
+    The lower limit minus the upper one is the gap.
+    """
+    while True:
+        sweep(s, v, C, tol, max_iter, state, False)
+        lower, upper = threshold_limits(v, C, state[B])
+        if (
+            lower - upper <= 2.0 * tol
+            or v.counters[0]["sweeps"] >= max_iter
+            or state[EPS] < LEAST_EPS
+        ):
+            return lower, upper
+        state[EPS] *= 0.1
+        # The next first sweep tests every example against a threshold that is in the middle.
+        middle = 0.5 * (lower + upper)
+        v.errors[:] += state[B] - middle
+        state[B] = middle
 
 
 def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
@@ -572,7 +603,7 @@ class SMO(PlattClassifier):
         """Sweep over pairs; the threshold is free."""
         C, tol = float(self.C), float(self.tol)
         stage = max(tol, FIRST_TOL)
-        state = np.array([0.0, 1.0, FIRST_EPS])
+        state = first_state(s)
         lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, state)
         while stage > tol and v.counters[0]["sweeps"] < self.max_iter:
             stage = max(tol, 0.1 * stage)
@@ -620,7 +651,12 @@ class FixedThresholdSMO(PlattClassifier):
 
     def optimise(self, s: Storage, v: Examples) -> KernelSolution:
         """Sweep over single examples."""
-        tol = float(self.tol)
-        worst = sweep_singly(s, v, float(self.C), tol, self.max_iter)
+        C, tol = float(self.C), float(self.tol)
+        sweep(s, v, C, tol, self.max_iter, first_state(s), True)
+        slope = v.errors * v.y
+        worst = max(
+            np.max(-slope, where=v.alpha < C, initial=0.0),
+            np.max(slope, where=v.alpha > 0.0, initial=0.0),
+        )
         reason = "max_iter" if v.counters[0]["sweeps"] >= self.max_iter else "stalled"
         return solution(v, 0.0, "converged" if worst <= tol else reason)

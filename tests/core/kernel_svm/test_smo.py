@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from kernel_oracles import assert_same_as_libsvm, box_qp, multipliers, residual, violation
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
-from small_problems import make_problem, needs_jit
+from small_problems import assert_stops_when_interrupted, make_problem, needs_jit
 
 from svmbench.core.contract.declaration import KERNELS
+from svmbench.core.kernel_svm import smo
 from svmbench.core.kernel_svm.smo import (
     FIRST_EPS,
     SMO,
@@ -19,6 +20,7 @@ from svmbench.core.kernel_svm.smo import (
     FixedThresholdSMO,
     at_zero,
     examine_example,
+    first_state,
 )
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.storage import store
@@ -260,7 +262,7 @@ def test_every_step_is_the_printed_one(kernel):
     function = KernelFunction(kernel, 2.0, 3, 0.0)
     s, v = store(X, function, "dense"), at_zero(y, X.shape[1])
     printed = PrintedSMO(function.between(X, X), y, C, tol, FIRST_EPS)
-    state = np.array([0.0, 1.0, FIRST_EPS])
+    state = first_state(s)
     examine_all, changed, n_sweeps = True, 0, 0
     while changed or examine_all:
         changed = 0
@@ -370,3 +372,23 @@ def test_max_iter_is_said_at_zero_threshold():
 def test_storage_out_of_range():
     with pytest.raises(ValueError, match="storage must be 'sparse' or 'dense'"):
         FixedThresholdSMO(storage="csr").fit(np.eye(2), [0, 1])
+
+
+@needs_jit
+@pytest.mark.parametrize("solver", [SMO, FixedThresholdSMO])
+@pytest.mark.parametrize("options", [{"kernel": "linear"}, {"gamma": 0.5}, {"cache_mb": 1.0}])
+def test_many_short_calls_take_the_same_way(monkeypatch, solver, options):
+    X, y = make_problem(n=60, d=5)
+    whole = solver(C=10.0, **options).fit(X, y)
+    monkeypatch.setattr(smo, "WORK_A_CALL", 1)
+    parts = solver(C=10.0, **options).fit(X, y)
+    assert parts.counters_ == whole.counters_
+    assert np.array_equal(parts.dual_coef_, whole.dual_coef_)
+    assert parts.intercept_ == whole.intercept_
+
+
+@needs_jit
+@pytest.mark.parametrize("solver", [SMO, FixedThresholdSMO])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_ctrl_c_is_heard_within_a_fit(solver, kernel):
+    assert_stops_when_interrupted(lambda X, y, C: solver(C=C, kernel=kernel).fit(X, y))

@@ -7,7 +7,12 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
-from small_problems import linear_gap, make_problem, needs_jit
+from small_problems import (
+    assert_stops_when_interrupted,
+    linear_gap,
+    make_problem,
+    needs_jit,
+)
 
 from svmbench.baselines.liblinear import LiblinearL1, LiblinearL2, LiblinearL2Dual
 from svmbench.core.linear.dcd import DCDL1, DCDL2, next_pass, shuffle
@@ -180,3 +185,12 @@ def test_weights_leave_no_violation_unsaid(solver):
         np.repeat(X, np.where(y > 0, 50, 1), axis=0), np.repeat(y, np.where(y > 0, 50, 1))
     )
     assert model.objective_ == pytest.approx(repeated.objective_, rel=1e-3)
+
+
+@needs_jit
+@pytest.mark.parametrize("solver", [DCDL1, DCDL2])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_ctrl_c_is_heard_within_a_fit(solver, form):
+    assert_stops_when_interrupted(
+        lambda X, y, C: solver(C=C, tol=1e-9, max_iter=10**6).fit(form(X), y)
+    )
