@@ -109,7 +109,7 @@ def ask_ahead(
     a0, a1, b0, _ = ranges
     (beta, v), m = variables, a1 - a0
     ask(a0 + needed if needed < m else b0 + needed - m, slots, wanted)
-    several = min(max(np.count_nonzero(beta) // ASK_SHARE, 1), ASK_MOST)
+    several = min(max(int(np.count_nonzero(beta)) // ASK_SHARE, 1), ASK_MOST)
     # The largest of v in I_up, or of -v in I_low, in descending order, and their samples.
     values, samples = np.empty(several), np.empty(several, dtype=np.int64)
     for begin, end, place in ((0, m, a0), (m, len(v), b0)):
