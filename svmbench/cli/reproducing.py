@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,14 @@ from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
 from svmbench.cli.options import AUTO, FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST, Jobs
 from svmbench.cli.publishing import ages_of, kept_results
+from svmbench.report.newest import PACKED_RECORDS
 
 if TYPE_CHECKING:
+    from svmbench.cli.queueing import Queued
     from svmbench.experiment.run.batch import Batch, ConfigOutcome, Job
     from svmbench.experiment.run.session import Request
     from svmbench.experiment.settings.cells import Cell
+    from svmbench.papers.judging import Evidence
 
 _BUDGET = click.option(
     "--budget",
@@ -68,6 +72,32 @@ _MOST_REASONS = 3
     help="Number of cells run at a time. 'auto' runs configs with races one cell at a time, and "
     "others on all CPU cores. Above 1, times are marked as contended.",
 )
+@click.option(
+    "--paper",
+    "of_papers",
+    multiple=True,
+    metavar="KEY",
+    help="Only the configs of this paper, such as 'smo'.  [repeatable]",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["given", "value"]),
+    default="given",
+    show_default=True,
+    help="'value' runs what has no kept result, at low priority: first what may decide most open "
+    "claims in a forecast hour, races last and on an idle machine. It writes no pages.",
+)
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="With --order value: copy each complete run to the kept results.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="With --order value: prepare data sets, print what would run and how long it takes, and "
+    "run nothing.",
+)
 @_BUDGET
 @RETRY
 @_OUTPUT
@@ -85,6 +115,10 @@ def reproduce(
     configs: tuple[str, ...],
     profile: str,
     jobs: int,
+    of_papers: tuple[str, ...],
+    order: str,
+    keep: bool,
+    dry_run: bool,
     budget: float | None,
     retry: str,
     output: Path,
@@ -104,6 +138,7 @@ def reproduce(
     Examples:
       svmbench reproduce --profile quick --jobs auto --budget 120
       svmbench reproduce alsvm_table1 alsvm_table2 --profile paper
+      svmbench reproduce --profile paper --order value --budget 600 --keep --dry-run
     """
     from svmbench.cli.publishing import make_site
     from svmbench.experiment.config.loader import find_config, load_config, shipped_configs
@@ -111,12 +146,20 @@ def reproduce(
     from svmbench.experiment.run.session import Request
     from svmbench.site import check_place
 
+    by_value = order == "value"
+    if (keep or dry_run) and not by_value:
+        raise click.UsageError("--keep and --dry-run are for --order value")
+    if by_value and pages is not None:
+        raise click.UsageError("--order value writes no pages: 'svmbench site' does")
     target = pages or Path(f"site-{profile}")
-    check_place(target)
+    if not by_value:
+        check_place(target)
     kept = _kept()
     due, without = [], []
     for name in configs or tuple(path.stem for path in shipped_configs()):
         path = find_config(name)
+        if of_papers and load_config(path).paper not in of_papers:
+            continue
         if not configs and profile not in load_config(path).profiles:
             without.append(path.stem)
             continue
@@ -129,9 +172,14 @@ def reproduce(
             jobs=_automatic_jobs(path) if jobs == AUTO else jobs,
             retry=retry,
         )
-        due.append(Job(request, _expected(request, kept)))
-    if without:
+        due.append(Job(request, 0.0 if by_value else _expected(request, kept)))
+    if of_papers and not due:
+        raise ConfigError(f"no config with a profile {profile} is of {', '.join(of_papers)}")
+    if without and not by_value:
         terminal.print_line(f"without a profile {profile}: {', '.join(without)}")
+    if by_value:
+        _run_queue([job.request for job in due], budget, keep=keep, dry_run=dry_run, quiet=quiet)
+        return
     batch = _make_batch(due, budget, quiet=quiet)
     outcomes = batch.run()
     _stop_if_interrupted(batch)
@@ -141,6 +189,106 @@ def reproduce(
         terminal.print_line(summary)
         terminal.print_line(index)
     _end(outcomes)
+
+
+def _run_queue(
+    requests: Sequence[Request], budget: float | None, *, keep: bool, dry_run: bool, quiet: bool
+) -> None:
+    """Run the missing cells of some configs in the order of their value."""
+    from svmbench.cli import queueing
+    from svmbench.experiment.run.batch import Job
+    from svmbench.papers import judging
+
+    root = kept_results()
+    evidence = judging.gather_evidence([root])
+    claims = queueing.open_claims(evidence)
+    end = time.monotonic() + (budget * 60 if budget else float("inf"))
+    with tempfile.TemporaryDirectory(prefix="svmbench-queue-") as scratch:
+        found: dict[str, tuple[queueing.Queued, Request]] = {}
+        for request in requests:
+            pair = _queued(request, root, claims, evidence, Path(scratch))
+            if pair is not None:
+                found[pair[0].config] = pair
+        ordered = queueing.in_order([one for one, _ in found.values()])
+        for text in queueing.as_lines(ordered):
+            terminal.print_line(text)
+        if dry_run or not ordered:
+            terminal.check_written()
+            return
+        queueing.give_way()
+        outcomes = []
+        for is_race in (False, True):
+            part = [one for one in ordered if one.is_race == is_race]
+            if not part or (is_race and not queueing.wait_for_idle(end)):
+                continue
+            minutes = (end - time.monotonic()) / 60.0 if budget else None
+            if minutes is not None and minutes <= 0:
+                break
+            due = [Job(found[one.config][1], one.seconds) for one in part]
+            batch = _make_batch(due, minutes, quiet=quiet, shared=False)
+            for one, outcome in zip(part, batch.run(), strict=True):
+                outcomes.append(outcome)
+                _tell_of(one, outcome, root, keep=keep)
+            _stop_if_interrupted(batch)
+    _end(outcomes)
+
+
+def _tell_of(one: Queued, outcome: ConfigOutcome, root: Path, *, keep: bool) -> None:
+    """Print how long a config took beside its forecast, and keep its folder if asked for."""
+    from svmbench.cli import queueing
+
+    said = [queueing.compared(one, outcome)]
+    if keep and outcome.path is not None:
+        held = {
+            place: _n_lost(_places_in(place), outcome.path)
+            for place in _kept_by_config(root).get((one.config, one.profile), [])
+            if place.resolve() != outcome.path.resolve() and (place / PACKED_RECORDS).is_file()
+        }
+        said.append(queueing.keep_complete(outcome, one, root, held))
+    for text in filter(None, said):
+        terminal.print_line(text)
+
+
+def _queued(
+    request: Request, root: Path, claims: Mapping[str, list[str]], evidence: Evidence, scratch: Path
+) -> tuple[Queued, Request] | None:
+    """Return what is to run of a config, with the request that takes over its kept results."""
+    from svmbench.cli import queueing
+    from svmbench.experiment.run.session import plan_run
+    from svmbench.report import kept
+
+    try:
+        run_plan = plan_run(request, print_line=terminal.print_line)
+    except SvmbenchError as error:
+        terminal.print_line(f"{Path(request.config).stem}: {error}")
+        return None
+    name = run_plan.plan.name
+    places: dict[str, list[frozenset[str]]] = {}
+    done: set[str] = set()
+    reuse: list[Path] = []
+    of_config = {at: folders for at, folders in _kept_by_config(root).items() if at[0] == name}
+    for place, profile in ((one, at[1]) for at, folders in of_config.items() for one in folders):
+        if profile == request.profile:
+            for where, solvers in _places_in(place).items():
+                places.setdefault(where, []).extend(solvers)
+        keys = {line["key"] for line in _results_in(place)}
+        own = keys & {cell.key for cell in run_plan.cells}
+        done |= own
+        is_same = place.resolve() == run_plan.path.resolve()
+        if own and not is_same:
+            reuse.append(kept.unpack(place, scratch / f"{name}-{len(reuse)}", without=keys - own))
+    if not run_plan.cells:
+        return None
+    one = queueing.queued(
+        name,
+        run_plan.cells,
+        places,
+        done,
+        claims.get(name, ()),
+        evidence,
+        run_plan.plan.config.timeout_s,
+    )
+    return None if one is None else (one, replace(request, reuse=tuple(reuse)))
 
 
 def _automatic_jobs(path: Path) -> int:
@@ -356,23 +504,35 @@ def _places(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]
     return found
 
 
+def _results_in(folder: Path) -> list[Any]:
+    """Return the records of a folder's results, without failures."""
+    from svmbench.report.records import result_lines
+
+    lines = (line for line in result_lines(folder) if line["kind"] == "cell")
+    return [line for line in lines if line["status"] == "ok"]
+
+
+def _places_in(folder: Path) -> dict[str, list[frozenset[str]]]:
+    return _places(_results_in(folder))
+
+
+def _n_lost(places: Mapping[str, list[frozenset[str]]], path: Path) -> int:
+    """Return how many results, by their places, a new run folder doesn't have."""
+    now = _places_in(path)
+    return sum(
+        not any(kept_solvers <= solvers for solvers in now.get(place, ()))
+        for place, at_place in places.items()
+        for kept_solvers in at_place
+    )
+
+
 def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> None:
     """Print the outcome of a run; keep the new run if asked for and no result is lost."""
     from svmbench.report import kept
-    from svmbench.report.records import result_lines
 
     if outcome.path is None or outcome.error:
         return
-    now = _places(
-        line
-        for line in result_lines(outcome.path)
-        if line["kind"] == "cell" and line["status"] == "ok"
-    )
-    lost = sum(
-        not any(kept_solvers <= solvers for solvers in now.get(place, ()))
-        for place, at_place in one.places.items()
-        for kept_solvers in at_place
-    )
+    lost = _n_lost(one.places, outcome.path)
     if lost:
         terminal.print_line(
             f"{one.folder}: stays as it is, {lost} of its {one.n_results} results are not in "
@@ -387,7 +547,9 @@ def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> None:
         )
 
 
-def _make_batch(jobs: Sequence[Job], budget: float | None, *, quiet: bool) -> Batch:
+def _make_batch(
+    jobs: Sequence[Job], budget: float | None, *, quiet: bool, shared: bool = True
+) -> Batch:
     from svmbench.cli.progress import Narrator
     from svmbench.cli.publishing import rebuild
     from svmbench.experiment.run.batch import Batch, Hooks
@@ -401,7 +563,7 @@ def _make_batch(jobs: Sequence[Job], budget: float | None, *, quiet: bool) -> Ba
         watch=narrator.watch,
         finish=lambda path: rebuild(path, console, quiet=True),
     )
-    return Batch(jobs, budget * 60 if budget else float("inf"), hooks)
+    return Batch(jobs, budget * 60 if budget else float("inf"), hooks, shared=shared)
 
 
 def _expected(request: Request, kept: Path | None) -> float:

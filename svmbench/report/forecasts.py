@@ -163,7 +163,7 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
     blocks = {one.get("name"): one for one in config.get("blocks", [])}
     block = {**blocks.get(cell.block, {}), **full}
     # A set has its printed rows, or those that are known where no more are taken.
-    known = _printed(run.paper, cell.dataset)
+    known = printed_facts(run.paper, cell.dataset)
     rows = cell.dimensions.get("rows") or known.get("n_samples") or _rows(cell)
     dimensions = {**cell.dimensions, "rows": min(rows, block.get("max_samples") or math.inf)}
     return _work(
@@ -174,7 +174,7 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
 def _work(
     run: Run, cell: CellResult, block: Mapping[str, Any], grids: Mapping[str, Mapping[str, Any]]
 ) -> Work:
-    known = _printed(run.paper, cell.dataset)
+    known = printed_facts(run.paper, cell.dataset)
     most = block.get("max_samples") or math.inf
     rows = cell.dimensions.get("rows") or _rows(cell) or min(most, known.get("n_samples") or 0)
     return Work(
@@ -194,7 +194,14 @@ def _rows(cell: CellResult) -> float:
     return (measured(cell, "n_train") or 0.0) + (measured(cell, "n_test") or 0.0)
 
 
-def _printed(paper: str, dataset: str | None) -> Mapping[str, Any]:
+def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
+    """Return what a paper prints of a data set: its rows and features; empty where nothing is.
+
+    Parameters
+    ----------
+    paper : str
+    dataset : str or None
+    """
     found = papers().get(paper)
     sets = found.datasets if found is not None else {}
     name = str(dataset)

@@ -17,7 +17,7 @@ import yaml
 from runs import cells_of, svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.cli import reproducing
+from svmbench.cli import queueing, reproducing
 from svmbench.cli.options import AUTO, Jobs
 from svmbench.experiment.config.loader import find_config, load_config
 from svmbench.experiment.plan.keys import code_hash
@@ -434,3 +434,104 @@ def test_refresh_takes_changed_runs_then_races_then_what_decides(
     order = [one.folder.name for one in reproducing._old_runs([tmp_path])]
     # A run that was added from a pack is not ours to measure again.
     assert order == ["changed", "race", "deciding", "quick", "slow"]
+
+
+def test_the_queue_runs_what_is_missing_and_keeps_it(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_way: list[bool] = []
+    monkeypatch.setattr(queueing, "give_way", lambda: given_way.append(True))
+    place = kept.keep_run(finished, tmp_path / "results" / "alsvm" / "good")
+    (before,), name = read_run(place).cells, read_run(place).name
+    words = ("reproduce", "good.yaml", "--order", "value", "--keep", "--output", "out")
+    assert svmbench(*words).out == "no cell is missing\n"
+    config = yaml.safe_load((tmp_path / "good.yaml").read_text())
+    config["solvers"].append({"name": "alsvm", "label": "other"})
+    (tmp_path / "good.yaml").write_text(yaml.safe_dump(config))
+    reproducing._kept_by_config.cache_clear()
+    shown = svmbench(*words, "--dry-run", "--budget", "10").out.splitlines()
+    assert shown[0] == (
+        f"{name} (profile quick): 1 cell, 1 of them without a result; "
+        "no record tells how long 1 of them take"
+    )
+    assert not (tmp_path / "out").exists()
+    assert not given_way
+    done = svmbench(*words)
+    assert done.code == 0, done.said
+    assert f"{name}: 1 cell took less than a minute" in done.out
+    assert "results/alsvm/good: kept" in done.out.splitlines()
+    assert given_way
+    # What was measured by today's code is taken over, not measured again.
+    now = {cell.solver: cell for cell in read_run(place).cells}
+    assert now.keys() == {"alsvm", "other"}
+    assert now["alsvm"].metrics["train_time_s"] == before.metrics["train_time_s"]
+    reproducing._kept_by_config.cache_clear()
+    assert svmbench(*words).out == "no cell is missing\n"
+
+
+def test_the_queue_loses_no_kept_result(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queueing, "give_way", lambda: None)
+    place = kept.keep_run(finished, tmp_path / "results" / "alsvm" / "good")
+    outcome = batch.ConfigOutcome(Job(Request("good.yaml")), path=finished, is_open=False)
+    one = queueing.Queued("good", "alsvm", "quick", {}, 0, is_race=False, claims=())
+    lost = queueing.keep_complete(outcome, one, tmp_path / "results", {place: 2})
+    assert lost == f"{place}: stays as it is, 2 of its results are not in {finished}"
+    unfinished = replace(outcome, is_open=True)
+    assert "not complete" in queueing.keep_complete(unfinished, one, tmp_path / "results", {})
+    # A folder of another profile stays; the new one lies beside it.
+    said = queueing.keep_complete(outcome, one, tmp_path / "results", {})
+    assert said == f"{place}-quick: kept"
+    assert (place.with_name("good-quick") / "runs.jsonl.xz").is_file()
+
+
+def queued(name: str, seconds: float | None, *claims: str, is_race: bool = False) -> Any:
+    return queueing.Queued(name, "p", "paper", {"k": seconds}, 1, is_race=is_race, claims=claims)
+
+
+def test_the_queue_begins_with_what_decides_most_in_an_hour_and_races_come_last() -> None:
+    found = [
+        queued("race", 36.0, "a-1", "a-2", is_race=True),
+        queued("long", 36000.0, "a-1", "a-2", "a-3"),
+        queued("nothing", 50.0),
+        queued("short", 1800.0, "b-1"),
+    ]
+    ordered = queueing.in_order(found)
+    assert [one.config for one in ordered] == ["short", "long", "nothing", "race"]
+    said = queueing.as_lines(ordered)
+    assert said[0] == (
+        "short (profile paper): 1 cell, 1 of them without a result; about 30 minutes; "
+        "may decide b-1"
+    )
+    assert said[-1] == "4 cells of 4 configs, about 11 hours"
+
+
+def test_races_wait_until_nothing_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = iter([2.0, 1.0, 0.1])
+    slept: list[float] = []
+    monkeypatch.setattr(queueing.os, "getloadavg", lambda: (next(loads), 0.0, 0.0))
+    monkeypatch.setattr(queueing.time, "sleep", slept.append)
+    assert queueing.wait_for_idle(float("inf"))
+    assert len(slept) == 2
+    monkeypatch.setattr(queueing.os, "getloadavg", lambda: (2.0, 0.0, 0.0))
+    assert not queueing.wait_for_idle(0.0)
+
+
+def test_each_config_of_the_queue_has_all_that_is_left(world: Callable[..., World]) -> None:
+    one = world({"a": 2, "b": 3})
+    run = one.batch(10.0)
+    run.shared = False
+    run.run()
+    assert one.order == [("a", 10.0), ("b", 8.0)]
+
+
+def test_options_of_the_queue_need_it(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workplace)
+    for words in (("--keep",), ("--dry-run",), ("--order", "value", "--site", "pages")):
+        refused = svmbench("reproduce", "good.yaml", *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert "--order value" in refused.err
+    refused = svmbench("reproduce", "--paper", "nobody", "--order", "value")
+    assert refused.code == 2
+    assert "no config with a profile quick is of nobody" in refused.err

@@ -109,6 +109,8 @@ class Batch:
     hooks : Hooks
     clock : callable, default=time.monotonic
         Seconds since some moment.
+    shared : bool, default=True
+        Whether the configs share the budget. Otherwise each has all that is left of it.
     """
 
     def __init__(
@@ -117,7 +119,10 @@ class Batch:
         budget_s: float,
         hooks: Hooks,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        shared: bool = True,
     ) -> None:
+        self.shared = shared
         self.outcomes = [ConfigOutcome(job) for job in jobs]
         self.hooks, self.clock = hooks, clock
         self.started = clock()
@@ -136,7 +141,9 @@ class Batch:
                 if remaining <= 0 or self.interrupted:
                     return self.outcomes
                 self.hooks.print_line(self._headline(number))
-                ran |= self._run_one(number, remaining / (len(left) - place))
+                ran |= self._run_one(
+                    number, remaining / (len(left) - place) if self.shared else remaining
+                )
             left = [number for number in left if self.outcomes[number].is_open]
             if not ran:
                 break

@@ -37,6 +37,8 @@ _COUNTS = {
     "repeats": "repeats",
     "samples": "samples",
 }
+#: How the sentence begins on a claim of which no cell is missing.
+NONE_MISSING = "no cell of"
 #: Default time limit of a cell in seconds.
 _TIMEOUT_S = 3600.0
 #: Largest number of data sets named in a reason.
@@ -180,7 +182,7 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     missing = of_parts(missing, parts)
     if not missing:
         return (
-            f"no cell of {where} is missing whose data are here: "
+            f"{NONE_MISSING} {where} is missing whose data are here: "
             "it takes more repeats, more seeds or other data"
         )
     n_cells = round(sum(one.number for one in missing))
