@@ -56,10 +56,10 @@ MOST_DECIDED = 4000
 class Asked(NamedTuple):
     """What the caller says of the model."""
 
-    problem: str | None
-    parameter: float | None
-    offset: str | float | None
-    sample_weight: Any
+    problem: str | None = None
+    parameter: float | None = None
+    offset: str | float | None = None
+    sample_weight: Any = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,15 @@ def certify(
 
 def certificate_of(model: Any, X: Any, y: Any, asked: Asked, *, search: bool = True) -> Certificate:
     """Return a certificate; without `search` in about the time of a prediction."""
+    parts = parts_of(model, X, y, asked)
+    found = [certify_part(part, search=search) for part in parts]
+    if isinstance(model, np.ndarray | list | tuple):
+        found = [replace(one, shows="decision values", dual=None, kkt=None) for one in found]
+    return sum_of(found, X.shape[0] if hasattr(X, "shape") else len(X))
+
+
+def parts_of(model: Any, X: Any, y: Any, asked: Asked) -> list[Part]:
+    """Return the problems that a model solves, each with its part of the model."""
     if asked.problem is not None and asked.problem not in PROBLEMS:
         known = ", ".join(sorted(PROBLEMS))
         raise SvmbenchError(f"there is no problem {line(asked.problem, 60)!r}; there are {known}")
@@ -152,12 +161,7 @@ def certificate_of(model: Any, X: Any, y: Any, asked: Asked, *, search: bool = T
     if asked.sample_weight is not None:
         given = as_weights(asked.sample_weight, np.zeros(X.shape[0]))
         weights = None if given is None else np.maximum(given, 0.0)
-    samples = _Samples(X, labels, weights)
-    found = [certify_part(part, search=search) for part in _parts(model, samples, asked)]
-    shown = isinstance(model, np.ndarray | list | tuple)
-    if shown:
-        found = [replace(one, shows="decision values", dual=None, kkt=None) for one in found]
-    return sum_of(found, X.shape[0])
+    return list(_parts(model, _Samples(X, labels, weights), asked))
 
 
 def _parts(model: Any, samples: _Samples, asked: Asked) -> Iterator[Part]:
@@ -655,4 +659,4 @@ def _of_liblinear(content: bytes, samples: _Samples, asked: Asked) -> Iterator[P
         yield Part(samples.X, y, problem, parameter, w, b, offset=offset, weights=samples.weights)
 
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["Certificate", "certify", "certify_part", "sum_of"]

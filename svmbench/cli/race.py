@@ -21,6 +21,16 @@ from svmbench.cli.completion import DatasetName, SolverName
 from svmbench.cli.options import IMPUTE, LABEL, MIRROR, POSITIVE_NUMBER, TEXT, TRUST
 from svmbench.schema.record import CellRecord
 
+#: How metrics of the time to an accuracy begin.
+TIME_TO = "cpu_time_to_"
+
+#: Solvers whose relative gaps are certainly at most this did about the same work.
+EQUAL_WORK = 1e-2
+
+
+#: Factors of the fastest solver's time that a performance profile shows.
+PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
+
 
 @dataclass
 class Racer:
@@ -58,7 +68,9 @@ class Times(TypedDict):
     """The result of one solver in a race: seconds, their range, and its objective.
 
     `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
-    is how far above the best one it came, relative.
+    is how far above the best one it came, relative. `certified_gap` bounds how far it is above the
+    optimum as a share of that, None without a bound, and `certified` says if there is a
+    certificate. `times_to` has by relative gap the CPU seconds that certainly reach it.
     """
 
     solver: str
@@ -68,6 +80,9 @@ class Times(TypedDict):
     train_time_s: float | None
     objective: float | None
     excess_objective: float | None
+    certified: bool
+    certified_gap: float | None
+    times_to: dict[str, float | None]
 
 
 class RivalRatio(TypedDict):
@@ -205,6 +220,7 @@ def time_command(
     rounds: int,
     rows: int = 0,
     tolerance: float | None = None,
+    accuracies: tuple[float, ...] = (),
     scaling: str = "all-rows",
     timeout_s: float = 600.0,
     mirror: str | None = None,
@@ -225,6 +241,8 @@ def time_command(
     tolerance : float, optional
         Compare the cost of coming so near to the best objective (relative); without it, compare
         the solvers at the settings they are given.
+    accuracies : tuple of float, optional
+        Relative gaps for which the least certified time is shown.
     scaling : str
         ``"all-rows"`` (features to [0, 1]) or ``"none"``.
     timeout_s : float
@@ -250,6 +268,7 @@ def time_command(
     from svmbench.experiment.run.records import RunFolder
 
     told = race_config([dataset], racers, rounds, rows, tolerance, scaling)
+    told["blocks"][0]["accuracies"] = list(accuracies)
     config = check_source(source_of_value(told, "svmbench time"), trust=trust)
     plan = make_plan(config, "time", "quick", mirror=mirror)
     (cell,) = plan.cells
@@ -353,6 +372,13 @@ def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) 
                 "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
                 "objective": metrics.get(f"objective:{racer.label}"),
                 "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
+                "certified": f"certified_gap:{racer.label}" in metrics,
+                "certified_gap": metrics.get(f"certified_gap:{racer.label}"),
+                "times_to": {
+                    key.removeprefix(TIME_TO).partition("_s:")[0]: value
+                    for key, value in metrics.items()
+                    if key.startswith(TIME_TO) and key.endswith(f"_s:{racer.label}")
+                },
             }
         )
     first = racers[0].label
@@ -390,20 +416,22 @@ def print_result(result: RaceResult) -> None:
                 _number(one["cpu_time_s"], ".4g"),
                 span,
                 _number(one["objective"], ".8g") if one["problem"] else "not known",
+                _number(one["certified_gap"], ".1e"),
             )
         )
-    terminal.print_columns(
-        rows, header=("solver", "problem", "cpu s", "lowest to highest", "objective")
-    )
+    header = ("solver", "problem", "cpu s", "lowest to highest", "objective", "certified gap")
+    terminal.print_columns(rows, header=header)
     first = result["solvers"][0]["solver"]
+    by_name = {one["solver"]: one for one in result["solvers"]}
     for ratio in result["ratios"]:
         if ratio["times"] is None or ratio["range"] is None:
             continue
         low, high = ratio["range"]
         terminal.print_line(
             f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first}"
-            f" ({low:.3g} to {high:.3g})"
+            f" ({low:.3g} to {high:.3g}){_unequal(by_name[first], by_name[ratio['solver']])}"
         )
+    _print_times_to(result)
     if result["note"]:
         terminal.print_line(f"note: {result['note']}")
     problems = {one["problem"] for one in result["solvers"]}
@@ -413,6 +441,68 @@ def print_result(result: RaceResult) -> None:
         terminal.print_line(
             "note: the solvers minimise different problems; their objectives can't be compared"
         )
+
+
+def _unequal(*racers: Times) -> str:
+    """Return what follows the ratio of two solvers if one of them is not certainly solved."""
+    doubtful = [
+        one
+        for one in racers
+        if one["certified"] and (one["certified_gap"] is None or one["certified_gap"] > EQUAL_WORK)
+    ]
+    said = []
+    for one in doubtful:
+        gap, of = one["certified_gap"], f"the objective of {one['solver']}"
+        said.append(
+            f"nothing bounds how far {of} is above the optimum"
+            if gap is None
+            else f"{of} may be {100 * gap:.3g} % above the optimum"
+        )
+    return f"; not for equal work: {', and '.join(said)}" if said else ""
+
+
+def _print_times_to(result: RaceResult) -> None:
+    """Print the CPU time of each solver to each certified accuracy that the race was asked for."""
+    accuracies = list(result["solvers"][0]["times_to"])
+    if not accuracies:
+        return
+    rows = [
+        (one["solver"], *(_number(one["times_to"][each], ".4g") for each in accuracies))
+        for one in result["solvers"]
+    ]
+    terminal.print_line("cpu s to a certified relative gap (-: not reached by any setting)")
+    terminal.print_columns(rows, header=("solver", *accuracies))
+
+
+def print_profiles(results: list[RaceResult]) -> None:
+    """Print by accuracy the share of races that a solver solves within a factor of the fastest."""
+    for accuracy in results[0]["solvers"][0]["times_to"]:
+        times = {
+            one["solver"]: [
+                next(r for r in result["solvers"] if r["solver"] == one["solver"])["times_to"][
+                    accuracy
+                ]
+                for result in results
+            ]
+            for one in results[0]["solvers"]
+        }
+        best = [
+            min((own[k] for own in times.values() if own[k] is not None), default=None)  # type: ignore[type-var]
+            for k in range(len(results))
+        ]
+        rows = []
+        for solver, own in times.items():
+            within = [
+                sum(
+                    time is not None and fastest is not None and time <= factor * fastest
+                    for time, fastest in zip(own, best, strict=True)
+                )
+                for factor in PROFILE_FACTORS
+            ]
+            rows.append((solver, *(f"{100 * count / len(results):.0f} %" for count in within)))
+        terminal.print_line(f"share of {len(results)} races solved to {accuracy} within … times")
+        factors = tuple(f"{factor:g}" for factor in PROFILE_FACTORS)
+        terminal.print_columns(rows, header=("solver", *factors))
 
 
 def _number(value: float | None, form: str) -> str:
@@ -441,6 +531,7 @@ class _SharedOptions:
     rounds: int
     rows: int | None
     tolerance: float | None
+    accuracies: tuple[float, ...]
     scaling: str
     timeout: float
     label: str | None
@@ -464,11 +555,23 @@ class _SharedOptions:
             rounds=self.rounds,
             rows=self.rows or 0,
             tolerance=self.tolerance,
+            accuracies=self.accuracies,
             scaling=self.scaling,
             timeout_s=self.timeout,
             mirror=self.mirror,
             trust=self.trust,
         )
+
+
+def _accuracies(_context: Any, _option: Any, text: str | None) -> tuple[float, ...]:
+    """Read the values of an option, such as ``1e-2,1e-3``."""
+    try:
+        values = tuple(float(word) for word in text.split(",")) if text else ()
+    except ValueError:
+        values = (0.0,)
+    if not all(0.0 < value < 1.0 for value in values):
+        raise ConfigError(f"--accuracies takes numbers between 0 and 1, such as 1e-2,1e-3: {text}")
+    return values
 
 
 def _race_options(command: Callable[..., None]) -> Any:
@@ -498,6 +601,13 @@ def _race_options(command: Callable[..., None]) -> Any:
             type=POSITIVE_NUMBER,
             metavar="REL",
             help="Compare the costs of reaching this relative distance to the best objective.",
+        ),
+        click.option(
+            "--accuracies",
+            callback=_accuracies,
+            metavar="REL,REL…",
+            help="Show the CPU time in which a solver's settings certainly reach each of these"
+            " relative gaps.",
         ),
         click.option(
             "--scaling",
@@ -678,6 +788,8 @@ def race(
         config = version_config(entries, racers, rows, shared.scaling)
     else:
         config = race_config(entries, racers, shared.rounds, rows, shared.tolerance, shared.scaling)
+        if shared.accuracies:
+            config["blocks"][0]["accuracies"] = list(shared.accuracies)
     check_source(source_of_value(config, "svmbench race"), trust=shared.trust)
     if as_yaml:
         terminal.write_output(yaml_of_value(config).rstrip())
@@ -694,6 +806,8 @@ def race(
             print_result(results[-1])
     if shared.as_json:
         terminal.write_output(json.dumps(results, indent=1))
+    elif len(results) > 1:
+        print_profiles(results)
     terminal.check_written()
 
 

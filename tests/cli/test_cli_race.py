@@ -12,6 +12,8 @@ import pytest
 import yaml
 from runs import svmbench
 
+from svmbench.cli import race
+
 pytestmark = pytest.mark.usefixtures("workshop")
 
 TABLE = "age,plan,churn\n" + "".join(
@@ -170,3 +172,72 @@ def test_help_says_which_of_time_race_and_try_is_for_what() -> None:
         "settings searched on your table",
     ):
         assert words in said
+
+
+def result_with(gaps: list[float | None], times: dict[str, float | None]) -> race.RaceResult:
+    """Return the result of a race of two solvers with these certified gaps."""
+    solvers: list[race.Times] = [
+        {
+            "solver": name,
+            "problem": "nu-svc",
+            "cpu_time_s": 1.0,
+            "cpu_range_s": [1.0, 1.0],
+            "train_time_s": 1.0,
+            "objective": 1.0,
+            "excess_objective": 0.0,
+            "certified": True,
+            "certified_gap": gap,
+            "times_to": dict(times),
+        }
+        for name, gap in zip(("one", "two"), gaps, strict=True)
+    ]
+    ratios: list[race.RivalRatio] = [{"solver": "two", "times": 0.5, "range": [0.4, 0.6]}]
+    return {
+        "dataset": "x",
+        "n_train": 10,
+        "rounds": 1,
+        "solvers": solvers,
+        "ratios": ratios,
+        "note": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [
+        (1e-4, "two takes 0.5 times the CPU time of one (0.4 to 0.6)"),
+        (1.5, "; not for equal work: the objective of two may be 150 % above the optimum"),
+        (
+            None,
+            "; not for equal work: nothing bounds how far the objective of two is above the"
+            " optimum",
+        ),
+    ],
+)
+def test_a_ratio_is_not_plain_if_a_solver_may_be_far_from_the_optimum(
+    gap: float | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    race.print_result(result_with([1e-6, gap], {}))
+    told = " ".join(capsys.readouterr().out.split())
+    assert said in told
+    assert ("not for equal work" in told) == (gap != 1e-4)
+
+
+def test_profiles_count_races_within_a_factor_of_the_fastest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, second = (result_with([0.0, 0.0], {"1e-3": 1.0}) for _ in range(2))
+    first["solvers"][1]["times_to"]["1e-3"] = 3.0
+    second["solvers"][0]["times_to"]["1e-3"] = None
+    race.print_profiles([first, second])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "share of 2 races solved to 1e-3 within … times"
+    assert lines[2].split() == ["one", *["50", "%"] * 5]
+    assert lines[3].split() == ["two", *["50", "%"] * 2, *["100", "%"] * 3]
+
+
+@pytest.mark.parametrize("text", ["some", "0", "1e-2,2"])
+def test_accuracies_are_numbers_between_0_and_1(text: str) -> None:
+    ended = svmbench("race", "-s", "csvc", "-s", "libsvm", "--accuracies", text)
+    assert ended.code == 2
+    assert "--accuracies takes numbers between 0 and 1" in ended.err

@@ -20,6 +20,7 @@ Last step
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -29,9 +30,17 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from svmbench.core.contract.problems import FREE, LossProblem, NuSVCProblem, Offset, Problem, Values
-from svmbench.core.kernels.kernels import KernelFunction
+from svmbench.core.kernels.kernels import INDEFINITE, KernelFunction
 from svmbench.core.kernels.prediction import weighted_sums
 from svmbench.core.models.kernel_base import Expansion
+
+#: The kernel of weights, and the parameters that kernels read.
+LINEAR = KernelFunction("linear")
+KERNEL_PARAMETERS_OF = {
+    "rbf": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
 
 #: A sum of multipliers that is off by this share of the sum of all is right but for rounding.
 SUM_ROUNDING = 1e-14
@@ -100,6 +109,17 @@ class Part:
     def least(self) -> float:
         """The smallest feasible multiplier."""
         return self.problem.bounds(self.parameter, len(self.y))[0]
+
+    @property
+    def identity(self) -> str:
+        """What two models must share for a bound of one to hold for the other."""
+        kernel = self.model.function if isinstance(self.model, Expansion) else LINEAR
+        used = KERNEL_PARAMETERS_OF.get(kernel.name, ())
+        settings = [f"{name}={getattr(kernel, name):.10g}" for name in used]
+        told = [str(self.problem.objective_id(self.offset)), f"{self.parameter:.10g}", kernel.name]
+        if self.weights is not None:
+            told.append(hashlib.sha256(np.ascontiguousarray(self.weights).tobytes()).hexdigest())
+        return " ".join([*told, *settings])
 
     def has_sum(self) -> bool:
         """Return True if the sum of the multipliers is fixed."""
@@ -294,6 +314,9 @@ def _of_multipliers(
         else:
             square = _square_at(part, model.function, feasible)
         dual = _dual(part, replace(values, alpha=feasible, square=square))
+    if model.function.name == INDEFINITE:
+        # Weak duality needs a kernel without negative eigenvalues.
+        dual = None
     return replace(
         certificate,
         primal=_primal(part, values),

@@ -9,6 +9,9 @@ racer that never reaches the target has no ratio, and the record says so. Where 
 each value is a race of its own and the costs are summed; a solver that declares that it shares work
 along `C` does the whole grid at once. With ``tolerance: null`` racers run at the settings that the
 config gives them, for solvers of different problems, whose objectives can't be compared.
+
+The suite certifies every model of the first round, outside the timed spans (``certified.py``): the
+objectives of classes and programs too, and how far each may be from the optimum.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.contract.problems import ObjectiveId
+from svmbench.experiment.protocols.certified import ACCURACIES, Certificates, share_bounds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -41,10 +45,14 @@ class Race(RaceBlock):
     tolerance : float or None
         Relative difference of objectives that counts as equal; null to compare solvers at the
         settings they are given.
+    accuracies : list of float
+        Relative gaps for each of which the table has the least time of a solver's settings that
+        certainly reach it; none by default.
     """
 
     repeats: Repeats = 5
     tolerance: Limit | None = 1e-3
+    accuracies: list[Limit] = []
 
 
 class _Racer:
@@ -52,6 +60,7 @@ class _Racer:
 
     def __init__(self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray) -> None:
         self.name, self.points = settings["shown"], settings["grid"]
+        self.certificates = Certificates(self.name, X, task.labels(y))
         self.estimator = task.build(settings)
         # Of the solver itself: what wraps it for more classes declares nothing.
         alone = task.build_alone(settings)
@@ -96,6 +105,7 @@ class _Racer:
         model.evaluate_objective(self.data)
         if self.objective_id is not None:
             self.objectives[setting] = float(model.objective_)
+        self.certificates.add(setting, model)
         # The counters of a path hold the work of all its values already.
         before = {} if self.shares_c else self.counters
         self.counters |= {k: before.get(k, 0) + int(n) for k, n in model.counters_.items()}
@@ -156,6 +166,9 @@ class _Racer:
     metrics=(
         *("ratio", "cpu_time_s", "train_time_s", "conversion_time_s", "n_train"),
         *("objective", "excess_objective", "objective_difference"),
+        *("certified_objective", "certified_bound", "certified_gap", "claims_true_pct"),
+        *(f"solved_{accuracy}_pct" for accuracy in ACCURACIES),
+        *(f"cpu_time_to_{accuracy}_s" for accuracy in ACCURACIES),
     ),
 )
 def run_race(task: Task) -> Outcome:
@@ -167,6 +180,7 @@ def run_race(task: Task) -> Outcome:
         X, y = X[rows], y[rows]
     racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
     take_turns([racer.run for racer in racers], task.settings["repeats"])
+    share_bounds([racer.certificates for racer in racers])
     # The best objective of each C, of the racers that minimise the same.
     best: dict[Any, dict[float, float]] = {racer.objective_id: {} for racer in racers}
     for racer in racers:
@@ -186,7 +200,11 @@ def run_race(task: Task) -> Outcome:
             metrics[f"excess_objective:{name}"] = max(racer.excess(k, target) for k in shown)
             if len(shown) == 1:
                 metrics[f"objective:{name}"] = racer.objectives[shown[0]]
-        elif tolerance is not None:
+            racer.certificates.report(shown, metrics, notes)
+        else:
+            racer.certificates.report(list(racer.costs), metrics, notes)
+        racer.certificates.report_times(task.settings.get("accuracies", ()), racer.costs, metrics)
+        if not target and tolerance is not None:
             notes.append(f"{name} has no objective to compare")
             continue
         total = racer.totals(target, tolerance)

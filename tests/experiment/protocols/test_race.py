@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import svmbench
+from svmbench.base.errors import SvmbenchError
+from svmbench.experiment.protocols.certified import Certificates, named, share_bounds
 from svmbench.experiment.protocols.race import _Racer, run_race
 from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.protocols.turns import Costs, ratios_of, take_turns
@@ -84,6 +87,73 @@ def test_a_target_that_was_missed_has_no_cost() -> None:
     assert one.reached({1.0: 100.0}, 0.01) is None
 
 
+class Liar:
+    """A class that says it converged, whatever its weights are."""
+
+    stop_reason_ = "converged"
+
+    def __init__(self, w: np.ndarray, C: float = 1.0) -> None:
+        self.coef_, self.intercept_, self.C = w[None, :], np.zeros(1), C
+        self.loss, self.fit_intercept = "hinge", False
+
+
+def solved() -> Any:
+    """Return an accurate linear SVM without an offset."""
+    return svmbench.DCDL1(C=1.0, fit_intercept=False, tol=1e-10).fit(X, Y)
+
+
+def certificates(name: str, *models: Any) -> Certificates:
+    found = Certificates(name, X, Y)
+    for k, model in enumerate(models):
+        found.add((1.0, k), model)
+    return found
+
+
+def test_a_racer_that_claims_what_is_not_true_is_marked() -> None:
+    good = solved()
+    honest, liar = certificates("honest", good), certificates("liar", Liar(0.5 * good.coef_[0]))
+    share_bounds([honest, liar])
+    metrics: dict[str, Any] = {}
+    notes: list[str] = []
+    for one in (honest, liar):
+        one.report([(1.0, 0)], metrics, notes)
+    assert metrics["certified_bound:liar"] == metrics["certified_bound:honest"]
+    assert metrics["certified_gap:honest"] < 1e-6 < 1e-2 < metrics["certified_gap:liar"]
+    assert [metrics[f"solved_1e-5_pct:{name}"] for name in ("honest", "liar")] == [100.0, 0.0]
+    assert [metrics[f"claims_true_pct:{name}"] for name in ("honest", "liar")] == [100.0, 0.0]
+    (note,) = notes
+    share = 100 * metrics["certified_gap:liar"]
+    assert note == (
+        "liar says that it converged, which is not certified:"
+        f" its objective may be {share:.3g} % above the optimum"
+    )
+
+
+def test_an_objective_below_a_bound_is_an_error() -> None:
+    good = certificates("good", solved())
+    share_bounds([good])
+    (one,) = good.found.values()
+    wrong = certificates("wrong", solved())
+    wrong.found[1.0, 0] = type(one)(problem="", n_samples=60, primal=0.9 * one.primal)
+    with pytest.raises(SvmbenchError, match=r"the objective of wrong.* is below the bound"):
+        share_bounds([good, wrong])
+
+
+def test_the_time_to_an_accuracy_is_the_least_of_the_settings_that_reach_it() -> None:
+    w = solved().coef_[0]
+    one = certificates("one", Liar(0.5 * w), Liar(0.99 * w), Liar(w))
+    share_bounds([one])
+    costs = {(1.0, 0): Costs([1.0]), (1.0, 1): Costs([2.0, 4.0, 9.0]), (1.0, 2): Costs([3.0])}
+    metrics: dict[str, Any] = {}
+    one.report_times([1e-2, 1e-5, 1e-300], costs, metrics)
+    assert metrics == {
+        "cpu_time_to_1e-2_s:one": 3.0,
+        "cpu_time_to_1e-5_s:one": 3.0,
+        "cpu_time_to_1e-300_s:one": None,
+    }
+    assert [named(each) for each in (0.01, 2.5e-4)] == ["1e-2", "2.5e-4"]
+
+
 def spec(**more: Any) -> dict[str, Any]:
     """Return the specification of a race on a small built-in set."""
     base = {
@@ -159,3 +229,26 @@ def test_shared_work_along_c_is_run_once(private_cache: object) -> None:
     assert result["counters"]["updates:alsvm"] == 3 * 569
     assert result["metrics"]["excess_objective:alsvm"] <= 1e-9
     assert result["metrics"]["excess_objective:alsvm-batch"] <= 1e-9
+
+
+@pytest.mark.slow
+def test_classes_of_others_are_certified_beside_solvers(private_cache: object) -> None:
+    racers = [
+        {"name": name, "shown": shown, "params": {"nu": 0.3, **params}, "grid": [{}]}
+        for name, shown, params in (
+            ("nu-svc", "ours", {"tol": 1e-6}),
+            ("sklearn.svm.NuSVC", "theirs", {"tol": 1e-9}),
+            ("sklearn.svm.NuSVC", "early", {"max_iter": 20}),
+        )
+    ]
+    pairs = [["ours", "theirs"]]
+    race = spec(racers=racers, pairs=pairs, repeats=1, tolerance=None, accuracies=[1e-3])
+    metrics = run_race(Task(spec=race))["metrics"]
+    assert metrics["certified_objective:theirs"] == pytest.approx(
+        metrics["objective:ours"], rel=1e-4
+    )
+    assert metrics["certified_gap:theirs"] < 1e-3
+    assert metrics["cpu_time_to_1e-3_s:theirs"] == metrics["cpu_time_s:theirs"]
+    assert not metrics["certified_gap:early"] or metrics["certified_gap:early"] > 1e-2
+    assert metrics["cpu_time_to_1e-3_s:early"] is None
+    assert "claims_true_pct:theirs" not in metrics

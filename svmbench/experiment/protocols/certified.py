@@ -1,0 +1,158 @@
+"""Certificates of a race's models: what the suite itself finds out about each, untimed.
+
+A certificate takes about the time of a prediction of the training rows. The bound of an optimum is
+the best that any racer of the same problem gives; where none of them shows multipliers of a linear
+hinge, a few small quadratic programs look for a better one, once for each problem.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from svmbench.base.errors import SvmbenchError
+from svmbench.experiment.protocols.turns import Costs
+
+#: Relative gaps at which a model counts as solved, as metrics name them.
+ACCURACIES = ("1e-2", "1e-3", "1e-5")
+
+#: A solver that says it converged is believed if its relative gap is at most this.
+TRUE_CLAIM = 1e-2
+
+#: An objective below a bound by more than this share is an error.
+CONTRADICTION = 1e-6
+
+
+class Certificates:
+    """The certificates of one racer's models, by their settings."""
+
+    def __init__(self, name: str, X: Any, y: Any) -> None:
+        self.name, self.X, self.y = name, X, y
+        self.found: dict[Hashable, Any] = {}  # a Certificate for each setting
+        self.identities: dict[Hashable, str] = {}
+        self.claims: dict[Hashable, bool] = {}
+        # By identity, the lowest objective of weights with the parts of its model.
+        self.weights: dict[str, tuple[float, list[Any]]] = {}
+
+    def add(self, setting: Hashable, model: Any) -> None:
+        """Certify the model of a setting; one that shows nothing has no certificate."""
+        from svmbench.baselines.certify import Asked, certify_part, parts_of, sum_of
+
+        try:
+            parts = parts_of(model, self.X, self.y, Asked())
+            found = [certify_part(part, search=False) for part in parts]
+        except (SvmbenchError, ValueError, ArithmeticError, AttributeError):
+            return
+        certificate = sum_of(found, self.X.shape[0])
+        identity = " | ".join(dict.fromkeys(part.identity for part in parts)) + f" {len(parts)}"
+        self.found[setting], self.identities[setting] = certificate, identity
+        self.claims[setting] = getattr(model, "stop_reason_", "") == "converged"
+        lowest = self.weights.get(identity, (certificate.primal + 1.0, []))[0]
+        if certificate.shows == "weights" and certificate.primal < lowest:
+            self.weights[identity] = certificate.primal, parts
+
+    def report(
+        self, settings: Sequence[Hashable], metrics: dict[str, Any], notes: list[str]
+    ) -> None:
+        """Enter what is certain about the models of some settings.
+
+        Several settings have the largest gap of any, and shares of those that are solved.
+        """
+        shown = [self.found[setting] for setting in settings if setting in self.found]
+        if not shown or len(shown) < len(settings):
+            return
+        name, gaps = self.name, [one.relative_gap for one in shown]
+        if len(shown) == 1:
+            metrics[f"certified_objective:{name}"] = shown[0].primal
+            metrics[f"certified_bound:{name}"] = shown[0].dual
+        known = [gap for gap in gaps if gap is not None]
+        metrics[f"certified_gap:{name}"] = max(known) if len(known) == len(gaps) else None
+        for accuracy in ACCURACIES:
+            solved = [one.solved_to(float(accuracy)) for one in shown]
+            metrics[f"solved_{accuracy}_pct:{name}"] = 100.0 * sum(solved) / len(solved)
+        claimed = [self.found[setting] for setting in settings if self.claims[setting]]
+        if claimed:
+            true = [one.solved_to(TRUE_CLAIM) for one in claimed]
+            metrics[f"claims_true_pct:{name}"] = 100.0 * sum(true) / len(true)
+            # A ladder's loose settings are meant; without a bound a claim is not known to be false.
+            worst = [one.relative_gap for one in claimed if one.dual is not None]
+            if len(shown) == 1 and any(gap is None or gap > TRUE_CLAIM for gap in worst):
+                notes.append(
+                    f"{name} says that it converged, which is not certified: {said(worst)}"
+                )
+
+    def report_times(
+        self,
+        accuracies: Iterable[float],
+        costs: Mapping[Any, Costs],
+        metrics: dict[str, Any],
+    ) -> None:
+        """Enter the least CPU time in which a setting certainly reaches each accuracy.
+
+        Times are medians over the rounds, summed over the values of C; None if one is not reached.
+        """
+        for accuracy in accuracies:
+            total: float | None = 0.0
+            for C in dict.fromkeys(setting[0] for setting in costs):
+                own = [
+                    statistics.median(costs[setting].cpu)
+                    for setting, one in self.found.items()
+                    if setting in costs and setting[0] == C and one.solved_to(accuracy)  # type: ignore[index]
+                ]
+                total = None if total is None or not own else total + min(own)
+            metrics[f"cpu_time_to_{named(accuracy)}_s:{self.name}"] = total
+
+
+def named(accuracy: float) -> str:
+    """Return an accuracy as metrics name it: 1e-3."""
+    mantissa, _, exponent = f"{accuracy:e}".partition("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
+def said(gaps: Sequence[float | None]) -> str:
+    """Return in words how far objectives may be from the optimum."""
+    known = [gap for gap in gaps if gap is not None]
+    if len(known) < len(gaps):
+        return "no share of the optimum bounds the excess of its objective"
+    return f"its objective may be {100 * max(known):.3g} % above the optimum"
+
+
+def share_bounds(racers: Sequence[Certificates]) -> None:
+    """Give every certificate the best bound that any racer has for the same problem.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If an objective is below the bound of its problem: then one of the two is wrong.
+    """
+    from svmbench.baselines.certify import certify_part, sum_of
+
+    bounds: dict[str, tuple[float, str]] = {}
+    for racer in racers:
+        for setting, one in racer.found.items():
+            identity = racer.identities[setting]
+            known = bounds.get(identity, (-float("inf"), ""))
+            if one.dual is not None and one.dual > known[0]:
+                bounds[identity] = one.dual, racer.name
+    for identity in {identity for racer in racers for identity in racer.weights}:
+        lowest = min(
+            (racer.weights[identity] for racer in racers if identity in racer.weights),
+            key=lambda pair: pair[0],
+        )
+        dual, name = bounds.get(identity, (-float("inf"), ""))
+        if lowest[0] - dual <= 0.1 * float(ACCURACIES[-1]) * abs(lowest[0]):
+            continue
+        parts = [certify_part(part) for part in lowest[1]]
+        found = sum_of(parts, parts[0].n_samples).dual
+        if found is not None and found > dual:
+            bounds[identity] = found, name or "a quadratic program"
+    for racer in racers:
+        for setting, one in racer.found.items():
+            dual, name = bounds.get(racer.identities[setting], (-float("inf"), ""))
+            if one.primal < dual - CONTRADICTION * max(abs(dual), abs(one.primal)):
+                raise SvmbenchError(
+                    f"the objective of {racer.name}, {one.primal:.10g}, is below the bound"
+                    f" {dual:.10g} that {name} gives for the same problem"
+                )
+            racer.found[setting] = one.with_bound(dual if name else None)
