@@ -338,7 +338,10 @@ def grouped_steps(
     v: np.ndarray,
     single: SingleRows | None = None,
 ) -> tuple[int, int]:
-    """Take steps that keep the sum of each group: each step takes the best pair of all groups."""
+    """Take steps that keep the sum of each group: each step takes the best pair of all groups.
+
+    If samples are sorted by group, the loops of a group read its own run of samples only.
+    """
     low, high = bounds.low, bounds.high
     n, n_sums = len(beta), np.max(group) + 1
     up, down = np.empty((n_sums, n), dtype=np.float32), np.empty((n_sums, n), dtype=np.float32)
@@ -347,22 +350,33 @@ def grouped_steps(
     for k in range(n):
         up[group[k], k] = 0.0 if beta[k] < high[k] else -np.inf
         down[group[k], k] = 0.0 if beta[k] > low[k] else -np.inf
+    # Where the samples of each group begin and end; of 0 and n, if they are not sorted.
+    is_sorted = np.all(group[:-1] <= group[1:])
+    begins, ends = np.zeros(n_sums, dtype=np.int64), np.full(n_sums, n)
+    if is_sorted:
+        begins = np.searchsorted(group, np.arange(n_sums))
+        ends[:-1] = begins[1:]
     i, j, t, steps = 0, 0, 0.0, 0
     while True:
         last_i, last_j, last_t = i, j, t
         i, j, t = -1, -1, 0.0
         widest, most = -np.inf, np.float32(0.0)
         for g in range(n_sums):
-            # update_gradient by the last step, for the first group only; i, j of group g by WSS 2.
-            a = update_gradient_select_i(v, up[g], K[last_i], K[last_j], last_t)
-            last_t = 0.0
+            # update_gradient by the last step, once for each sample; i, j of group g by WSS 2.
+            own = slice(begins[g], ends[g])
+            rows = K[last_i, own], K[last_j, own]
+            a = update_gradient_select_i(v[own], up[g, own], rows[0], rows[1], last_t)
+            if not is_sorted:
+                last_t = 0.0
             if a < 0:
                 continue
+            a += begins[g]
             if single is not None:
                 make_row(single, a)
-            b, gap = select_j(v, down[g], K[a], diag, v[a], diag[a], score)
+            b, gap = select_j(v[own], down[g, own], K[a, own], diag[own], v[a], diag[a], score[own])
+            b += begins[g]
             widest = max(widest, gap)
-            if b >= 0 and score[b] > most:
+            if b >= begins[g] and score[b] > most:
                 i, j, most = a, b, score[b]
         reason = why_stop(widest, steps, j, criteria)
         if reason != NOT_YET:

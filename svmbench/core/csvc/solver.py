@@ -137,7 +137,7 @@ SHORT_OF_WANTED, CLOSER_TO_MARGIN = 0.9, 0.1
 
 #: Largest number of further steps without a proven margin: the larger of this many per sample and
 #: this many times the steps taken so far.
-NO_MARGIN_STEPS_A_SAMPLE, NO_MARGIN_STEPS_AGAIN = 10, 3
+NO_MARGIN_STEPS_A_SAMPLE, NO_MARGIN_STEPS_AGAIN = 10, 10
 
 
 @dataclass(frozen=True)

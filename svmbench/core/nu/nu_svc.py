@@ -246,14 +246,18 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         The mean of `weights` (n_samples,) is 1, and so is each of them by default.
         """
         n = len(y)
-        box, first = nu_svc_problem(y, float(self.nu), weights)
+        # Sorted by class, so that steps in a class read one run of a kernel row. A stored matrix
+        # stays as it is: sorting would copy it.
+        order = np.arange(n) if source.is_stored else np.argsort(-y, kind="stable")
+        sorted_weights = None if weights is None else weights[order]
+        box, first = nu_svc_problem(y[order], float(self.nu), sorted_weights)
 
         def rho(beta: np.ndarray, v: np.ndarray) -> float:
             positive, negative = thresholds(box, beta, v)
             return 0.5 * float(negative - positive)
 
         found = solve_qp(
-            source,
+            source if source.is_stored else source.subset(order),
             box,
             start=first,
             tol=ShareOfMargin(float(self.tol), rho),
@@ -263,12 +267,14 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         # On the margin of a class, -v = sum_j beta_j K_ij is +-rho - b, in this scale.
         positive, negative = thresholds(box, found.beta, found.v)
         b = 0.5 * float(positive + negative) / n
+        beta, v = np.empty(n), np.empty(n)
+        beta[order], v[order] = found.beta, found.v
         return KernelSolution(
-            found.beta / n,
+            beta / n,
             b=b,
             rho=0.5 * float(negative - positive) / n,
             n_iter=found.steps,
             stop_reason=found.stop_reason,
             counters=found.counters,
-            decisions=b - found.v / n,
+            decisions=b - v / n,
         )

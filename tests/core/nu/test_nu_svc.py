@@ -18,6 +18,7 @@ import svmbench
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import solver, working_sets
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.nu import nu_svc
 from svmbench.core.nu.nu_svc import NuSVC, smallest_nu
 
 
@@ -107,6 +108,32 @@ def test_permuted_and_flipped_samples():
     assert_allclose(back.decision_function(X), -there.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_samples_in_any_order_are_solved_sorted_by_class(weighted, monkeypatch):
+    X, y = make_problem(n=20 if JIT_DISABLED else 80, d=4)
+    weights = 0.5 + np.random.default_rng(1).random(len(y)) if weighted else None
+    order, groups = np.argsort(-y, kind="stable"), []
+
+    def listened(source, problem, **options):
+        groups.append(problem.group)
+        return solver.solve_qp(source, problem, **options)
+
+    monkeypatch.setattr(nu_svc, "solve_qp", listened)
+    mixed = NuSVC(nu=0.4, tol=1e-7).fit(X, y, sample_weight=weights)
+    ordered = NuSVC(nu=0.4, tol=1e-7).fit(
+        X[order], y[order], sample_weight=None if weights is None else weights[order]
+    )
+    assert np.any(np.diff(y) > 0)
+    assert all(np.all(np.diff(group) >= 0) for group in groups)
+    assert_allclose(mixed.decision_function(X), ordered.decision_function(X), atol=1e-6)
+    # A stored matrix is not sorted, and has the same solution.
+    stored = NuSVC(nu=0.4, tol=1e-7, kernel="precomputed")
+    K = KernelFunction("rbf", mixed.expansion_.function.gamma).between(X, X)
+    stored.fit(K, y, sample_weight=weights)
+    assert np.any(np.diff(groups[-1]) < 0)
+    assert_allclose(stored.decision_function(K), mixed.decision_function(X), atol=1e-6)
+
+
 def test_what_nu_can_not_be():
     X, y = make_problem(n=20, d=3)
     with pytest.raises(ValueError, match="nu must be a number above 0 and at most 1, got nu=0"):
@@ -128,8 +155,8 @@ def smallest_mean_hinge_loss(K, y, offset):
     return linprog(cost, A_ub=left, b_ub=-np.ones(n), bounds=bounds).fun
 
 
-def overlapping(n=150):
-    rng = np.random.default_rng(0)
+def overlapping(n=150, seed=0):
+    rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.5, 1, -1)
     X = rng.normal(size=(n, 4))
     X[:, 0] += 0.6 * y
@@ -161,6 +188,17 @@ def test_a_nu_without_a_margin_is_told_with_the_smallest_that_has_one(name, offs
     assert model.stop_reason_ == "converged"
     assert model.objective_ < 0.0
     assert model.objective_ - model.dual_objective_ <= 0.05 * -model.dual_objective_
+
+
+@needs_jit
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_narrow_margin_is_found_in_more_steps_than_came_before(seed):
+    X, y = overlapping(60, seed)
+    model = NuSVC(nu=0.03, gamma=0.1).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    # A primal value below 0 proves that there is a margin.
+    assert model.objective_ < 0.0
+    assert model.objective_ - model.dual_objective_ <= 0.01 * -model.dual_objective_
 
 
 @needs_jit
