@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import escape
-from svmbench.papers.judging.export import count_outcomes, outcome, scales, summary
+from svmbench.papers.judging.export import count_outcomes, evidence_time, outcome, scales, summary
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
@@ -199,7 +199,9 @@ class _Pages:
             shown = {
                 "key": key,
                 "verdicts": verdicts,
-                "came": f"{_outcome(verdicts)} {scales(verdicts)}" if verdicts else "",
+                "came": f"{_outcome(verdicts)} {scales(verdicts)} {evidence_time(verdicts)}".strip()
+                if verdicts
+                else "",
                 "claim_pictures": self._claim_pictures(file, verdicts),
                 "printed": printed_tables(key, self._printed_beside(key)),
                 "places": places,

@@ -194,3 +194,17 @@ def test_a_cell_that_a_smaller_profile_runs_in_full_is_not_missing():
     fewer_folds = {"all-rows": {"outer_folds": 3, "inner_folds": 3, "run_folds": 0}}
     cut = replace(small, blocks=fewer_folds)
     assert "iris" in {one.work.dataset for one in missing_work([cut])}
+
+
+def test_a_page_says_how_long_its_results_took():
+    done = replace(planned("nl-sgd", 0, "ok", n_train=120), wall_s=3600.0)
+    again = replace(done, solver="mn-svm")  # of a race that is taken apart
+    part = judging.Part("iris", None, "", cells=(done, again))
+    other = judging.Part("iris", None, "", cells=(replace(done, key="k"),))
+    claim = ALL["nlsgd-1"]
+    both = [judging.Verdict(claim, "undecided", "", (part,)),
+            judging.Verdict(claim, "undecided", "", (part, other))]  # fmt: skip
+    said = "The 2 cells they rest on took about 2 hours of computing on one core."
+    assert export.evidence_time(both) == said
+    assert export.as_markdown(both).endswith(f"\n\n{said}")
+    assert export.evidence_time([judging.Verdict(claim, "not tested", "")]) == ""

@@ -30,6 +30,8 @@ from svmbench.report.records import CellResult, Run, read_run, take_apart, used_
 
 #: The profile that only shows that everything runs.
 SMOKE_TEST_PROFILE = "quick"
+#: The protocol of cells that a paper's printed numbers are read as.
+PRINTED = "printed"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from svmbench.papers.judging.verdict import (
     Part,
     Verdict,
 )
+from svmbench.report.forecasts import in_hours
 from svmbench.schema.rechecks import WORDS
 
 #: Largest number of characters of a claim's number in a Markdown table.
@@ -167,7 +168,25 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
             number += f". To decide it: {escape.markdown(verdict.to_decide)}."
         scale = escape.markdown(str(verdict.scale))
         lines.append(f"| {statement} | {state} | {scale} | {number} |")
-    return "\n".join([*lines, "", escape.markdown(summary(verdicts)) + "."])
+    took = evidence_time(verdicts)
+    return "\n".join(
+        [*lines, "", f"{escape.markdown(summary(verdicts))}.", *(["", took] if took else [])]
+    )
+
+
+def evidence_time(verdicts: Sequence[Verdict]) -> str:
+    """Return in a sentence how long the results took that verdicts rest on; "" if none says it.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+    """
+    took = {cell.key: cell.wall_s for verdict in verdicts for cell in verdict.cells}
+    total = sum(took.values())
+    if not total:
+        return ""
+    cells = "The cell they rest on" if len(took) == 1 else f"The {len(took):,} cells they rest on"
+    return f"{cells} took {in_hours(total)} of computing on one core."
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from svmbench.base.paper_folders import FULL_PROFILE, Paper
 from svmbench.base.paths import asset
-from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
 from svmbench.report import published
 from svmbench.report.forecasts import shipped_config
 from svmbench.report.published import PrintedNumber
@@ -96,7 +96,7 @@ def _cell(
     dims = {"rows": int(size)} if size and block == "sizes" else {}
     known = {**metrics, "n_train": rows} if isinstance(rows, int) else dict(metrics)
     return CellResult(
-        key=f"{block} {dataset} {size} {solver}", block=block, protocol="printed", paper=paper.key,
+        key=f"{block} {dataset} {size} {solver}", block=block, protocol=PRINTED, paper=paper.key,
         dataset=dataset, kernel=None, solver=solver, fold=None, status="ok", dimensions=dims,
         metrics=known, spread={metric: [value, value] for metric, value in metrics.items()},
     )  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import Claim
-from svmbench.papers.judging.evidence import Evidence, Source
+from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
 from svmbench.papers.judging.measures import (
     all_of,
     format_ratio,
@@ -55,7 +56,14 @@ def _common(table: _EstimatesByDataset, names: Iterable[str], solvers: Sequence[
 
 
 def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, second: str) -> Interval:
-    """Return first minus second, averaged over data sets, by paired outer folds."""
+    """Return first minus second, averaged over data sets, by paired outer folds.
+
+    Printed means have no folds, and their difference no uncertainty.
+    """
+    used = cells_of(*(table[name][one] for name in sets for one in (first, second)))
+    if used and all(cell.protocol == PRINTED for cell in used):
+        ahead = fmean(table[name][first].value - table[name][second].value for name in sets)
+        return Interval(ahead, ahead, ahead)
     pairs, shares = [], []
     for name in sets:
         a, b = table[name][first], table[name][second]
