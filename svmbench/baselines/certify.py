@@ -391,7 +391,8 @@ def _linear_terms(model: Any, n: int) -> tuple[str, Any, Offset]:
     if _is(model, "SGDClassifier"):
         problem = {"hinge": "hinge", "squared_hinge": "squared-hinge"}.get(model.loss, "")
         return problem, 1.0 / (float(model.alpha) * n), free
-    loss = getattr(model, "loss", None)
+    # Passive-aggressive classifiers have a loss and a C, too, and minimise no sum of losses.
+    loss = None if _is(model, "BaseSGD") else getattr(model, "loss", None)
     problem = {"hinge": "hinge", "squared_hinge": "squared-hinge"}.get(str(loss), "")
     scaling = float(getattr(model, "intercept_scaling", 0.0)) if has_offset else 0.0
     if has_offset and not hasattr(model, "intercept_scaling"):

@@ -313,6 +313,8 @@ def race_config(
         "multiclass": "one-vs-one",
     }
     metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
+    metrics += ["certified_gap", "solved_1e-2_pct", "solved_1e-3_pct", "solved_1e-5_pct"]
+    metrics += ["claims_true_pct"]
     return {
         "title": "A race of one line",
         "seed": 1,

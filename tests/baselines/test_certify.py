@@ -9,7 +9,11 @@ import pytest
 import scipy.sparse as sp
 from certified import Kernel, optimum
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    PassiveAggressiveClassifier,
+    RidgeClassifier,
+)
 from sklearn.svm import SVC, LinearSVC, NuSVC, OneClassSVM
 
 import svmbench
@@ -253,6 +257,17 @@ def test_decision_values_alone_have_a_primal_value():
     assert found.with_bound(whole.dual).solved_to(1e-6)
     with pytest.raises(SvmbenchError, match="no linear model"):
         svmbench.certify(np.tanh(X[:, 0] * X[:, 1]), X, Y, problem="hinge", parameter=3.0)
+
+
+def test_a_class_of_unknown_problem_is_not_certified():
+    for model in (LogisticRegression(), PassiveAggressiveClassifier()):
+        with pytest.raises(SvmbenchError, match="which problem"):
+            svmbench.certify(fitted(model, X, Y), X, Y)
+
+
+def test_class_weights_of_nu_svc_have_no_effect_in_scikit_learn():
+    model = NuSVC(nu=0.4, gamma=0.7, tol=1e-12, class_weight={1: 2.0}).fit(X, Y)
+    assert svmbench.certify(model, X, Y).solved_to(1e-6)
 
 
 def saved_by_libsvm(path, y, options):

@@ -8,6 +8,8 @@ import pytest
 import scipy.sparse as sp
 from runs import svmbench
 
+pytestmark = pytest.mark.usefixtures("private_cache")
+
 ROWS = np.round(np.random.default_rng(2).normal(size=(30, 2)), 3)
 LABELS = np.where(ROWS[:, 0] + 0.5 * ROWS[:, 1] > 0.1, 3, 1)
 
