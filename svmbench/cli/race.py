@@ -213,6 +213,17 @@ def dataset_entry(
     return {**made, "impute": True} if impute else made
 
 
+def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Name files of the same name by their path, as it is given; the other entries as they are."""
+    names = [Path(one["file"]).name for one in entries if "file" in one]
+    return [
+        {**one, "name": one["file"]}
+        if "file" in one and names.count(Path(one["file"]).name) > 1
+        else one
+        for one in entries
+    ]
+
+
 def time_command(
     dataset: dict[str, Any],
     racers: list[Racer],
@@ -781,6 +792,7 @@ def race(
         else dataset_entry(name)
         for name in datasets
     ]
+    entries = told_apart(entries)
     rows = shared.rows or 0
     if of_versions:
         entries = [

@@ -493,11 +493,41 @@ def write_model(model: Any, target: Path) -> None:
         raise ResultsError(f"{error}; the model is in {spare}") from error
 
 
+def form_of(sep: str, encoding: str, decimal: str, no_header: bool, drop: tuple[str, ...]) -> Any:
+    """Return how a file is written, from the command's options.
+
+    Raises
+    ------
+    ConfigError
+        If the separator is no single character, or also the decimal sign.
+    """
+    from svmbench.data.frames import TableForm
+
+    separator = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+    if len(separator) > 1:
+        raise ConfigError(f"--sep {sep!r} is no single character (write tab for a tab)")
+    if separator == decimal:
+        raise ConfigError(f"--sep and --decimal are both {decimal!r}")
+    return TableForm(separator, encoding, decimal, not no_header, drop)
+
+
 @click.command("try")
 @click.argument("file", metavar="FILE|openml:N", type=click.Path(dir_okay=False, path_type=Path))
 @LABEL
 @TEXT
 @IMPUTE
+@click.option(
+    "--sep",
+    metavar="CHAR",
+    default="",
+    help="Separator of the columns.  [default: by the file's header]",
+)
+@click.option("--encoding", default="", help="Encoding of the text.  [default: UTF-8]")
+@click.option(
+    "--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal sign."
+)
+@click.option("--no-header", is_flag=True, help="The first row is data; columns are 1, 2, 3 …")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out a column; repeatable.")
 @click.option(
     "--metric",
     type=click.Choice(["auto", *METRICS]),
@@ -545,6 +575,7 @@ def try_(
     seed: int,
     output: Path | None,
     as_json: bool,
+    **written: Any,
 ) -> None:
     r"""Fit linear and RBF solvers to a CSV file, compare them, and write the best pipeline.
 
@@ -564,6 +595,7 @@ def try_(
     from svmbench.data import frames, openml
     from svmbench.data.userfile import Table
 
+    form = form_of(**written)
     wanted = openml.reference(file)
     if wanted is None and not label:
         raise ConfigError(f"{file}: --label is missing, the name of the column of classes")
@@ -571,8 +603,11 @@ def try_(
     target = output or Path(named)
     if target.resolve() == file.resolve():
         raise ConfigError(f"-o {target} is the file of the data")
+    if wanted is not None and form != frames.TableForm():
+        raise ConfigError("--sep, --encoding, --decimal, --no-header and --drop are of a file")
     refuse_unwritable(target)
-    X, y = Table(file, label).columns
+    table = Table(file, label, form=form)
+    X, y = table.columns
     smallest = int(y.value_counts().min())
     if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
         raise DataError(
@@ -654,10 +689,7 @@ def try_(
         terminal.print_line(note)
     print_confusion(y_test, chosen.predicted)
     if wanted is None:
-        separator = frames.separator_of(file)
-        how = [repr(str(file)), *([f"sep={separator!r}"] if separator != "," else [])]
-        how += ["skipinitialspace=True"] if frames.has_blanks_after_separators(file) else []
-        needed, frame = "joblib, pandas", f"pandas.read_csv({', '.join(how)})"
+        needed, frame = "joblib, pandas", table.reader
     else:
         needed = "joblib, sklearn.datasets"
         how = [f"data_id={wanted.number}", f"parser={openml.PARSER!r}"]

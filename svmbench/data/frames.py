@@ -8,6 +8,8 @@ formats instead, unless an encoding of words is asked for.
 from __future__ import annotations
 
 import io
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from svmbench.data import fetch, tables
 from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.derive import MISSING_WORDS, label_words, why_not_scaled
 from svmbench.data.entries import Reading
+from svmbench.data.libsvm import text_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +37,25 @@ ROW_NAMES = "the first column, which the header doesn't name (saved row names)"
 LEFT_OUT = "left_out"
 #: What Weka, SAS and Excel write among numbers for a missing value or an error.
 MARKS = frozenset({"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
+#: What Excel takes from a first line: the separator.
+SEPARATOR_LINE = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)
+#: A column is of a kind if at least this share of its values are.
+NEARLY_ALL = 0.9
+#: A column that differs in every row is no feature in a table of at least so many rows.
+LEAST_ROWS_OF_IDS = 20
+#: A date, and the time of a day.
+ISO_DATE = r"\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d.{0,20})?\s*"
+#: Numbers that aren't written plainly, and what to do.
+WRITTEN_NUMBERS = {
+    r"[-+]?[\d.,]+\s?%": "is a percentage; write plain numbers",
+    r"[-+]?\s?[$€£¥]\s?[-+]?[\d.,]+|[-+]?[\d.,]+\s?[$€£¥]": "has a currency; write plain numbers",
+    r"[-+]?\d{1,3}([,' ]\d{3})+(\.\d+)?": "has a thousands separator; write plain numbers (or, if"
+    " it is a decimal comma, say --decimal ,)",
+    r"[-+]?\d*,\d+([eE][-+]?\d+)?": "has a decimal comma: say --decimal ,",
+    r"[-+]?\d{1,3}(\.\d{3})*,\d+": "has a thousands separator; write plain numbers",
+}
+#: What rows of totals are called.
+TOTALS = r"\s*(grand |sub-?)?(totals?|sum|sums|averages?|means?)\s*:?\s*"
 #: Separators of tables by the endings of their names.
 TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": ","}
 
@@ -43,14 +65,92 @@ def separator_of(place: Path) -> str:
     return TABLE_SEPARATORS.get(ending_of(place), ",")
 
 
-def has_blanks_after_separators(place: Path) -> bool:
-    """Return True if a blank follows a separator in the header or the row after it."""
-    lines = decompressed(fetch.regular(place), place.name).splitlines()[:2]
-    return any(f"{separator_of(place)} ".encode() in line for line in lines)
+@dataclass(frozen=True)
+class TableForm:
+    """How a file of text is written, as the options of ``svmbench try`` say it.
+
+    Attributes
+    ----------
+    separator : str
+        Between columns; if empty, what the first line says (``sep=;``), or that of the file's
+        ending, or a semicolon or tab where the header has no such separator.
+    encoding : str
+        Of the text; UTF-8 if empty.
+    decimal : str
+        Decimal point, or comma.
+    header : bool
+        False if the first row is data; columns are then called 1, 2, 3 …
+    drop : tuple of str
+        Names of columns to leave out.
+    """
+
+    separator: str = ""
+    encoding: str = ""
+    decimal: str = "."
+    header: bool = True
+    drop: tuple[str, ...] = ()
+
+    def text_of(self, content: bytes, name: str) -> bytes:
+        """Return a file's text in UTF-8; a first line such as ``sep=;`` is blank.
+
+        Raises
+        ------
+        DataError
+            If the text is in another encoding.
+        """
+        try:
+            text = content.decode(self.encoding or "utf-8").removeprefix("\ufeff")
+        except LookupError as error:
+            raise DataError(f"--encoding {self.encoding}: there is no such encoding") from error
+        except UnicodeDecodeError as error:
+            line = 1 + content[: error.start].count(b"\n")
+            said = self.encoding or "UTF-8"
+            other = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin-1"
+            raise DataError(
+                f"{name}, line {line}: the text is not encoded as {said}; --encoding names another"
+                f" encoding, such as {other}"
+            ) from error
+        return SEPARATOR_LINE.sub("", text).encode()
+
+    def separator_in(self, content: bytes, place: Path) -> str:
+        """Return the separator of a file's text."""
+        if self.separator:
+            return self.separator
+        encoding = self.encoding or "utf-8"
+        start = content[: 1 << 20].decode(encoding, errors="replace").removeprefix("\ufeff")
+        if said := SEPARATOR_LINE.match(start):
+            return said[1]
+        usual = separator_of(place)
+        header = next((line for line in start.splitlines() if line.strip()), "")
+        others = [one for one in (";", "\t", ",") if one in header]
+        return usual if usual in header or not others else others[0]
+
+    def reader(self, content: bytes, place: Path, n_columns: int) -> str:
+        """Return the call of pandas that reads the file as this module does."""
+        separator = self.separator_in(content, place)
+        how = [repr(str(place)), *([f"sep={separator!r}"] if separator != "," else [])]
+        text = self.text_of(content, str(place))
+        if any(f"{separator} ".encode() in line for line in text.splitlines()[:2]):
+            how.append("skipinitialspace=True")
+        how += [f"encoding={self.encoding!r}"] if self.encoding else []
+        how += [f"decimal={self.decimal!r}"] if self.decimal != "." else []
+        if SEPARATOR_LINE.match(content.decode(self.encoding or "utf-8").removeprefix("\ufeff")):
+            how.append("skiprows=1")
+        if not self.header:
+            how.append(f"header=None, names=list(map(str, range(1, {n_columns + 1})))")
+        return f"pandas.read_csv({', '.join(how)})"
 
 
-def read_frame(place: Path, label: str | int | None, content: bytes | None = None) -> Any:
-    """Return the columns and the labels of a table with a header.
+def read_frame(
+    place: Path,
+    label: str | int | None,
+    content: bytes | None = None,
+    form: TableForm | None = None,
+) -> Any:
+    """Return the columns and the labels of a table, by default one with a header.
+
+    Columns of dates, and columns of words or running numbers that differ in every row, are left
+    out.
 
     Parameters
     ----------
@@ -60,6 +160,8 @@ def read_frame(place: Path, label: str | int | None, content: bytes | None = Non
         Name of the label's column, its number from 1, ``"first"`` or ``"last"``; None for the last.
     content : bytes, optional
         The file's uncompressed bytes, if they were read before.
+    form : TableForm, optional
+        How the text is written.
 
     Returns
     -------
@@ -70,23 +172,35 @@ def read_frame(place: Path, label: str | int | None, content: bytes | None = Non
     ------
     DataError
         If the file can't be read, has no such column or no other column, or if a label is missing
-        or a number infinite.
+        or a number infinite, or numbers are written so that they can't be read.
     """
     import pandas as pd
 
+    form = form or TableForm()
     if content is None:
         content = decompressed(fetch.regular(place), place.name)
     if ending_of(place) == ".parquet":
         return _read_parquet(place, label, content)
-    name, separator = str(place), separator_of(place)
-    reading = Reading(format="table", separator=separator, header=True)
+    name, separator = str(place), form.separator_in(content, place)
+    content = form.text_of(content, name)
+    reading = Reading(format="table", separator=separator, header=form.header)
     tables.refuse_many_columns(content, name, reading)
-    how: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "low_memory": False}
+    _refuse_comments(content, name, separator)
+    how: dict[str, Any] = {
+        "sep": separator,
+        "skipinitialspace": True,
+        "low_memory": False,
+        "decimal": form.decimal,
+    }
     try:
         first = pd.read_csv(
             io.BytesIO(content), header=None, nrows=2, dtype=object, na_filter=False, **how
         )
-        columns = [str(column) for column in pd.read_csv(io.BytesIO(content), nrows=0, **how)]
+        if form.header:
+            columns = [str(column) for column in pd.read_csv(io.BytesIO(content), nrows=0, **how)]
+        else:
+            columns = [str(number) for number in range(1, first.shape[1] + 1)]
+            how |= {"header": None, "names": columns}
         key = _label_of(columns, "last" if label is None else label, name)
         frame = pd.read_csv(io.BytesIO(content), dtype={key: object}, **how)
     except ValueError as error:
@@ -94,23 +208,66 @@ def read_frame(place: Path, label: str | int | None, content: bytes | None = Non
             raise _short_header(name) from error
         raise DataError(f"can't read {place}: {' '.join(str(error).split())}") from error
     frame.columns = pd.Index(columns)
-    names = [str(word).strip() for word in first.iloc[0]]
+    names = [str(word).strip() for word in first.iloc[0]] if form.header else columns
     if names.count(str(label)) > 1:
         raise DataError(f"{name}: the header names the column {label!r} twice")
     if not frame.index.equals(pd.RangeIndex(len(frame))):  # pandas made a column an index
         raise _short_header(name)
-    lines = tables.line_numbers(content, len(frame) + 1, reading)[1:]
+    lines = tables.line_numbers(content, len(frame) + form.header, reading)[int(form.header) :]
     suspects = set(lines[frame.iloc[:, -1].isna().to_numpy()])
     tables.refuse_short_rows(suspects, frame.shape[1], content, name, separator)
+    for column in form.drop:
+        if column not in columns or column == key:
+            said = "is the label" if column == key else f"is no column{suggestion(column, columns)}"
+            raise DataError(f"{name}: --drop {column!r} {said}")
+    kept = [column for column in columns if column not in form.drop]
+    names = [word for word, column in zip(names, columns, strict=True) if column in kept]
+    frame = frame[kept]
     _refuse_no_data(frame, key, names, name, lines)
-    unnamed = [c for c, word in zip(columns, names, strict=True) if not word and c != key]
+    unnamed = [c for c, word in zip(kept, names, strict=True) if not word and c != key]
     saved = [c for c in unnamed if c == columns[0]]
     empty = [c for c in unnamed if c not in saved and frame[c].isna().all()]
-    frame[key] = _label_texts(frame[key])
-    X, y = labelled(frame.drop(columns=saved + empty), key, name)
-    if saved + empty:
-        X.attrs[LEFT_OUT] = [ROW_NAMES] * bool(saved) + ["columns without a name"] * bool(empty)
+    useless = {} if separator == " " else _useless(frame.drop(columns=[key, *saved, *empty]))
+    frame = frame.assign(**{key: _label_texts(frame[key])})
+    X, y = labelled(frame.drop(columns=[*saved, *empty, *useless]), key, name, 1 + int(form.header))
+    left_out = [ROW_NAMES] * bool(saved) + ["columns without a name"] * bool(empty)
+    if left_out or useless:
+        X.attrs[LEFT_OUT] = [*left_out, *useless.values()]
     return X, y
+
+
+def _refuse_comments(content: bytes, name: str, separator: str) -> None:
+    """Raise an error for a line that begins with # and has not the separators of most lines."""
+    if not (content.startswith(b"#") or b"\n#" in content):
+        return
+    lines = [line for line in text_lines(content) if line.strip()]
+    usual = max(line.count(separator.encode()) for line in lines)
+    for number, line in enumerate(text_lines(content), start=1):
+        if line.startswith(b"#") and line.count(separator.encode()) < usual:
+            raise DataError(f"{name}, line {number}: a comment; remove lines that are no data")
+
+
+def _useless(frame: pd.DataFrame) -> dict[Any, str]:
+    """Return columns that tell no classes apart, each with a sentence that names it."""
+    import pandas as pd
+
+    found = {}
+    for column in frame.columns:
+        held = frame[column].dropna()
+        if len(held) < LEAST_ROWS_OF_IDS:
+            continue
+        if held.dtype.kind in "iu":
+            numbers = held.to_numpy()
+            if len(held) == len(frame) and (np.diff(numbers) == 1).all():
+                found[column] = f"the column {column} (running numbers of the rows)"
+        elif held.dtype.kind == "O" and pd.api.types.infer_dtype(held) == "string":
+            if held.str.fullmatch(ISO_DATE).mean() >= NEARLY_ALL:
+                found[column] = f"the column {column} (dates; numbers made of them can be used)"
+            elif held.nunique() == len(frame):
+                found[column] = f"the column {column} (another word in each row, as ids are)"
+    if len(found) == frame.shape[1]:
+        return {}
+    return found
 
 
 def _short_header(name: str) -> DataError:
@@ -142,11 +299,28 @@ def _refuse_no_data(
     for row in suspects:
         if all(frame.loc[row, c] == names[j] for j, c in enumerate(frame.columns) if c in words):
             raise DataError(f"{name}, line {lines[row]}: the row repeats the header")
+    for column in words[:2]:
+        texts = frame[column].fillna("").astype(str)
+        last = texts.iloc[-1] if len(texts) else ""
+        if re.fullmatch(TOTALS, last, re.IGNORECASE) and (texts == last).sum() == 1:
+            raise DataError(f"{name}, line {lines[-1]}: the row holds totals; remove it")
     for column in (c for c in words if c != key):
         held = frame[column].dropna()
         held = held[held.map(lambda value: not isinstance(value, bool))].astype(str)
         numbers = pd.to_numeric(held, errors="coerce")
         other = held[numbers.isna()]
+        for pattern, written in WRITTEN_NUMBERS.items():
+            match = other.str.strip().str.fullmatch(pattern)
+            if match.any() and match.sum() + len(held) - len(other) >= NEARLY_ALL * len(held):
+                row = match.index[match][0]
+                at = f"{name}, line {lines[row]}, column {column}"
+                raise DataError(f"{at}: {held[row][:40]!r} {written}, or --drop the column")
+        if len(held) > len(other) > 0 and len(other) <= (1 - NEARLY_ALL) * len(held):
+            row = other.index[0]
+            raise DataError(
+                f"{name}, line {lines[row]}, column {column}: {held[row][:40]!r} stands among"
+                " numbers; leave a missing value empty, or --drop the column"
+            )
         if len(other) < len(held) and other.str.strip().isin(MARKS).all():
             row = other.index[0] if len(other) else held.index[0]
             said = f"{held[row]!r} stands among numbers; leave a missing value empty"
@@ -275,6 +449,12 @@ def encoder(
     if words:
         named = listed([f"{c} ({X[c].nunique()} words)" for c in words])
         said.append(f"{_counted('text', words)}, {text}: {named}")
+        many = [str(c) for c in words if X[c].nunique() > MOST_WORDS]
+        if many and text == "one-hot":
+            said.append(
+                f"the {MOST_WORDS - 1} most frequent words each have a feature, and all others one:"
+                f" {listed(many)}"
+            )
     if lacking := missing_values(X):
         if not impute:
             raise DataError(

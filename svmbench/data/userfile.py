@@ -21,7 +21,7 @@ from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
 
 #: Part of the key of a prepared file; raise it when files are read in another way.
-FORMAT = "2"
+FORMAT = "3"
 
 
 def load_file(
@@ -165,6 +165,8 @@ class Table:
         The label's column; None for the last one, or the one that OpenML names.
     official : bool, optional
         As for :func:`svmbench.data.openml.keep`.
+    form : TableForm, optional
+        How the text of a file is written.
 
     Attributes
     ----------
@@ -180,17 +182,23 @@ class Table:
     """
 
     def __init__(
-        self, path: str | Path, label: str | int | None = None, *, official: bool | None = None
+        self,
+        path: str | Path,
+        label: str | int | None = None,
+        *,
+        official: bool | None = None,
+        form: frames.TableForm | None = None,
     ) -> None:
         self.openml = openml.reference(path)
         self._label = label
+        self.form = form or frames.TableForm()
         self._path = Path(path)
         self._said = ["frame", str(label)]
         self._kept: openml.Kept | None = None
         if self.openml is None:
             self.name = str(path)
             self._content = decompressed(fetch.regular(self._path), self._path.name)
-            self._said.append(frames.separator_of(self._path))
+            self._said += [frames.separator_of(self._path), repr(self.form)]
         else:
             self._kept = openml.keep(self.openml, official=official)
             self.name = self.openml.name
@@ -209,6 +217,14 @@ class Table:
         """True for a data set of OpenML whose features are a sparse matrix of numbers."""
         return self.openml is not None and self.bunch.frame is None
 
+    @property
+    def reader(self) -> str:
+        """The call of pandas that reads the frame of a file."""
+        n_columns = self.columns[0].shape[1] + 1
+        if self._path.suffix.lower() == ".parquet":
+            return f"pandas.read_parquet({self.name!r})"
+        return self.form.reader(self._content, self._path, n_columns)
+
     @cached_property
     def columns(self) -> tuple[Any, Any]:
         """The features, a DataFrame, and the labels, a Series of str.
@@ -219,7 +235,7 @@ class Table:
             As :func:`svmbench.data.frames.read_frame`, and for a sparse data set.
         """
         if self.openml is None:
-            return frames.read_frame(self._path, self._label, self._content)
+            return frames.read_frame(self._path, self._label, self._content, self.form)
         return openml.columns_of(self.bunch, self._label, self.name)
 
     def dataset(self, text: str | None = None, *, impute: bool = False) -> Dataset:

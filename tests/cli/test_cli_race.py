@@ -241,3 +241,15 @@ def test_accuracies_are_numbers_between_0_and_1(text: str) -> None:
     ended = svmbench("race", "-s", "csvc", "-s", "libsvm", "--accuracies", text)
     assert ended.code == 2
     assert "--accuracies takes numbers between 0 and 1" in ended.err
+
+
+def test_files_of_one_name_race(tmp_path: Path) -> None:
+    rows = "".join(f"{label} 1:{i}\n" for i, label in enumerate([1, 1, 1, -1, -1, -1]))
+    files = [tmp_path / folder / "data.txt" for folder in "ab"]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(rows)
+    named = [word for file in files for word in ("-d", str(file))]
+    done = svmbench("race", *named, "-s", "dcd-l1", "-s", "dcd-l2", "--yaml")
+    assert done.code == 0, done.err
+    assert done.out.count(f"name: {tmp_path}") == 2

@@ -12,6 +12,7 @@ from runs import svmbench, write_config
 
 from svmbench.base.errors import DataError
 from svmbench.data import load
+from svmbench.data.frames import LEFT_OUT, TableForm, encoder, read_frame
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -134,3 +135,94 @@ def test_all_rows_decide_what_a_config_fills_in(tmp_path: Path) -> None:
     place.write_text("x,y\n1,a\n,a\n3,b\n100,b\n")
     X = load(place, label_column="y", impute=True).X
     assert np.asarray(X).ravel().tolist() == [1.0, 3.0, 3.0, 100.0]
+
+
+def write_rows(place: Path, header: str, row: str, encoding: str = "utf-8") -> Path:
+    """Write 30 rows, in which {i} is the row's number, {x} a number and {y} the class."""
+    values = [{"i": 5000 - i, "x": (7 * i) % 11, "y": "ab"[i % 2]} for i in range(30)]
+    text = "\n".join([*([header] if header else []), *(row.format(**one) for one in values)])
+    place.write_text(f"{text}\n", encoding=encoding)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "form"),
+    [
+        ("size;class", "{x};{y}", TableForm()),
+        ("size\tclass", "{x}\t{y}", TableForm()),
+        ("sep=;\nsize;class", "{x};{y}", TableForm()),
+        ("\ufeffsize,class", "{x},{y}", TableForm()),
+        ("size|class", "{x}|{y}", TableForm(separator="|")),
+        ("size;class", "{x},0;{y}", TableForm(decimal=",")),
+        ("", "{x},{y}", TableForm(header=False)),
+        ("note,size,class", "Größe,{x},{y}", TableForm(encoding="latin-1", drop=("note",))),
+    ],
+)
+def test_what_programs_write_is_read(
+    tmp_path: Path, header: str, row: str, form: TableForm
+) -> None:
+    file = write_rows(tmp_path / "t.csv", header, row, form.encoding or "utf-8")
+    label = "class" if header else "2"
+    X, y = read_frame(file, label, form=form)
+    np.testing.assert_array_equal(X.iloc[:, 0], [(7 * i) % 11 for i in range(30)])
+    assert list(y) == ["a", "b"] * 15
+    # What `try` prints reads the same values.
+    frame = eval(form.reader(file.read_bytes(), file, 2), {"pandas": pd})
+    np.testing.assert_array_equal(frame[X.columns[0]], X.iloc[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('"3,204.50",{x},{y}', "line 2, column a: '3,204.50' has a thousands separator"),
+        ("{x}%,{x},{y}", "line 2, column a: '0%' is a percentage"),
+        ("$ {x},{x},{y}", r"line 2, column a: '\$ 0' has a currency"),
+        ('"{x},5",{x},{y}', "line 2, column a: '0,5' has a decimal comma: say --decimal ,"),
+    ],
+)
+def test_numbers_that_are_not_written_plainly_are_named(
+    tmp_path: Path, row: str, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_frame(write_rows(tmp_path / "t.csv", "a,b,class", row), "class")
+
+
+def test_words_among_numbers_comments_and_totals_are_named(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "t.csv", "a,b,class", "{i},{x},{y}")
+    text = file.read_text()
+    for changed, message in (
+        (text.replace("\n4999,", "\nn/k,"), "line 3, column a: 'n/k' stands among numbers"),
+        (f"{text}Total,150,a\n", "line 32: the row holds totals"),
+        (f"# by hand\n{text}", "line 1: a comment"),
+        (text.replace("\n4999,", "\n# half\n4999,"), "line 3: a comment"),
+    ):
+        file.write_text(changed)
+        with pytest.raises(DataError, match=message):
+            read_frame(file, "class")
+    file.write_bytes(text.replace("5000", "ä").encode("latin-1"))
+    with pytest.raises(DataError, match="line 2: the text is not encoded as UTF-8; --encoding"):
+        read_frame(file, "class")
+    file.write_text(text)
+    with pytest.raises(DataError, match="--drop 'bb' is no column"):
+        read_frame(file, "class", form=TableForm(drop=("bb",)))
+
+
+def test_ids_and_dates_are_left_out_and_named(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "t.csv", "id,day,size,class", "n{i},2024-01-{x}1,{x},{y}")
+    file.write_text(file.read_text().replace("101,", "10,"))
+    X, _ = read_frame(file, "class")
+    assert list(X.columns) == ["size"]
+    assert X.attrs[LEFT_OUT] == [
+        "the column id (another word in each row, as ids are)",
+        "the column day (dates; numbers made of them can be used)",
+    ]
+    running = pd.DataFrame({"n": range(30), "size": [1, 2, 2] * 10, "class": ["a", "b"] * 15})
+    running.to_csv(file, index=False)
+    X, _ = read_frame(file, "class")
+    assert list(X.columns) == ["size"]
+
+
+def test_the_cap_of_categories_is_said() -> None:
+    X = pd.DataFrame({"town": [f"t{i % 60}" for i in range(120)], "plan": ["a", "b"] * 60})
+    _, said = encoder(X)
+    assert "the 49 most frequent words each have a feature, and all others one: town" in said
