@@ -404,7 +404,7 @@ def _of_linear_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
     """Yield the parts of a class that shows weights: one, or one for each class."""
     if getattr(model, "multi_class", "ovr") == "crammer_singer":
         raise SvmbenchError("Crammer and Singer's problem has no certificate here")
-    if getattr(model, "penalty", "l2") not in ("l2", None):
+    if getattr(model, "penalty", "l2") not in ("l2", "deprecated"):
         raise SvmbenchError(f"a model with the penalty {model.penalty!r} has no certificate here")
     told, C, free = _linear_terms(model, samples.X.shape[0])
     problem = _problem(asked, told)

@@ -11,8 +11,8 @@ from certified import Kernel, optimum
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
     LogisticRegression,
-    PassiveAggressiveClassifier,
     RidgeClassifier,
+    SGDClassifier,
 )
 from sklearn.svm import SVC, LinearSVC, NuSVC, OneClassSVM
 
@@ -260,9 +260,10 @@ def test_decision_values_alone_have_a_primal_value():
 
 
 def test_a_class_of_unknown_problem_is_not_certified():
-    for model in (LogisticRegression(), PassiveAggressiveClassifier()):
-        with pytest.raises(SvmbenchError, match="which problem"):
-            svmbench.certify(fitted(model, X, Y), X, Y)
+    with pytest.raises(SvmbenchError, match="which problem"):
+        svmbench.certify(LogisticRegression().fit(X, Y), X, Y)
+    with pytest.raises(SvmbenchError, match="the penalty None"):
+        svmbench.certify(SGDClassifier(penalty=None).fit(X, Y), X, Y)
 
 
 def test_class_weights_of_nu_svc_have_no_effect_in_scikit_learn():
