@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -271,4 +272,7 @@ def console(*, quiet: bool = False) -> Any:
     """Return rich's console; it honours NO_COLOR and TERM=dumb by itself."""
     from rich.console import Console
 
-    return Console(soft_wrap=True, quiet=quiet)
+    # Rich takes COLUMNS=0 for a width of 0, on which nothing stands.
+    is_zero = "COLUMNS" in os.environ and not os.environ["COLUMNS"].strip("0 ")
+    width = shutil.get_terminal_size().columns if is_zero else None
+    return Console(soft_wrap=True, quiet=quiet, width=width)

@@ -258,7 +258,7 @@ def _useless(frame: pd.DataFrame) -> dict[Any, str]:
             continue
         if held.dtype.kind in "iu":
             numbers = held.to_numpy()
-            if len(held) == len(frame) and (np.diff(numbers) == 1).all():
+            if numbers[0] in (0, 1) and len(held) == len(frame) and (np.diff(numbers) == 1).all():
                 found[column] = f"the column {column} (running numbers of the rows)"
         elif held.dtype.kind == "O" and pd.api.types.infer_dtype(held) == "string":
             if held.str.fullmatch(ISO_DATE).mean() >= NEARLY_ALL:

@@ -253,3 +253,14 @@ def test_files_of_one_name_race(tmp_path: Path) -> None:
     done = svmbench("race", *named, "-s", "dcd-l1", "-s", "dcd-l2", "--yaml")
     assert done.code == 0, done.err
     assert done.out.count(f"name: {tmp_path}") == 2
+
+
+def test_a_file_whose_name_is_a_number_races(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("1e3").write_text("".join(f"{label} 1:{i}\n" for i, label in enumerate([1, 1, -1, -1])))
+    ended = svmbench("race", "-d", "1e3", "-s", "dcd-l1", "-s", "dcd-l2", "--yaml")
+    assert ended.code == 0, ended.said
+    assert yaml.safe_load(ended.out)["datasets"] == [{"file": "1e3"}]
+    assert "file: '1e3'" in ended.out

@@ -69,6 +69,12 @@ def printed(monkeypatch: pytest.MonkeyPatch, screen: io.StringIO, columns: int) 
     return screen.getvalue().splitlines()
 
 
+def test_no_columns_are_an_unknown_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = printed(monkeypatch, Screen(), 0)
+    assert any("svm" in line for line in lines)
+    assert max(map(len, lines)) > 40
+
+
 def test_columns_in_a_pipe_are_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     long = ROWS[0][2].rstrip()
     expected = [

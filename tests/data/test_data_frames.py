@@ -216,10 +216,13 @@ def test_ids_and_dates_are_left_out_and_named(tmp_path: Path) -> None:
         "the column id (another word in each row, as ids are)",
         "the column day (dates; numbers made of them can be used)",
     ]
-    running = pd.DataFrame({"n": range(30), "size": [1, 2, 2] * 10, "class": ["a", "b"] * 15})
+    years = list(range(1990, 2020))
+    running = pd.DataFrame(
+        {"n": range(30), "year": years, "size": [1, 2, 2] * 10, "class": ["a", "b"] * 15}
+    )
     running.to_csv(file, index=False)
     X, _ = read_frame(file, "class")
-    assert list(X.columns) == ["size"]
+    assert list(X.columns) == ["year", "size"]
 
 
 def test_the_cap_of_categories_is_said() -> None:

@@ -337,6 +337,10 @@ _KINDS = {
 }
 
 
+#: Texts that may be read as a number.
+_NUMERIC = re.compile(r"[-+]?[0-9._]+([eE][-+]?[0-9]+)?")
+
+
 def source_of_value(config: Any, name: str) -> YamlSource:
     """Return a config that the program itself has put together as if a file held it.
 
@@ -347,12 +351,24 @@ def source_of_value(config: Any, name: str) -> YamlSource:
     name : str
         Stands before its mistakes.
     """
-    return YamlSource(yaml.safe_dump(config), name)
+    return YamlSource(yaml_of_value(config), name)
 
 
 def yaml_of_value(config: dict[str, Any]) -> str:
     """Return a config as YAML, with its keys in the order that they have."""
-    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+    return yaml.dump(config, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts such as 1e3: PyYAML reads it as text, :class:`YamlSource` as a number."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="'" if _NUMERIC.fullmatch(text) else None
+    ),
+)
 
 
 def _is_printable(text: str) -> bool:
