@@ -79,7 +79,6 @@ FIELD_TERMS = {
     "prospect": "run_plan",
     "look_ahead": "plan_run",
     "carry_out": "execute_run",
-    "certify": "evaluate_objective",
     "conclude": "evaluate_objective",
     "aim": "objective_id",
     "clocked": "timed_call",
