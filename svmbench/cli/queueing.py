@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,8 @@ class Queued:
         kind = ", races, when the machine is idle" if self.is_race else ""
         said = [
             f"{self.config} (profile {self.profile}{kind}): {n_cells:,} "
-            f"{'cell' if n_cells == 1 else 'cells'}, {self.n_missing:,} of them without a result"
+            f"{'cell' if n_cells == 1 else 'cells'} "
+            f"to run, {self.n_missing:,} without a kept result"
         ]
         said.append(in_hours(self.seconds) if untold < n_cells else "")
         said.append(f"no record tells how long {untold:,} of them take" if untold else "")
@@ -84,7 +85,8 @@ class Queued:
 
 def queued(
     config: str, cells: Sequence[Cell], places: Mapping[str, list[frozenset[str]]],
-    done: Iterable[str], claims: Sequence[str], kept: Evidence, timeout_s: float,
+    done: Iterable[str], here: Iterable[str], claims: Sequence[str],
+    forecast: Callable[[Cell], float | None],
 ) -> Queued | None:  # fmt: skip
     """Return what is to run of a config; None if every cell has a result of some age.
 
@@ -96,12 +98,13 @@ def queued(
     places : dict of str to list of frozenset of str
         The cells that have a kept result, of any age, and the solvers of each.
     done : iterable of str
-        Keys of cells that have a result by today's code.
+        Keys of cells that have a kept result by today's code.
+    here : iterable of str
+        Keys of cells whose results an earlier run of the queue has left in the run folder.
     claims : sequence of str
         The open claims that name the config.
-    kept : Evidence
-    timeout_s : float
-        After how many seconds each cell ends at the latest.
+    forecast : callable
+        Returns the forecast seconds of a cell; None where no record tells them.
     """
     from svmbench.experiment.plan.freshness import race_place_of
 
@@ -113,16 +116,13 @@ def queued(
         missing += not any(known <= solvers for known in places.get(place, ()))
     if not missing:
         return None
-    shown = cells[0].shown
-    forecasts = {one.key: kept.forecaster.seconds(planned_work(one, config)) for one in todo}
+    shown, ended = cells[0].shown, set(here)
+    todo = [one for one in todo if one.key not in ended]
     return Queued(
         config=config,
         paper=shown["paper"],
         profile=shown["profile"],
-        cells={
-            key: None if seconds is None else min(seconds, timeout_s)
-            for key, seconds in forecasts.items()
-        },
+        cells={one.key: forecast(one) for one in todo},
         n_missing=missing,
         is_race=any("racers" in one.spec for one in todo),
         claims=tuple(claims),
@@ -296,5 +296,5 @@ def as_lines(found: Sequence[Queued]) -> list[str]:
     n_cells = sum(len(one.cells) for one in found)
     return [
         *(one.sentence() for one in found),
-        f"{n_cells:,} cells of {len(found)} configs, {in_hours(total)}",
+        f"together {n_cells:,} {'cell' if n_cells == 1 else 'cells'}, {in_hours(total)}",
     ]

@@ -22,11 +22,12 @@ from svmbench.base.errors import (
     ResultsError,
     SvmbenchError,
 )
+from svmbench.base.files import exists_in_results
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
 from svmbench.cli.options import AUTO, FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST, Jobs
 from svmbench.cli.publishing import ages_of, kept_results
-from svmbench.report.newest import PACKED_RECORDS
+from svmbench.report.newest import PACKED_RECORDS, RECORDS
 
 if TYPE_CHECKING:
     from svmbench.cli.queueing import Queued
@@ -279,15 +280,15 @@ def _queued(
             reuse.append(kept.unpack(place, scratch / f"{name}-{len(reuse)}", without=keys - own))
     if not run_plan.cells:
         return None
-    one = queueing.queued(
-        name,
-        run_plan.cells,
-        places,
-        done,
-        claims.get(name, ()),
-        evidence,
-        run_plan.plan.config.timeout_s,
-    )
+    is_begun = exists_in_results(run_plan.path / RECORDS)
+    here = {line["key"] for line in _results_in(run_plan.path)} if is_begun else set()
+    timeout_s = run_plan.plan.config.timeout_s
+
+    def forecast(cell: Cell) -> float | None:
+        seconds = evidence.forecaster.seconds(queueing.planned_work(cell, name))
+        return None if seconds is None else min(seconds, timeout_s)
+
+    one = queueing.queued(name, run_plan.cells, places, done, here, claims.get(name, ()), forecast)
     return None if one is None else (one, replace(request, reuse=tuple(reuse)))
 
 

@@ -451,15 +451,19 @@ def test_the_queue_runs_what_is_missing_and_keeps_it(
     reproducing._kept_by_config.cache_clear()
     shown = svmbench(*words, "--dry-run", "--budget", "10").out.splitlines()
     assert shown[0] == (
-        f"{name} (profile quick): 1 cell, 1 of them without a result; "
+        f"{name} (profile quick): 1 cell to run, 1 without a kept result; "
         "no record tells how long 1 of them take"
     )
     assert not (tmp_path / "out").exists()
     assert not given_way
-    done = svmbench(*words)
+    done = svmbench(*(word for word in words if word != "--keep"))
     assert done.code == 0, done.said
     assert f"{name}: 1 cell took less than a minute" in done.out
-    assert "results/alsvm/good: kept" in done.out.splitlines()
+    assert read_run(place).cells == (before,)
+    # The same command continues: nothing is left to run, and the folder is complete.
+    again = svmbench(*words).out.splitlines()
+    assert again[0] == f"{name} (profile quick): 0 cells to run, 1 without a kept result"
+    assert again[-1] == "results/alsvm/good: kept"
     assert given_way
     # What was measured by today's code is taken over, not measured again.
     now = {cell.solver: cell for cell in read_run(place).cells}
@@ -501,10 +505,10 @@ def test_the_queue_begins_with_what_decides_most_in_an_hour_and_races_come_last(
     assert [one.config for one in ordered] == ["short", "long", "nothing", "race"]
     said = queueing.as_lines(ordered)
     assert said[0] == (
-        "short (profile paper): 1 cell, 1 of them without a result; about 30 minutes; "
+        "short (profile paper): 1 cell to run, 1 without a kept result; about 30 minutes; "
         "may decide b-1"
     )
-    assert said[-1] == "4 cells of 4 configs, about 11 hours"
+    assert said[-1] == "together 4 cells, about 11 hours"
 
 
 def test_races_wait_until_nothing_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
