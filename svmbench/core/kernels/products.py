@@ -126,8 +126,13 @@ class SparseProducts:
 
     def __init__(self, X: sp.csr_array) -> None:
         self.n_samples = X.shape[0]
-        self._parts = csr_parts(canonical_csr(X))
-        self._scratch = np.zeros(X.shape[1])
+        data, indices, starts = csr_parts(canonical_csr(X))
+        width = X.shape[1]
+        if width > len(data):  # numbers of the columns that occur, in their order
+            occurring, indices = np.unique(indices, return_inverse=True)
+            indices, width = raw(indices.astype(np.int32)), len(occurring)
+        self._parts = data, indices, starts
+        self._scratch = np.zeros(width)
         self._a_row = len(X.data) / max(1, X.shape[0])
         self._lengths: np.ndarray | None = None
 
