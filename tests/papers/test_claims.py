@@ -402,6 +402,7 @@ def _side(one):
 COUNTED = {
     "alsvm-7": "the largest difference of weights",
     "cpsp-1": "sets, where none is open",
+    "cpsp-4": "vectors, of the numbers that were tried",
     "cpsp-6": "cuts",
     "fosvm-2": "active rows beside a bound",
     "smo-8": "support vectors",
