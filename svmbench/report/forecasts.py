@@ -18,7 +18,7 @@ from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import FULL_PROFILE, papers
 from svmbench.base.paths import asset
 from svmbench.report.records import CellResult, Run
-from svmbench.report.summary import measured
+from svmbench.report.summary import FILLED_SHARE, measured
 
 #: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
 CELL_OVERHEAD_S = 0.15
@@ -79,14 +79,14 @@ class Forecaster:
             self._of_solver.setdefault(place, []).append(one)
 
     def seconds(self, work: Work) -> float | None:
-        """Return the forecast seconds of a cell; None if no record of its solver is known.
+        """Return the forecast seconds of a cell; None if its rows or its solver's time are unknown.
 
         Parameters
         ----------
         work : Work
         """
         found = self._of_solver.get((work.solver, work.kernel)) or self._alike(work)
-        if not found:
+        if not found or math.isnan(work.rows):
             return None
         near = sorted(((_distance(one.work, work), one) for one in found), key=lambda pair: pair[0])
         near = near[:_MOST_NEIGHBOURS]
@@ -162,9 +162,11 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
     full = config.get("profiles", {}).get(FULL_PROFILE) or {}
     blocks = {one.get("name"): one for one in config.get("blocks", [])}
     block = {**blocks.get(cell.block, {}), **full}
-    # A set has its printed rows, or those that are known where no more are taken.
+    # A set has its printed rows, or those of a run that took all; else nobody knows here.
     known = printed_facts(run.paper, cell.dataset)
-    rows = cell.dimensions.get("rows") or known.get("n_samples") or _rows(cell)
+    most = run.blocks.get(cell.block, {}).get("max_samples") or math.inf
+    whole = _rows(cell) if 0 < _rows(cell) < FILLED_SHARE * most else math.nan
+    rows = cell.dimensions.get("rows") or known.get("n_samples") or whole
     dimensions = {**cell.dimensions, "rows": min(rows, block.get("max_samples") or math.inf)}
     return _work(
         run, replace(cell, dimensions=dimensions), block, _config_grids(run.name, cell.block, full)

@@ -1,5 +1,6 @@
 """Runs of less than the paper's protocol decide neither way, whatever they have less of."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from svmbench.papers import judging
 from svmbench.papers.judging import export
 from svmbench.papers.judging.cuts import fewer_settings, missing_work, to_decide
 from svmbench.papers.judging.evidence import Source
-from svmbench.report.forecasts import Forecaster, Timed, n_values, work_of
+from svmbench.report.forecasts import Forecaster, Timed, n_values, whole_work_of, work_of
 from svmbench.report.records import CellResult, Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,7 +134,9 @@ def test_an_open_verdict_says_which_cells_are_missing_and_how_long_they_take():
             assert re.fullmatch(
                 rf"no {where} is missing whose data are here: it takes more repeats, more seeds or "
                 rf"other data|[\d,]+ missing {where}, "
-                rf"({time}|{late}|{unknown})(; ({late}|{unknown}))*",
+                rf"({time}|{late}|{unknown})(; ({late}|{unknown}))*|"
+                r"\w+(, \w+)* at profile paper, whose blocks are others than the kept runs have: "
+                r"no record tells how long",
                 found.to_decide,
             ), (found.claim.id, found.to_decide)
     said = next(one for one in verdicts if one.to_decide)
@@ -148,6 +151,20 @@ def planned(solver, fold, status="not run", dataset="iris", **metrics):
     key, seconds = f"{solver}{dataset}{fold}", 40.15 if metrics else 0.0
     return CellResult(key, "all-rows", "nested-cv", "nlsgd", dataset, "rbf", solver, fold, status,
                       metrics=metrics, wall_s=seconds)  # fmt: skip
+
+
+def test_nothing_is_forecast_for_rows_that_nobody_knows():
+    cut = {"max_samples": 2000}
+    cell = planned("nu-svm", 0, "ok", dataset="mnist-1-vs-0", n_train=1600, n_test=400)
+    cell = replace(cell, block="linear", paper="srbo")
+    less = replace(run("srbo_table8", "thinned", "", linear=cut), paper="srbo", cells=(cell,))
+    work = whole_work_of(less, cell)
+    assert math.isnan(work.rows)
+    assert Forecaster([Timed(work_of(less, cell), 40.0)]).seconds(work) is None
+    # A set whose rows are printed, and one of which a run took all, have theirs.
+    assert whole_work_of(less, replace(cell, dataset="sonar")).rows == 208
+    whole = replace(cell, metrics={"n_train": 100, "n_test": 25})
+    assert whole_work_of(less, whole).rows == 125
 
 
 def test_only_missing_cells_of_a_claims_own_solvers_are_counted():

@@ -180,6 +180,8 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     where = f"{', '.join(runs)} at profile {FULL_PROFILE}"
     missing = [one for found in runs.values() for one in missing_work(found)]
     missing = of_parts(missing, parts)
+    if not missing and _has_other_blocks(runs, parts):
+        return f"{where}, whose blocks are others than the kept runs have: no record tells how long"
     if not missing:
         return (
             f"{NONE_MISSING} {where} is missing whose data are here: "
@@ -188,6 +190,13 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     n_cells = round(sum(one.number for one in missing))
     cells = f"{n_cells:,} missing {'cell' if n_cells == 1 else 'cells'} of {where}"
     return f"{cells}, {_time_of(missing, forecaster)}"
+
+
+def _has_other_blocks(runs: Mapping[str, Sequence[Run]], parts: Sequence[Part]) -> bool:
+    """Return True if parts rest on a block that its config has no more."""
+    kept = {cell.block for part in parts for cell in part.cells}
+    own = {block.get("name") for name in runs for block in shipped_config(name).get("blocks", [])}
+    return bool(kept - own)
 
 
 @dataclass(frozen=True)
