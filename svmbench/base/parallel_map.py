@@ -31,10 +31,10 @@ def parallel_map(
 ) -> Iterator[_Result]:
     """Call a function with each item, in up to `jobs` processes.
 
-    Whatever ends the loop over the results (Ctrl-C, an error of one of the calls), or this process
-    (SIGTERM, SIGHUP, SIGKILL), ends the others too, where they are: what they write has to bear
-    that. Pipes alone connect the processes: named semaphores, which an executor takes, would stay
-    behind where a signal ends all processes of a terminal.
+    If the loop over the results ends (Ctrl-C, an error in one of the calls), or this process does
+    (SIGTERM, SIGHUP, SIGKILL), the workers are killed at once; their output must tolerate this.
+    Pipes alone connect the processes: named semaphores, which an executor takes, would stay behind
+    where a signal ends all processes of a terminal.
 
     Parameters
     ----------

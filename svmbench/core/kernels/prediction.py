@@ -67,7 +67,7 @@ UNMOVED_MAX_ROUNDING = 1e-13
 #: double precision is faster with more.
 DIFFERENCE_TILES_MAX_FEATURES = 48
 
-#: Rounding of products up to here is that of numbers far from the end of float32.
+#: Products up to here round as numbers well within the range of float32.
 SINGLE_MAX_ROUNDING = 1e23
 
 #: Nanoseconds that a kernel value takes before its exponential, measured on one core with AVX-512:

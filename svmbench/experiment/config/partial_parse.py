@@ -28,7 +28,7 @@ from svmbench.schema.specs import PlotSpec, TableSpec
 MAX_PARSE_ROUNDS = 40
 #: The name of a block that stands where a config has none that can be read.
 STAND_IN = "\0"
-#: What stands for what a config must have and has not.
+#: Placeholders for missing required keys.
 _INSTEAD: dict[str, Any] = {
     "title": "untitled",
     "blocks": [{"name": STAND_IN, "protocol": next(iter(protocols()))}],

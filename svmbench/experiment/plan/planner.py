@@ -137,8 +137,8 @@ def make_plan(
 ) -> Plan:
     """Resolve a config (already cut by its profile) into cells.
 
-    A data set that can't be had, or can't bear the protocol (one class, fewer samples of a class
-    than folds), costs its own cells.
+    If a data set is unavailable or unsuitable for the protocol (one class, fewer samples of a class
+    than folds), only its own cells are skipped.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
 
 
 def draw_samples(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Candidate]:
-    """Draw the cells that runs lack for the word *rechecked*; a run without lack gets none.
+    """Draw the cells that each run still needs to count as rechecked.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ class RunLoop:
         return workers_here(self.plan, cells)
 
     def _describe_workers(self) -> None:
-        """Have a worker say on what this run is measured; say where that isn't what was asked."""
+        """Ask a worker to describe its machine; warn if it differs from the config."""
         config = self.plan.config
         try:
             self.environment = processes.describe_worker(config.threads)

@@ -110,7 +110,7 @@ class Finished:
     records: dict[str, CellRecord]
 
 
-#: From the cells that are to run to who is told of them while they do.
+#: Returns the listener for the cells about to run.
 Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
 
 
@@ -170,7 +170,7 @@ def execute_run(
     note: Callable[[str], None] = _unheard,
     watch: Watch = _unwatched,
 ) -> Finished:
-    """Run what a request came to; what an earlier run finished is not run again.
+    """Run the planned cells, except those that an earlier run finished.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _size_of(plan: Plan) -> str:
 
 
 def _server(plan: Plan, cells: list[Cell], request: Request) -> AbstractContextManager[None]:
-    """Start the server of workers before who watches starts a thread, so that it can be forked."""
+    """Start the worker server before the progress display starts a thread."""
     return nullcontext() if request.cluster or not cells else workers_here(plan, cells)
 
 

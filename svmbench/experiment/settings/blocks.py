@@ -58,7 +58,7 @@ class SolverSpec(Model):
         ``binary`` for a foreign class or a program that separates two classes only, so that data of
         more classes are separated one-vs-one.
     optional : bool
-        Left out, with the pairs that name it, where the package that it needs is not installed.
+        Skipped, with its pairs, if its package is not installed.
     """
 
     #: Keys that give the name in other ways.

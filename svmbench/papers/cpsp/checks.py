@@ -264,8 +264,8 @@ def _as_stand_in(part: Part) -> Part:
 def _reaches(curve: dict[float, Estimate], exact: Estimate, points: float, metric: str) -> Interval:
     """Return the least k that comes within some points of the exact accuracy.
 
-    From the least k that may come so near to the least that does with certainty; infinite where
-    none of those that were tried does.
+    The interval reaches from the smallest k that may be close enough to the smallest that certainly
+    is; an end is infinite if no tried k is.
     """
     behind = {k: difference(exact, one, metric) for k, one in curve.items()}
     near = [k for k, one in behind.items() if one.value <= points]

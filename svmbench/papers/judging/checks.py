@@ -152,7 +152,7 @@ def unfinished(
 def held_back(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
     """Return an answer that others than the missing solvers gave, and what is missing in words.
 
-    That something is the best is open while a rival is missing; that it is not, is not.
+    While a rival is missing, "is the best" stays undecided; "is not the best" can be decided.
     """
     names = ", ".join(missing)
     return (all_of([answer, OPEN]), f"; no result of {names}") if names else (answer, "")

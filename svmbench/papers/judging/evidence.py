@@ -88,7 +88,7 @@ class Evidence:
     bare : dict of str to Path
         Folders that hold tables without the records they were made of, by their names.
     folders : tuple of Path
-        Where was looked.
+        The folders searched.
     runs : tuple of Run
         All runs that were found, whether they count or not.
     """

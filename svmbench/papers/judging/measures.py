@@ -255,6 +255,6 @@ def times_between(factor: Interval) -> str:
 
 
 def format_signed(value: float, places: int = 2) -> str:
-    """Return a difference with its sign, which nothing has none of."""
+    """Format a signed difference; zero has no sign."""
     text = f"{value:+.{places}f}"
     return text[1:] if float(text) == 0.0 else text.replace("-", "−")
