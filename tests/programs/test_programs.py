@@ -136,7 +136,8 @@ def test_without_trust_nothing_is_run(tmp_path: Path) -> None:
     own.write_text(f"#!/bin/sh\ntouch '{touched}'\n")
     own.chmod(0o755)
     config = write_config(tmp_path, [{"program": f"'{own}' {{train}} {{model}}"}, "liblinear-l1"])
-    for words in (["validate", config], ["run", config, "--output", tmp_path / "out"]):
+    assert svmbench("validate", config).code == 0
+    for words in (["run", config, "--output", tmp_path / "out"], ["run", config, "--dry-run"]):
         ended = svmbench(*words)
         assert ended.code == 2
         assert "own is an external program; a run starts it only with --trust" in ended.err

@@ -23,7 +23,9 @@ from svmbench.experiment.settings.values import values_of
 from svmbench.schema import scores
 
 
-def check_names(draft: Draft, findings: Findings, *, trust: bool = False) -> None:
+def check_names(
+    draft: Draft, findings: Findings, *, trust: bool = False, programs: bool = False
+) -> None:
     """Check solvers, their parameters and data sets against what there is.
 
     Parameters
@@ -34,13 +36,18 @@ def check_names(draft: Draft, findings: Findings, *, trust: bool = False) -> Non
         Gets every unknown name, with its place and the nearest known name.
     trust : bool, default=False
         Whether classes are imported that come from elsewhere than scikit-learn.
+    programs : bool, default=False
+        Whether programs may be named without `trust`, because none is started.
     """
     config = draft.config
     assert config is not None
     called = {spec.shown: spec.name for spec in all_solvers(config)}
     for prefix, solver_specs, dataset_specs in _lists(config):
         for i, spec in enumerate(solver_specs):
-            _check_solver(draft.place((*prefix, "solvers", i)), spec, findings, trust=trust)
+            place = draft.place((*prefix, "solvers", i))
+            if not (trust or programs) and _is_refused(place, spec, findings):
+                continue
+            _check_solver(place, spec, findings, trust=trust)
         for i, dataset in enumerate(dataset_specs):
             place = draft.place((*prefix, "datasets", i))
             _check_params(place, dataset.params, called, draft, findings)
@@ -57,26 +64,30 @@ def _lists(config: Config) -> Iterator[tuple[ConfigPlace, list[SolverSpec], list
         yield ("blocks", i), getattr(block, "solvers", []), block.datasets
 
 
+def _is_refused(place: ConfigPlace, spec: SolverSpec, findings: Findings) -> bool:
+    """Report a program that nobody trusts; return True if the solver is one."""
+    from svmbench.baselines.programs import why_not_run
+
+    if not is_program(spec.name) or (spec.optional and not is_here(spec)):
+        return False
+    findings.add((*place, "program"), why_not_run(spec.name), place)
+    return True
+
+
 def _check_solver(place: ConfigPlace, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
     """Find a solver that there is not, and its parameters, and kernels that it has not."""
     from svmbench.baselines.catalogue import solver_class, solvers
     from svmbench.baselines.foreign import why_not_taken
-    from svmbench.baselines.programs import why_not_run
 
     known = solvers()
     if spec.optional and not is_here(spec):
         return
-    if is_program(spec.name):
-        reason = why_not_run(spec.name, trust=trust)
-        if reason:
-            findings.add((*place, "program"), reason, place)
-            return
-    elif "." in spec.name:
+    if "." in spec.name and not is_program(spec.name):
         reason = why_not_taken(spec.name, trust=trust)
         if reason:
             findings.add((*place, "class"), reason, place)
             return
-    elif spec.name not in known:
+    elif spec.name not in known and not is_program(spec.name):
         findings.unknown((*place, "name"), "unknown solver", spec.name, list(known), place)
         return
     found = solver_class(spec.name)

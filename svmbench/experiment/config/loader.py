@@ -64,6 +64,7 @@ def check_config(
         Whether classes are imported that come from elsewhere than scikit-learn.
     files : bool, default=False
         Whether a data file that is not there is a mistake; a run opens those that it is asked for.
+        Programs then need no `trust`, because this only validates.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def check_source(
 
     config, findings, draft = _read(source, overrides, why_not)
     if config is not None:
-        check_names(draft, findings, trust=trust)
+        check_names(draft, findings, trust=trust, programs=files)
         if files:
             check_files(draft, findings)
     return _whole(config, findings)

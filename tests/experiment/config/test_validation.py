@@ -104,7 +104,8 @@ def test_a_file_that_is_gone_is_noticed(tmp_path: Path) -> None:
 
 def test_an_installed_program_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = {"program": "own-train {train} {model}", "predict": "own {test} {model} {output}"}
-    config = write_config(tmp_path, ["alsvm", {**program, "label": "own", "optional": True}], BLOCK)
+    entry = {**program, "label": "own", "optional": True, "params": {"nonsense": 1}}
+    config = write_config(tmp_path, ["alsvm", entry], BLOCK)
     assert validated(config).n_blocks == 1
     for name in ("own-train", "own"):
         tool = tmp_path / "bin" / name
@@ -112,7 +113,7 @@ def test_an_installed_program_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
         tool.write_text("#!/bin/sh\n")
         tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
-    with pytest.raises(ConfigError, match="only with --trust"):
+    with pytest.raises(ConfigError, match="no parameter 'nonsense'"):
         validated(config)
 
 
