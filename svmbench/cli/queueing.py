@@ -146,7 +146,7 @@ def planned_work(cell: Cell, config: str) -> Work:
     known = printed_facts(shown["paper"], shown["dataset"])
     racers = spec.get("racers") or [spec]
     values = sum(max(1, len(one.get("grid") or ())) for one in racers)
-    folds = spec.get("inner_folds" if shown["protocol"] == "nested-cv" else "folds") or 1
+    folds = spec.get("inner_folds") or spec.get("folds") or 1
     rows = dimensions.get("rows") or shown["size"] or spec.get("n_rows") or known.get("n_samples")
     return Work(
         config=config,

@@ -217,7 +217,7 @@ def _n_fits(
     values = 0.0
     for solver in str(cell.solver).split("|"):
         values += math.prod(n_values(given) for given in grids.get(solver, {}).values())
-    folds = block.get("inner_folds" if cell.protocol == "nested-cv" else "folds") or 1
+    folds = block.get("inner_folds") or block.get("folds") or 1
     return float(values * folds * n_values(block.get("gammas") or 1))
 
 
