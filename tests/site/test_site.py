@@ -266,7 +266,7 @@ def test_the_first_screen_says_what_it_is_and_what_was_found(site: Path) -> None
     assert "index.html#age" in index.links
     assert 'class="warning"' not in (site / "index.html").read_text()
     assert "papers/smo.html#claim-smo-1" in index.links
-    assert "tables of an earlier version, but no records" in text
+    assert "Tables without records" in text
     assert "none is kept" not in text
 
 
