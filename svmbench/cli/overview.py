@@ -14,7 +14,6 @@ from svmbench.report.tables import Table, cell_text, row_texts
 #: Largest number of characters of a line, and of rows, of the overview.
 OVERVIEW_CHARACTERS = 80
 OVERVIEW_ROWS = 60
-_DIFFERENCE = "times: measured / printed; others: measured - printed"
 
 
 def print_overview(built: BuiltReport) -> None:
@@ -25,16 +24,19 @@ def print_overview(built: BuiltReport) -> None:
     are those of the tables.
     """
     run = built.content.run
-    filled = [table for table in built.content.tables if _lines(run, table)]
-    beside = [table for table in filled if _has_printed(table)]
-    for table in (beside or filled)[:1]:
-        header, *rows = _fitted(_lines(run, table))
+    filled = [(table, found) for table in built.content.tables if (found := _lines(run, table))]
+    beside = [(table, found) for table, found in filled if _has_printed(table)]
+    for table, found in (beside or filled)[:1]:
+        header, *rows = _fitted(found)
         terminal.print_line(table.spec.heading)
         terminal.print_columns(rows[:OVERVIEW_ROWS], header=header)
         if len(rows) > OVERVIEW_ROWS:
             terminal.print_line(f"{len(rows) - OVERVIEW_ROWS} more rows: {built.joined}")
-        if table in beside:
-            terminal.print_line(f"in brackets: what the paper prints; {_DIFFERENCE}")
+        if beside:
+            terminal.print_line(
+                "in brackets: what the paper prints; times: measured / printed; others: measured -"
+                " printed"
+            )
         for sentence in _best(run, table):
             terminal.print_line(sentence)
     plots = [paths[-1] for paths in built.plots.values()]
@@ -62,8 +64,7 @@ def _lines(run: Run, table: Table) -> list[list[str]]:
             entries = [table.entries.get((row, column, metric)) for metric in metrics]
             if any(entry and entry.summary.value is not None for entry in entries):
                 named = [table.column_text(column)] if table.column_fields else []
-                texts = [replace(cell_text(entry), spread="") for entry in entries]
-                values = [str(text) for text in texts]
+                values = [str(replace(cell_text(entry), spread="")) for entry in entries]
                 found.append([*row_texts(table, row), *named, *values])
     across = ["solver" if table.column_fields == ("solver",) else "column"]
     header = [*heads, *(across if table.column_fields else []), *map(run.label, metrics)]

@@ -7,7 +7,7 @@ config, which is the full protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -192,10 +192,12 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     return f"{cells}, {_time_of(missing, forecaster)}"
 
 
-def _has_other_blocks(runs: Mapping[str, Sequence[Run]], parts: Sequence[Part]) -> bool:
-    """Return True if parts rest on a block that its config has no more."""
+def _has_other_blocks(configs: Iterable[str], parts: Sequence[Part]) -> bool:
+    """Return True if parts rest on a block that none of these configs has any more."""
     kept = {cell.block for part in parts for cell in part.cells}
-    own = {block.get("name") for name in runs for block in shipped_config(name).get("blocks", [])}
+    own = {
+        block.get("name") for name in configs for block in shipped_config(name).get("blocks", [])
+    }
     return bool(kept - own)
 
 
