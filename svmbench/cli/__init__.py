@@ -138,10 +138,20 @@ def cli(verbose: bool, log_file: Path | None) -> None:
 
 
 @cli.command("list")
-@click.argument("what", type=click.Choice(["solvers", "datasets", "configs", "papers", "plugins"]))
+@click.argument(
+    "what",
+    type=click.Choice(
+        [
+            *("solvers", "datasets", "configs", "papers"),
+            *("protocols", "scores", "plot-kinds", "plugins"),
+        ]
+    ),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def list_(what: str, as_json: bool) -> None:
-    r"""List the solvers, data sets, configs, papers or installed plug-ins.
+    r"""List the solvers, data sets, configs, papers, or what a config can name.
+
+    A config names protocols, scores and kinds of plot. Those of installed plug-ins are listed, too.
 
     \b
     Examples:

@@ -82,11 +82,71 @@ def list_plugins() -> list[dict[str, Any]]:
     ]
 
 
+def list_scores() -> list[dict[str, Any]]:
+    """Return one row for each score, those of plug-ins included, in the order of declaration."""
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.schema.scores import SCORES
+
+    load_plugins()
+    return [
+        {
+            "score": name,
+            "metric": declared.metric,
+            "unit": declared.unit or "-",
+            "better": declared.better,
+            "what": declared.caption,
+        }
+        for name, declared in SCORES.items()
+    ]
+
+
+def list_protocols() -> list[dict[str, Any]]:
+    """Return one row for each protocol, those of plug-ins included, by name."""
+    from svmbench.experiment.protocols import protocols
+
+    return [
+        {
+            "protocol": name,
+            "one cell": declared.cell,
+            "tasks": ", ".join(declared.tasks),
+            "scalings": ", ".join(declared.scalings) or "-",
+            "what": declared.caption,
+        }
+        for name, declared in protocols().items()
+    ]
+
+
+def list_plot_kinds() -> list[dict[str, Any]]:
+    """Return one row for each kind of plot, those of plug-ins included, by name."""
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.report.kinds import kind_named
+    from svmbench.schema.specs import plot_kinds
+
+    load_plugins()
+    kinds = {name: kind_named(name) for name in plot_kinds()}
+    return [
+        {
+            "kind": name,
+            "x": kind.x,
+            "y": kind.y,
+            "what": _first_sentence(sys.modules[kind.draw.__module__].__doc__),
+        }
+        for name, kind in kinds.items()
+    ]
+
+
+def _first_sentence(text: str | None) -> str:
+    return " ".join((text or "").split()).partition(". ")[0].rstrip(".")
+
+
 LISTS = {
     "solvers": list_solvers,
     "datasets": list_datasets,
     "configs": list_configs,
     "papers": list_papers,
+    "protocols": list_protocols,
+    "scores": list_scores,
+    "plot-kinds": list_plot_kinds,
     "plugins": list_plugins,
 }
 

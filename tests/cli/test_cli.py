@@ -71,6 +71,13 @@ def test_help_imports_none_of_the_libraries_that_take_long() -> None:
     assert len(imported) < 400
 
 
+def test_the_package_is_a_command_too() -> None:
+    words = [sys.executable, "-m", "svmbench", "list", "solver"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Invalid value for" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("what", "column", "known"),
     [
@@ -78,6 +85,9 @@ def test_help_imports_none_of_the_libraries_that_take_long() -> None:
         ("datasets", "dataset", {"a9a", "breast-cancer", "covtype"}),
         ("configs", "config", {"quickstart", "alsvm_table2"}),
         ("papers", "paper", {"alsvm", "smo", "srbo"}),
+        ("protocols", "protocol", {"nested-cv", "race", "facts"}),
+        ("scores", "score", {"accuracy", "auc"}),
+        ("plot-kinds", "kind", {"bars", "scaling", "convergence"}),
     ],
 )
 def test_lists(what: str, column: str, known: set[str]) -> None:
@@ -86,7 +96,7 @@ def test_lists(what: str, column: str, known: set[str]) -> None:
     printed = svmbench("list", what)
     assert printed.code == 0
     lines = printed.out.splitlines()
-    assert lines[0].split() == list(rows[0])
+    assert lines[0].split() == " ".join(rows[0]).split()
     assert [line.split()[0] for line in lines[1:]] == [row[column] for row in rows]
 
 

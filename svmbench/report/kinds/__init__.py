@@ -85,11 +85,16 @@ def declare_kind(name: str, kind: Kind) -> None:
     OTHER_KINDS[name] = kind
 
 
-def kind_of(spec: PlotSpec) -> Kind:
-    """Return the kind of a plot."""
-    if spec.kind in OTHER_KINDS:
-        found = OTHER_KINDS[spec.kind]
+def kind_named(name: str) -> Kind:
+    """Return the kind of plot of this name, which :func:`svmbench.schema.specs.plot_kinds` lists."""
+    if name in OTHER_KINDS:
+        found = OTHER_KINDS[name]
     else:
-        found = import_module(f"{__name__}.{spec.kind}").KIND
+        found = import_module(f"{__name__}.{name}").KIND
     assert isinstance(found, Kind)
     return found
+
+
+def kind_of(spec: PlotSpec) -> Kind:
+    """Return the kind of a plot."""
+    return kind_named(spec.kind)
