@@ -87,7 +87,7 @@ def edges(package: str) -> dict[tuple[str, str], list[str]]:
         source = inner(name_of(module), package)
         for line, name in imports(module.read_text(encoding="utf-8")):
             target = inner(name, package)
-            if source and target and source != target and source != "__init__":
+            if source and target and source not in (target, "__init__", "__main__"):
                 place = f"{module.relative_to(ROOT)}:{line} imports {name}"
                 found.setdefault((source, target), []).append(place)
     return found

@@ -86,11 +86,8 @@ def declare_kind(name: str, kind: Kind) -> None:
 
 
 def kind_named(name: str) -> Kind:
-    """Return the kind of plot of this name, which :func:`svmbench.schema.specs.plot_kinds` lists."""
-    if name in OTHER_KINDS:
-        found = OTHER_KINDS[name]
-    else:
-        found = import_module(f"{__name__}.{name}").KIND
+    """Return the kind of plot that has a name of :func:`svmbench.schema.specs.plot_kinds`."""
+    found = OTHER_KINDS.get(name) or import_module(f"{__name__}.{name}").KIND
     assert isinstance(found, Kind)
     return found
 
