@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from claimed_runs import SCENES, Kept, added
+from claimed_runs import SCENES, Kept, added, wobble
 
 from svmbench.base.errors import ConfigError
 from svmbench.base.paper_folders import papers
@@ -17,6 +17,7 @@ from svmbench.experiment.config.requested_metrics import reported_metrics
 from svmbench.papers import judging
 from svmbench.papers.judging.entries import LINEAR, read_claims
 from svmbench.papers.judging.measures import OPEN, counted, is_most
+from svmbench.papers.srbo.checks import ARTIFICIAL
 from svmbench.report import published
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -446,6 +447,44 @@ def test_iterations_as_a_root_of_precision_are_no_logarithm(tmp_path):
 
     found = changed("sgdlssvm-5", tmp_path / "offset", offset)
     assert {part.holds for part in found.parts} == {True}
+
+
+@pytest.mark.parametrize(
+    ("time", "holds"),
+    [
+        (lambda n: 20.0 + 2e-3 * n, True),  # a part that does not depend on N
+        (lambda n: 20.0 * wobble(n), False),  # flat
+        (lambda n: 1e-9 * n**2.5, False),
+    ],
+)
+def test_a_time_on_a_rising_line_is_linear_and_neither_a_flat_one_nor_a_power(
+    time, holds, tmp_path
+):
+    def edit(cell):
+        if cell["block"] == "examples":
+            n = cell["metrics"]["n_train"]
+            cell["metrics"]["cpu_time_s"] = time(n)
+
+    parts = changed("cpsp-5", tmp_path, edit).parts
+    assert {part.holds for part in parts if "in k" not in part.what} == {holds}
+
+
+@pytest.mark.parametrize(("settled", "holds"), [(60, True), (40, False)])
+def test_the_graphs_of_figure_4_are_part_of_what_screening_settles(settled, holds, tmp_path):
+    kept = Kept()
+    for block, sets in (("rbf", ARTIFICIAL), ("linear", ARTIFICIAL[:3])):
+        for dataset in sets:
+            for place, nu in enumerate((0.46, 0.48, 0.5)):
+                done = 1.5 * settled if place else 0  # the first one is solved unscreened
+                counts = {"left": 100 - done, "screened_zero": done, "screened_one": 0}
+                kept.add("srbo_fig4", block, dataset, "srbo-nu-svm", {"objective": 1.0},
+                         counters=counts, dims={"solver.nu": nu}, protocol="path")  # fmt: skip
+    (part,) = judged("srbo-7", kept.write(tmp_path)).parts
+    assert part.holds is holds
+    assert (
+        part.measured == f"above 50 % in {9 * holds} of 9 graphs, {settled:.1f} to {settled:.1f} %"
+    )
+    assert part.cut.startswith("3 of 986 values of nu")
 
 
 def test_every_paper_has_sentences_without_a_claim_and_each_names_why():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
+from statistics import NormalDist, correlation
 
 from svmbench.papers.judging.checks import (
     cells_of,
@@ -15,9 +15,10 @@ from svmbench.papers.judging.checks import (
     unfinished,
     untested,
 )
-from svmbench.papers.judging.entries import LINEAR, Claim
+from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
+    OPEN,
     Answer,
     all_of,
     counted,
@@ -37,6 +38,7 @@ from svmbench.papers.judging.verdict import Part
 from svmbench.report.estimates import Estimate, difference, estimates, interval, quotient, total
 from svmbench.report.records import CellResult
 from svmbench.report.statistics import Interval
+from svmbench.report.summary import measured
 
 #: Methods that draw their vectors before training, and methods that choose them greedily.
 SAMPLED, GREEDY = ("nystrom", "icf"), ("cvm", "bvm", "lasvm")
@@ -47,6 +49,8 @@ SAME_PROBLEM = ("cpsp-tr", "nystrom", "icf")
 BASIS = "solver.n_basis"
 #: The paper's text set, and what stands in for it.
 TEXT = ("ccat", "reuters")
+#: Fewest sizes of which a line explains a share, also without one of them: two lie on one.
+_FEWEST_OF_A_LINE = 4
 #: The paper's five.
 FIVE = ("a9a", "|".join(TEXT), "mnist-0-vs-rest", "mnist-low-vs-high", "ijcnn1")
 
@@ -327,13 +331,14 @@ def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
     return Interval(value, min(least), max(most), single=single)
 
 
-@check("cpsp-5", *LINEAR, "basis_low", "basis_high", datasets=FIVE)
+@check("cpsp-5", "linear_high", "line_pct", "basis_low", "basis_high", datasets=FIVE)
 def growth_of_time(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the time grows about linearly with N, and modestly faster than that with k."""
     limits, parts = claim.limits, []
     for source in kept.of(claim.configs[0]):
-        window = limits["linear_low"], limits["linear_high"]
-        parts += growth_parts(claim, source, "examples", ["cpsp"], window)
+        window = -math.inf, limits["linear_high"]
+        grown = growth_parts(claim, source, "examples", ["cpsp"], window)
+        parts += [_straight(claim, part) for part in grown]
         for dataset, solvers in _curves(source, "basis", claim.metrics[0]).items():
             points = sorted(solvers.get("cpsp", {}).items())
             if not points:
@@ -352,6 +357,26 @@ def growth_of_time(claim: Claim, kept: Evidence) -> list[Part]:
                 )
             )
     return parts
+
+
+def _straight(claim: Claim, part: Part) -> Part:
+    """Return a part that also asks how much of its times' variance a rising line of N explains."""
+    pairs = [(measured(cell, "n_train"), measured(cell, claim.metrics[0])) for cell in part.cells]
+    points = [(n, time) for n, time in pairs if n is not None and time is not None]
+    if len(points) < _FEWEST_OF_A_LINE or not isinstance(part.answer, Answer):
+        return replace(part, answer=OPEN)
+    without = [_explained_pct(points[:i] + points[i + 1 :]) for i in range(len(points))]
+    share = Interval(_explained_pct(points), min(without), max(without))
+    answer = all_of([part.answer, within_limits(share, claim.limits["line_pct"], 100.0)])
+    said = (
+        f"a line explains {share.value:.0f} % of the variance [{share.low:.0f}, {share.high:.0f}]"
+    )
+    return replace(part, answer=answer, measured=f"{said}; {part.measured}")
+
+
+def _explained_pct(points: Sequence[tuple[float, float]]) -> float:
+    """Return the share of the variance that a straight line explains; 0 where the line falls."""
+    return 100.0 * max(0.0, correlation(*zip(*points, strict=True))) ** 2
 
 
 @check("cpsp-6", "flat", "most", datasets=FIVE)

@@ -76,6 +76,8 @@ def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence)
 def _with_cut(part: Part, of_cell: dict[str, Source], *, named: bool) -> Part:
     """Return a part that names its cut data sets, each with the profile that cut it.
 
+    What the check itself says of a cut stands with them.
+
     Of a claim that names no data sets the rows of the config's full protocol are all rows.
     """
     pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
@@ -97,6 +99,7 @@ def _with_cut(part: Part, of_cell: dict[str, Source], *, named: bool) -> Part:
     said = [f"{name} {rows}" for name, rows in list(cut.items())[:_MOST_NAMED_DATASETS]]
     if len(cut) > _MOST_NAMED_DATASETS:
         said.append(f"{len(cut) - _MOST_NAMED_DATASETS} more")
+    said += [part.cut] if part.cut else []
     said += fewer
     return replace(part, cut=f"{'; '.join(said)} (profile {', '.join(profiles)})" if said else "")
 

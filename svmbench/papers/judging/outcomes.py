@@ -2,13 +2,15 @@
 
 The folder of a paper may hold an ``outcome.toml``: the sentence (``said``), and the verdicts that
 it rests on (``rests_on``), each as outcome, scale and counts:
-``mixed, reduced: 4 hold, 2 fail, 5 undecided``. If a verdict
-has changed since, the sentence is not shown.
+``mixed, reduced: 4 hold, 2 fail, 5 undecided``. A number of the sentence stands in ``numbers``,
+with the claim and the words of its verdict that it comes from:
+``"three quarters" = "srbo-7: 75.5 to 98.6 %"``. If a verdict or these words have changed since, the
+sentence is not shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from svmbench.base.errors import ResultsError
@@ -30,12 +32,15 @@ class PaperOutcome:
     claims : tuple of str
         The claims whose verdicts it rests on.
     stale : tuple of str
-        The verdicts that are others by now, a sentence each.
+        The verdicts and numbers that are others by now, a sentence each.
+    numbers : tuple of str
+        The words of the sentence that are numbers of verdicts.
     """
 
     said: str
     claims: tuple[str, ...]
     stale: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
 
 def outcomes(verdicts: Sequence[Verdict]) -> dict[str, PaperOutcome]:
@@ -64,19 +69,45 @@ def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | N
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If the file holds anything else than a sentence and the verdicts on the paper's claims.
+        If the file holds anything else than a sentence, the verdicts on the paper's claims, and the
+        numbers of the sentence.
     """
     path = paper.folder / FILE
     if not path.is_file():
         return None
     content = read_toml(path, f"{paper.key}/{FILE}")
     said, rests_on = content.get("said"), content.get("rests_on")
-    if not (isinstance(said, str) and isinstance(rests_on, dict) and len(content) == 2):
-        raise ResultsError(f"{paper.key}/{FILE} has 'said', a sentence, and 'rests_on', a table")
+    numbers = content.get("numbers", {})
+    known = content.keys() <= {"said", "rests_on", "numbers"}
+    if not (known and isinstance(said, str) and isinstance(rests_on, dict)
+            and isinstance(numbers, dict)):  # fmt: skip
+        raise ResultsError(
+            f"{paper.key}/{FILE} has 'said', a sentence, and 'rests_on' and 'numbers', two tables"
+        )
+    said = " ".join(said.split())
     now = {one.claim.id: standing(one) for one in verdicts}
     stale = tuple(
         f"{name} was {before!r} when the sentence was written, and is {now.get(name)!r}"
         for name, before in rests_on.items()
         if now.get(name) != before
     )
-    return PaperOutcome(" ".join(said.split()), tuple(rests_on), stale)
+    texts = {one.claim.id: _text(one) for one in verdicts}
+    stale += tuple(
+        f"{phrase!r} is no number of {source!r}"
+        for phrase, source in numbers.items()
+        if phrase not in said or not _is_said(str(source), texts)
+    )
+    return PaperOutcome(said, tuple(rests_on), stale, tuple(numbers))
+
+
+def _text(verdict: Verdict) -> str:
+    """Return the claim with its rule, and the numbers of each part with what was cut."""
+    claim = verdict.claim
+    parts = [f"{part.what}: {part.measured}; {part.cut}" for part in verdict.parts]
+    return "\n".join([claim.statement, claim.rule, claim.printed, *parts])
+
+
+def _is_said(source: str, texts: Mapping[str, str]) -> bool:
+    """Return whether the verdict of ``claim: words`` has these words."""
+    claim, _, words = source.partition(": ")
+    return bool(words) and words in texts.get(claim, "")
