@@ -472,7 +472,11 @@ def _check_programs(
 def _check_scores(
     draft: Draft, place: ConfigPlace, block: TrainingBlock, declared: Protocol, findings: Findings
 ) -> None:
-    """Find scores that there are not, and a task that the protocol can't do."""
+    """Find scores that there are not or that nothing reads, and a task that can't be done."""
+    if not declared.scores and place not in draft.guessed:
+        for key in sorted({"scores", "select_by"} & block.model_fields_set):
+            said = f"protocol {declared.name!r} has no scores, and the key does nothing"
+            findings.add((*place, key), said, (*place, key))
     named = [((*place, "scores", i), name) for i, name in enumerate(block.scores)]
     for where, name in [*named, ((*place, "select_by"), block.select_by)]:
         if name not in scores.SCORES:

@@ -166,11 +166,17 @@ def _treat(
 def _said(item: Any, place: ConfigPlace, left: Any) -> str:
     """Return the sentence on an error, with what is known of the place."""
     if item["type"] == "extra_forbidden":
+        if len(place) == 1 and _is_of_blocks(str(place[0])):
+            return f"{sentence(item)} of a config: it is a key of a block"
         return sentence(item) + suggestion(str(place[-1]), _allowed_keys(place[:-1], left))
     if item["type"] == "literal_error" and place[-1] == "scaling" and place[0] == "blocks":
         does = _item_at(left, place[:-1])["protocol"]
         return f"protocol {does!r} can't scale so: {sentence(item)}"
     return sentence(item)
+
+
+def _is_of_blocks(key: str) -> bool:
+    return any(key in declared.settings.model_fields for declared in protocols().values())
 
 
 def _guess_protocol(

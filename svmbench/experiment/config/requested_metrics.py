@@ -61,6 +61,7 @@ class _Given:
         self.dimensions: list[str] | None = []
         self.params: list[str] | None = []
         self.metrics: list[str] | None = _metrics(config, block)
+        self.is_scored = protocols()[block.protocol].scores
         if isinstance(block, TrainingBlock):
             swept = [name for one in config.datasets_of(block) for name in block.swept(one)]
             given = [{*one.params, *one.grid} for one in config.solvers_of(block)]
@@ -93,9 +94,8 @@ def _metrics(config: Config, block: Block) -> list[str] | None:
     declared = protocols()[block.protocol]
     if declared.metrics is None:
         return None
-    own = [
-        scores.SCORES[name].metric for name in getattr(block, "scores", []) if name in scores.SCORES
-    ]
+    scored = getattr(block, "scores", []) if declared.scores else []
+    own = [scores.SCORES[name].metric for name in scored if name in scores.SCORES]
     own += [f"train_{name}" for name in own]
     counted: Iterable[str] = ()
     if isinstance(block, TrainingBlock):
@@ -125,7 +125,8 @@ def _check_one(
             for j, name in enumerate([named] if isinstance(named, str) else named):
                 where = (*place, key) if isinstance(named, str) else (*place, key, j)
                 _check_dimension(given, where, place, name, findings)
-        for j, name in enumerate(spec.metrics):
+        # Of the default metrics, a table has those that there are.
+        for j, name in enumerate(spec.metrics if "metrics" in spec.model_fields_set else ()):
             _check_metric(given, (*place, "metrics", j), place, name, findings)
         return
     for key in ("series", "across"):
@@ -193,7 +194,8 @@ def _check_metric(
     what = f"block {given.name!r} gives no metric"
     of_scores = {score.metric: score.name for score in scores.SCORES.values()}
     if name in of_scores:
-        said = f"{what} {shown(name)}: its scores lack {of_scores[name]!r}"
+        why = f"its scores lack {of_scores[name]!r}" if given.is_scored else "it has no scores"
+        said = f"{what} {shown(name)}: {why}"
         findings.add(where, said, place)
         return
     findings.unknown(where, what, name, [*given.metrics, *of_scores], place)

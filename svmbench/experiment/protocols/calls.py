@@ -136,6 +136,7 @@ class _Caller:
     "calls",
     settings=Calls,
     caption="whole calls in turn",
+    scores=False,
     scalings=SCALINGS,
     cell="all solvers",
     grid="none",

@@ -142,6 +142,7 @@ PROPERTIES: dict[str, Callable[..., Iterator[Case]]] = {
     "check",
     settings=Check,
     caption="a property over a grid of cases",
+    scores=False,
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     grid="one parameter",
     tasks=("binary", "one-class"),

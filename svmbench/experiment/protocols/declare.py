@@ -52,6 +52,8 @@ class Protocol:
         ``written`` if it measures what reading a file costs that a registered set is written to.
     programs : bool
         Whether programs of others can take part: what is measured is `train` and `predict`.
+    scores : bool
+        Whether its cells have the scores of a block, and choose by `select_by`.
     metrics : tuple of str or None
         What its cells report beside the block's scores and the solvers' counters, of a race without
         the racers' names: what tables and plots may ask for. None where nobody says so, and
@@ -71,6 +73,7 @@ class Protocol:
     tasks: tuple[str, ...] = ("binary", "multiclass")
     reads: tuple[str, ...] = ("arrays",)
     programs: bool = True
+    scores: bool = True
     metrics: tuple[str, ...] | None = None
 
     def function(self, reads: str) -> Function:

@@ -104,6 +104,7 @@ Prepare = Callable[[Task, SolverSettings, NestedRaceData], Callable[[], NestedRe
     "nested-race",
     settings=NestedRace,
     caption="nested cross-validations raced in one process",
+    scores=False,
     scalings={"outer-fold": ITSELF, "all-rows": ALL_ROWS, "none": UNSCALED},
     cell="all solvers",
     splits=lambda block: (block.outer_folds, block.inner_folds),

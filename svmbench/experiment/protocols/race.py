@@ -159,6 +159,7 @@ class _Racer:
     "race",
     settings=Race,
     caption="a race in one process",
+    scores=False,
     # Every row is a training row, so that the first two are one.
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     cell="all solvers",

@@ -42,6 +42,7 @@ class Simulate(TrainingBlock):
     "simulate",
     settings=Simulate,
     caption="draws around a trained model",
+    scores=False,
     # Every row is a training row, so that the first two are one.
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     grid="one parameter",

@@ -54,6 +54,23 @@ def problems_of(tmp_path: Path, text: str) -> list[str]:
     return [p.replace(str(path), "c.yaml") for p in caught.value.problems]
 
 
+@pytest.mark.parametrize("name", ["race", "nested-race", "calls", "check", "simulate"])
+def test_a_block_without_scores_refuses_their_keys(tmp_path: Path, name: str) -> None:
+    """A search that chose by accuracy, and a column that no cell fills, would pass for others."""
+    text = GOOD.replace("protocol: cv, folds: 3", f"protocol: {name}, scores: [auc]")
+    text = text.replace("block: cv}", "block: cv, metrics: [auc_pct]}").replace("folds: 2, ", "")
+    said = problems_of(tmp_path, text)
+    unread = f"blocks[0].scores: protocol {name!r} has no scores, and the key does nothing"
+    assert any(unread in one for one in said)
+    assert any("block 'cv' gives no metric 'auc_pct': it has no scores" in one for one in said)
+
+
+def test_a_key_of_blocks_is_told_where_it_belongs(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, "select_by: auc\n" + GOOD) == [
+        "c.yaml:1:1: select_by: unknown key 'select_by' of a config: it is a key of a block"
+    ]
+
+
 def test_grid_in_powers(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, GOOD))
     assert config.solvers[0].grid_points() == [{"C": 0.125}, {"C": 1.0}, {"C": 8.0}]

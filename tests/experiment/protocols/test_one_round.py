@@ -52,6 +52,7 @@ SAID = """\
 8:6: solvers[3].name: should be text, not a list of 1
 10:30: blocks[0].folds: should be a whole number, not 'x'
 11:20: blocks[1].protocol: 'nested_cv' is none of calls,
+12:31: blocks[2].scores: protocol 'race' has no scores, and the key does nothing
 12:40: blocks[2].scores[0]: unknown score 'acc'; did you mean
 14:36: tables[0]: block 'cv' gives no metric 'acuracy_pct'; did you mean 'accuracy_pct'?
 14:49: tables[0]: block 'cv' gives no metric 'foo'
