@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from svmbench.base import escape
 from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
-from svmbench.base.validation_messages import shown
+from svmbench.base.validation_messages import sentence, shown
 from svmbench.baselines.templates import is_program
 from svmbench.experiment.config.capabilities import is_here
 from svmbench.experiment.config.findings import Findings
-from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.models import Config, Profile
 from svmbench.experiment.config.partial_parse import STAND_IN, Draft
 from svmbench.experiment.config.yaml_source import ConfigPlace
 from svmbench.experiment.protocols import protocols
@@ -346,6 +348,22 @@ def _check_profiles(draft: Draft, findings: Findings) -> None:
                 far = f"no block sweeps {shown(key)} here{suggestion(key, swept)}"
                 findings.add((*place, "sweep", key), far, place)
         _check_params(place, profile.params, {s.called: s.name for s in specs}, draft, findings)
+        _check_cuts(place, profile, config, findings)
+
+
+def _check_cuts(place: ConfigPlace, profile: Profile, config: Config, findings: Findings) -> None:
+    """Find values that are right for the setting of another protocol than a block's."""
+    for name, value in profile.block_cuts().items():
+        for block in config.blocks:
+            if name not in type(block).model_fields:
+                continue
+            try:
+                type(block).__pydantic_validator__.validate_assignment(
+                    block.model_copy(), name, value
+                )
+            except ValidationError as error:
+                said = f"block {block.name!r}: {sentence(error.errors()[0])}"
+                findings.add((*place, name), said, (*place, name))
 
 
 def _dimensions(config: Config) -> Iterator[str]:
@@ -399,8 +417,8 @@ def _check_run_folds(draft: Draft, findings: Findings) -> None:
             continue
         places = [(draft.place(("blocks", i)), wanted, there)]
         for name, profile in config.profiles.items():
-            run = wanted if profile.run_folds is None else profile.run_folds
-            of = there if profile.outer_folds is None else profile.outer_folds
+            cuts = profile.block_cuts()
+            run, of = cuts.get("run_folds", wanted), cuts.get("outer_folds", there)
             if (run, of) != (wanted, there):
                 places.append((("profiles", name), run, of))
         for place, run, of in places:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec
@@ -12,16 +12,12 @@ from svmbench.experiment.settings.values import (
     MAX_RESOURCE_LIMIT,
     MOST_THREADS,
     Features,
-    Folds,
     Grid,
     Limit,
     MaxSamples,
     Model,
     Name,
     Params,
-    Repeats,
-    RunFolds,
-    SampleCount,
     Sizes,
     Sweep,
 )
@@ -52,22 +48,12 @@ ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NA
 MOST_PROFILES = 50
 
 
-class BlockCuts(Model):
-    """The settings of blocks that a profile may change, where a block has them."""
+class Profile(Model):
+    """The cuts of a named budget; a setting that is not given stays as the config has it.
 
-    max_samples: MaxSamples | None = None
-    outer_folds: Folds | None = None
-    inner_folds: Folds | None = None
-    run_folds: RunFolds | None = None
-    folds: Folds | None = None
-    repeats: Repeats | None = None
-    gammas: list[Annotated[float, Field(gt=0)]] | None = None
-    samples: SampleCount | None = None
-    sample_rows: Annotated[int, Field(ge=4)] | None = None
-
-
-class Profile(BlockCuts):
-    """The cuts of a named budget; a setting that is not given stays as the config has it."""
+    Beside these keys, it has the own settings of every protocol (:func:`_profile`). They change the
+    blocks that have them.
+    """
 
     note: str = ""
     sizes: Sizes | None = None
@@ -77,6 +63,34 @@ class Profile(BlockCuts):
     grid: Grid = {}
     params: dict[str, Params] = {}
     timeout_s: Limit | None = None
+    max_samples: MaxSamples | None = None
+
+    def block_cuts(self) -> dict[str, Any]:
+        """Return the given settings of blocks by name."""
+        names = ["max_samples", *(type(self).model_fields.keys() - Profile.model_fields.keys())]
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def _profile() -> type[Profile]:
+    """Return the type of a profile that may cut the own settings of every protocol."""
+    types: dict[str, list[Any]] = {}
+    for declared in protocols().values():
+        for name in set(declared.own_settings) - Profile.model_fields.keys():
+            info = declared.settings.model_fields[name]
+            of_this = (
+                Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+            )
+            if of_this not in types.setdefault(name, []):
+                types[name].append(of_this)
+    fields: Any = {name: (Union[(*each, None)], None) for name, each in types.items()}
+    return create_model("Profile", __base__=Profile, __doc__=Profile.__doc__, **fields)
+
+
+if TYPE_CHECKING:
+    AnyProfile = Profile
+else:
+    AnyProfile = _profile()
 
 
 class Config(Model):
@@ -97,8 +111,8 @@ class Config(Model):
     tables: list[TableSpec] = []
     plots: list[PlotSpec] = []
     profiles: Annotated[
-        dict[ProfileName, Profile], Field(min_length=1, max_length=MOST_PROFILES)
-    ] = {"paper": Profile()}
+        dict[ProfileName, AnyProfile], Field(min_length=1, max_length=MOST_PROFILES)
+    ] = {"paper": AnyProfile()}
 
     @classmethod
     def know_protocols(cls) -> None:
@@ -107,7 +121,15 @@ class Config(Model):
             _KNOWN.update(protocols())
             blocks: Any = list[_any_block()]  # type: ignore[misc]
             cls.model_fields["blocks"].annotation = blocks
+            profiles: Any = dict[ProfileName, _profile()]  # type: ignore[misc]
+            cls.model_fields["profiles"].annotation = profiles
             cls.model_rebuild(force=True)
+
+    @classmethod
+    def profile_model(cls) -> type[Profile]:
+        """Return the type of a profile, with the settings of every known protocol."""
+        found: type[Profile] = get_args(cls.model_fields["profiles"].annotation)[1]
+        return found
 
     def datasets_of(self, block: Block) -> list[DatasetSpec]:
         """Return the block's own data sets, or the config's."""

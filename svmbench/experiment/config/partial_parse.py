@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from svmbench.base.errors import nearest, suggestion
 from svmbench.base.validation_messages import none_of, sentence
 from svmbench.experiment.config.findings import Findings
-from svmbench.experiment.config.models import Config, Profile
+from svmbench.experiment.config.models import Config
 from svmbench.experiment.config.yaml_source import ConfigPlace
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec
@@ -289,7 +289,7 @@ def _allowed_keys(place: ConfigPlace, data: Any) -> list[str]:
         "blocks": Block,
         "tables": TableSpec,
         "plots": PlotSpec,
-        "profiles": Profile,
+        "profiles": Config.profile_model(),
         "grid": PowerGrid,
         "exponents": ExponentRange,
     }

@@ -7,7 +7,7 @@ from typing import Any
 from svmbench.base.errors import ConfigError, suggestion
 from svmbench.experiment.config.capabilities import is_here
 from svmbench.experiment.config.checks import all_solvers
-from svmbench.experiment.config.models import BlockCuts, Config
+from svmbench.experiment.config.models import Config
 from svmbench.experiment.settings.blocks import (
     Block,
     DatasetSpec,
@@ -35,12 +35,7 @@ def apply_profile(config: Config, name: str) -> Config:
             f" (this config has: {', '.join(known)})"
         )
     profile = config.profiles[name]
-    cuts = {
-        name: value
-        for name in BlockCuts.model_fields
-        if (value := getattr(profile, name)) is not None
-    }
-
+    cuts = profile.block_cuts()
     aliases: dict[str, Any] = {name: getattr(profile, alias) for alias, name in ALIASES.items()}
 
     def cut_solver(spec: SolverSpec) -> SolverSpec:

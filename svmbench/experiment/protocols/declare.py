@@ -93,9 +93,14 @@ class Protocol:
 
     def settings_of(self, block: Block) -> dict[str, Any]:
         """Return the block's settings of this protocol alone, which are part of its cells' keys."""
-        known = {*Block.model_fields, *TrainingBlock.model_fields, *RaceBlock.model_fields}
-        own = [f for f in self.settings.model_fields if f not in known]
+        own = self.own_settings
         return {name: getattr(block, name) for name in own if name not in block.plan_only}
+
+    @property
+    def own_settings(self) -> list[str]:
+        """The names of the settings that blocks of other protocols need not have."""
+        known = {*Block.model_fields, *TrainingBlock.model_fields, *RaceBlock.model_fields}
+        return [name for name in self.settings.model_fields if name not in known]
 
     def for_plan(self) -> dict[str, Any]:
         """Return the facts for the report, as JSON values."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from runs import write_config
@@ -13,6 +15,8 @@ from svmbench.base.errors import ConfigError, suggestion
 from svmbench.baselines.catalogue import solvers
 from svmbench.core.nu import qp_solvers
 from svmbench.data import registry
+from svmbench.experiment.config import checks
+from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.loader import (
     apply_profile,
     check_config,
@@ -20,7 +24,8 @@ from svmbench.experiment.config.loader import (
     load_config,
     shipped_configs,
 )
-from svmbench.experiment.config.models import BlockCuts
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.config.yaml_source import YamlSource
 from svmbench.experiment.protocols import protocols
 from svmbench.papers.judging.cuts import _COUNTS
 
@@ -399,9 +404,23 @@ def test_likeness_is_found_in_time_that_no_name_makes_long() -> None:
     assert time.process_time() - began < 2
 
 
-def test_every_cut_of_a_profile_is_a_setting_of_some_protocol() -> None:
-    settings = [protocol.settings.model_fields for protocol in protocols().values()]
-    for name in BlockCuts.model_fields:
-        assert any(name in fields for fields in settings), name
-    # Verdicts count what a kept block has less of.
-    assert set(_COUNTS) <= BlockCuts.model_fields.keys()
+@pytest.mark.parametrize("name", protocols())
+def test_a_profile_may_cut_every_own_setting_of_a_protocol(name: str) -> None:
+    declared = protocols()[name]
+    assert {*declared.own_settings, "max_samples"} <= Config.profile_model().model_fields.keys()
+
+
+def test_verdicts_count_what_a_profile_may_cut() -> None:
+    assert set(_COUNTS) <= Config.profile_model().model_fields.keys()
+
+
+def test_a_value_that_another_protocols_setting_could_have_is_refused(tmp_path: Path) -> None:
+    """Two protocols may have a setting of one name; a block takes the values of its own alone."""
+    path = write(tmp_path, GOOD)
+    findings = Findings(YamlSource.read(path))
+    profile: Any = SimpleNamespace(block_cuts=lambda: {"folds": "many", "max_samples": 50})
+    checks._check_cuts(("profiles", "quick"), profile, load_config(path), findings)
+    (said,) = findings
+    assert said == (
+        f"{path}:12:11: profiles.quick.folds: block 'cv': should be a whole number, not 'many'"
+    )
