@@ -38,7 +38,7 @@ from svmbench.schema.record import Record
 _SOURCES = ("plan.json", PACKED_RECORDS)
 _ARTIFACTS = "artifacts"
 #: In an SVG: a number with decimals, and a name that matplotlib makes of a hash.
-_NUMBER = re.compile(rb"-?\d+\.\d+")
+_NUMBER = re.compile(rb"(?<!\d)\d+\.\d+")
 _HASHED_NAME = re.compile(rb"\b[a-zA-Z][0-9a-f]{10}\b")
 #: Largest difference of a number (points) between SVGs drawn on two CPUs. They have six decimals.
 _LAST_BITS = 2e-6
