@@ -74,7 +74,8 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
 
     content = read_content(results, allow_contended=allow_contended)
     target = output or results / "latex"
-    made = paper_files(content, allow_contended=allow_contended)
+    named = output.as_posix() if output is not None else ""
+    made = paper_files(content, allow_contended=allow_contended, folder=named)
     try:
         if output is None:
             make_folder(target)

@@ -11,8 +11,10 @@ from runs import svmbench
 from synthetic_runs import alsvm_run, race_run, smo_run
 
 from svmbench.report.builder import read_content
-from svmbench.report.latex import paper_files
+from svmbench.report.latex import SIDEWAYS_LINE, paper_files
 from svmbench.report.units import MICROSECONDS, MILLISECONDS, SECONDS, unit_of
+
+LABEL = "tab:100--of--it--table2"
 
 
 def rows_of(text: str) -> list[str]:
@@ -30,6 +32,12 @@ def is_balanced(text: str) -> bool:
     return depth == 0
 
 
+def plain_text(line: str) -> str:
+    """Return the text of a row as it is printed, with one sign for each symbol."""
+    text = re.sub(r"\\textbf\{(.*?)\}", r"\1", line.removesuffix(r" \\"))
+    return re.sub(r"\$?\\[a-z]+(\{\})?\$?", "x", text)
+
+
 @pytest.fixture(scope="module")
 def alsvm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = alsvm_run(tmp_path_factory.mktemp("alsvm"))
@@ -43,16 +51,28 @@ def alsvm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def test_a_table_is_whole(alsvm: dict[str, bytes]) -> None:
     text = alsvm["table2.tex"].decode()
     assert is_balanced(text)
-    for name in ("table", "tabular"):
-        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
-    assert [text.count(rf"\{rule}rule") for rule in ("top", "mid", "bottom")] == [1, 1, 1]
-    assert r"\begin{tabular}{lrrrrrrrr}" in text
-    rows = rows_of(text)
-    assert len(rows) == 6
-    assert all(line.endswith(r" \\") and line.count(" & ") == 8 for line in rows)
-    spans = [int(span) for span in re.findall(r"\\multicolumn\{(\d)\}", text)]
-    assert spans == [2, 2, 2, 2]
-    assert re.findall(r"\\cmidrule\(lr\)\{(.*?)\}", text) == ["2-3", "4-5", "6-7", "8-9"]
+    # Four solvers with two columns each: too many signs for one line of a page.
+    parts = text.split(r"\begin{sidewaystable}")[1:]
+    assert [part.count(r"\multicolumn") for part in parts] == [2, 2]
+    assert re.findall(r"\\label\{(.*?)\}", text) == [f"{LABEL}", f"{LABEL}-2"]
+    for part in parts:
+        rules = [part.count(rf"\{rule}rule") for rule in ("top", "mid", "bottom")]
+        assert rules == [1, 1, 1]
+        assert r"\begin{tabular}{lrrrr}" in part
+        assert part.count(r"\end{tabular}") == part.count(r"\end{sidewaystable}") == 1
+        rows = rows_of(part)
+        assert len(rows) == 6
+        assert all(line.endswith(r" \\") and line.count(" & ") == 4 for line in rows)
+        assert all(len(plain_text(line)) <= SIDEWAYS_LINE + 4 * len(" & ") for line in rows)
+        assert re.findall(r"\\multicolumn\{(\d)\}", part) == ["2", "2"]
+        assert re.findall(r"\\cmidrule\(lr\)\{(.*?)\}", part) == ["2-3", "4-5"]
+
+
+def test_a_table_that_fits_stands_upright_in_one_part(tmp_path: Path) -> None:
+    text = paper_files(read_content(smo_run(tmp_path)))["adult_rbf.tex"].decode()
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 1
+    assert text.count(r"\begin{tabular}") == 1
+    assert "sideways" not in text
 
 
 def test_names_do_nothing(alsvm: dict[str, bytes]) -> None:
@@ -62,15 +82,15 @@ def test_names_do_nothing(alsvm: dict[str, bytes]) -> None:
     )
     assert title in text
     # A label is no text: it holds letters, digits and dashes alone.
-    assert r"\label{tab:100--of--it--table2}" in text
+    assert rf"\label{{{LABEL}}}" in text
 
 
 def test_one_unit_the_best_in_bold_and_footers_in_the_caption(alsvm: dict[str, bytes]) -> None:
     text = alsvm["table2.tex"].decode()
     assert text.count("train time (ms)") == 4
-    first = next(line for line in rows_of(text) if line.startswith("a9a"))
-    cells = first.removesuffix(r" \\").split(" & ")
-    assert [number for number, cell in enumerate(cells) if r"\textbf" in cell] == [1, 6]
+    lines = [line for line in text.splitlines() if line.startswith("a9a &")]
+    cells = [cell for line in lines for cell in line.removesuffix(r" \\").split(" & ")]
+    assert [number for number, cell in enumerate(cells) if r"\textbf" in cell] == [1, 7]
     assert r"[82 s; $\times$" in cells[1]
     assert r"$\pm$" in cells[1]
     caption = text[text.index(r"\caption{") : text.index(r"\label")]
@@ -126,6 +146,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert not (folder / "tables.md").exists()
     other = svmbench("table", folder, "--format", "latex", "-o", tmp_path / "thesis")
     assert {path.name for path in (tmp_path / "thesis").iterdir()} == made, other.said
+    named = (tmp_path / "thesis" / "race").as_posix()
+    included = rf"\includegraphics[width=\linewidth]{{{named}}}"
+    assert included in (tmp_path / "thesis" / "race.tex").read_text()
     refused = svmbench("table", folder, "-o", tmp_path / "elsewhere")
     assert (refused.code, (tmp_path / "elsewhere").exists()) == (2, False)
     assert "-o is for --format latex" in refused.err
