@@ -223,8 +223,8 @@ OF_SEVERAL_MODULES = {
     " screening_runs search_settings",
     "experiment/run": "cell_costs arithmetic durability escapes foreign_files kill_loop sabotage"
     " storage_faults",
-    "papers": "bare_numbers claims claims_command machines printed_numbers rendering rules"
-    " single_times",
+    "papers": "bare_numbers claims claims_command decidable headlines machines printed_numbers"
+    " rendering rules single_times",
     "programs": "beyond programs",
     "report": "crafted_results single_cells",
     "site": "contributed",

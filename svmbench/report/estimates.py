@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
+from svmbench.base.paths import asset
+from svmbench.base.toml_source import read_toml
 from svmbench.report.records import CellResult
 from svmbench.report.statistics import (
     Interval,
@@ -228,7 +231,7 @@ def total(parts: Sequence[Interval]) -> Interval:
 def _counted_difference(first: Estimate, second: Estimate) -> Interval:
     """Return the difference of two shares of one test part, with independent errors."""
     value = first.value - second.value
-    counts = [measured(one.cells[0], "n_test") for one in (first, second) if one.cells]
+    counts = [test_rows(one.cells[0]) for one in (first, second) if one.cells]
     if len(counts) < 2 or not all(counts):
         return Interval(value)
     variance = math.fsum(
@@ -237,6 +240,31 @@ def _counted_difference(first: Estimate, second: Estimate) -> Interval:
     )
     half = NORMAL_95 * math.sqrt(max(0.0, variance))
     return Interval(value, value - half, value + half)
+
+
+def test_rows(cell: CellResult) -> float | None:
+    """Return on how many rows a cell was tested; None where nothing tells it.
+
+    Records of the protocol ``fit`` lack the number. Their scores are those of the data set's own
+    test part, and a share of correct rows has to be one of so many rows.
+    """
+    recorded = measured(cell, "n_test")
+    share = measured(cell, "accuracy_pct")
+    if recorded is not None or share is None or cell.protocol != "fit":
+        return recorded
+    n_test = _test_part(str(cell.dataset))
+    correct = share / 100.0 * n_test
+    return float(n_test) if n_test and abs(correct - round(correct)) < _INTEGER_TOLERANCE else None
+
+
+@cache
+def _test_part(dataset: str) -> int:
+    """Return how many rows the test part of a shipped data set has; 0 where it has none."""
+    place = asset("datasets.toml")
+    entries = read_toml(place, place.name)
+    own = entries.get(dataset, {})
+    n_test = own.get("n_test", entries.get(str(own.get("based_on")), {}).get("n_test", 0))
+    return n_test if isinstance(n_test, int) else 0
 
 
 def _ranked_difference(first: Estimate, second: Estimate) -> Interval:

@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from svmbench.report.estimates import Estimate, _area_variance, _positives, difference
+from svmbench.report.estimates import (
+    Estimate,
+    _area_variance,
+    _positives,
+    difference,
+)
+from svmbench.report.estimates import (
+    test_rows as rows_of,
+)
 from svmbench.report.records import CellResult
 from svmbench.report.statistics import Interval
 
@@ -53,3 +61,23 @@ def test_areas_of_one_test_part_have_an_interval_of_their_difference():
     other = one(86.0, 65, 66, 80, 20)  # of another test part
     assert difference(first, other, "auc_pct") == Interval(4.0)
     assert difference(first, one(86.0, 0, 0, 797, 203, n_test=900), "auc_pct") == Interval(4.0)
+
+
+def fitted(accuracy, protocol="fit", dataset="ijcnn1", **metrics):
+    return CellResult(
+        key="k", block="b", protocol=protocol, paper="p", dataset=dataset, kernel="rbf",
+        solver="s", fold=None, status="ok", metrics={"accuracy_pct": accuracy, **metrics},
+    )  # fmt: skip
+
+
+def test_a_fit_was_tested_on_the_data_sets_own_test_part():
+    n = 91_701
+    share = 100.0 * 86_000 / n
+    assert rows_of(fitted(share)) == n
+    assert rows_of(fitted(share, n_test=50)) == 50
+    assert rows_of(fitted(share + 1e-4)) is None  # no share of so many rows
+    assert rows_of(fitted(share, dataset="splice[:100]")) is None
+    assert rows_of(fitted(share, protocol="cv")) is None
+    first, second = (Estimate(value, cells=(fitted(value),)) for value in (share, share - 100 / n))
+    found = difference(first, second, "accuracy_pct")
+    assert found.low < 0.0 < found.high < 0.3

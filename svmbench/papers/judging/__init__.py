@@ -227,8 +227,17 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := _cpu_of(source)))),
-        to_decide=to_decide(parts, sources, kept.forecaster) if _is_open(verdict) else "",
+        to_decide=_what_decides(claim, parts, sources, kept) if _is_open(verdict) else "",
     )
+
+
+def _what_decides(
+    claim: Claim, parts: Sequence[Part], sources: Sequence[Source], kept: Evidence
+) -> str:
+    """Return what would decide an open claim, or why nothing that the configs run can."""
+    if claim.out_of_reach:
+        return f"no run of {', '.join(claim.configs)} can: {claim.out_of_reach}"
+    return to_decide(parts, sources, kept.forecaster)
 
 
 def _cpu_of(source: Source) -> str:
