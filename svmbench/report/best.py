@@ -1,7 +1,8 @@
 """Find the best solver for each metric among the comparable values of a table.
 
 Values are comparable if they have the same metric and differ in the solver only. A mean over some
-folds, a disturbed time, and the parts of a race are never compared.
+folds, a time that other work disturbed or that is shorter than the clock can tell, and the parts of
+a race are never compared.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ def left_out(table: Table, metric: str) -> dict[str, dict[str, list[str]]]:
             if summary.value is None or not entry.cell.solver or VERSUS in solver:
                 continue
             reason = "folds are missing" if summary.partial else "other work disturbed them"
+            if summary.unresolved:
+                reason = "they are shorter than the clock can tell"
             rows = found.setdefault(reason, {}).setdefault(solver, [])
             if (head := row_texts(table, row)[0]) not in rows:
                 rows.append(head)
@@ -122,7 +125,7 @@ def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set
 
 def _competes(entry: TableEntry, allow_contended: bool) -> bool:
     summary = entry.summary
-    if summary.value is None or summary.partial or not entry.cell.solver:
+    if summary.value is None or summary.partial or summary.unresolved or not entry.cell.solver:
         return False
     return VERSUS not in entry.cell.solver and (allow_contended or not summary.busy)
 

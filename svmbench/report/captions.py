@@ -8,7 +8,13 @@ from svmbench.report import published
 from svmbench.report.media import Code, Sentence, Strong
 from svmbench.report.provenance import describe_cpu
 from svmbench.report.records import OUTSIDE_LOAD_RATIO, Run, used_environments
-from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
+from svmbench.report.summary import CLOCK_RESOLUTION_S
+from svmbench.report.wording import (
+    CONTENDED_MARK,
+    DISTURBED_MARK,
+    PARTIAL_MARK,
+    UNRESOLVED_MARK,
+)
 
 if TYPE_CHECKING:
     from svmbench.report.tables import Table, TableEntry
@@ -64,6 +70,12 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
             )
         )
     notes += _of_busy_machines(entries, allow_contended=allow_contended)
+    if any(entry.summary.unresolved for entry in entries):
+        said = (
+            f"{UNRESOLVED_MARK} Shorter than the clock can tell: counts as {CLOCK_RESOLUTION_S:g} s,"
+            " and is not compared."
+        )
+        notes.append((said,))
     if any(entry.summary.low is not None for entry in entries):
         of = {e.cell.protocol == _SAMPLED for e in entries if e.summary.low is not None}
         what = "its 95 % bootstrap interval over the drawn values" if True in of else ""

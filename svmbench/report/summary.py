@@ -19,6 +19,11 @@ WHOLE_SHARE = 0.98
 #: A sweep covers the whole data set if its largest training part has this share of the printed
 #: rows: four fifths, less a few rows for folds and classes.
 WHOLE_TRAINING_SHARE = 0.75
+#: Seconds that two readings of wall and CPU time one after the other are apart, rounded up
+#: (0.74 microseconds on a Xeon, the median of 20,000): no training takes less.
+CLOCK_RESOLUTION_S = 1e-6
+#: The times of a training, by the name before a racer's.
+_TRAINING_TIMES = frozenset({"train_time_s", "cpu_time_s"})
 #: A cut sample may lack a few rows because of folds and classes.
 FILLED_SHARE = 0.98
 
@@ -44,6 +49,9 @@ class Summary:
         True for a time that was partly measured beside other workers of the run.
     disturbed : bool
         True for a time that was partly measured under load from other programs.
+    unresolved : bool
+        True for a time of a training that is shorter than the clock can tell on some fold, where it
+        counts as `CLOCK_RESOLUTION_S`.
     undefined : tuple of str
         Reasons for undefined values on finished folds, each once.
     environments : tuple of str
@@ -62,6 +70,7 @@ class Summary:
     contended: bool
     environments: tuple[str, ...]
     disturbed: bool = False
+    unresolved: bool = False
     undefined: tuple[str, ...] = ()
 
     @property
@@ -108,6 +117,7 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
             dict.fromkeys(cell.environment for cell in finished if cell.environment)
         ),
         disturbed=is_timing(metric) and any(cell.disturbed for cell, _ in found),
+        unresolved=any(_is_unresolved(metric, cell.metrics.get(metric)) for cell, _ in found),
         undefined=tuple(
             dict.fromkeys(cell.undefined[metric] for cell in finished if metric in cell.undefined)
         ),
@@ -144,11 +154,21 @@ def _elsewhere(cell: CellResult) -> CellResult:
 
 
 def measured(cell: CellResult, metric: str) -> float | None:
-    """Return the finite value of a metric or counter of a cell, or None."""
+    """Return the finite value of a metric or counter of a cell, or None.
+
+    A time of a training that is shorter than the clock can tell counts as `CLOCK_RESOLUTION_S`.
+    """
     for source in (cell.metrics, cell.counters):
         if metric in source:
-            return _finite(source[metric])
+            value = _finite(source[metric])
+            return CLOCK_RESOLUTION_S if _is_unresolved(metric, value) else value
     return None
+
+
+def _is_unresolved(metric: str, seconds: Any) -> bool:
+    """Return True for a time of a training that is shorter than the clock can tell."""
+    is_time = metric.partition(":")[0] in _TRAINING_TIMES and seconds is not None
+    return is_time and seconds < CLOCK_RESOLUTION_S
 
 
 def metric_names(cells: Sequence[CellResult]) -> list[str]:
@@ -168,7 +188,8 @@ class PaperComparison:
     """A printed number, and its difference from the measured one.
 
     `difference` (measured − printed, in the unit of the metric) is None if the measured value can't
-    be compared: folds are missing, or it is a disturbed time.
+    be compared: folds are missing, or it is a time that other work disturbed or that is shorter than
+    the clock can tell.
     """
 
     published: float | None
@@ -199,7 +220,7 @@ def compare_with_paper(
         dimensions=cell.dimensions,
     )
     fit = not summary.partial and (allow_contended or not summary.busy)
-    fit = fit and not (is_cut and is_timing(summary.metric))
+    fit = fit and not summary.unresolved and not (is_cut and is_timing(summary.metric))
     if printed is None or summary.value is None or not fit:
         return PaperComparison(printed, None)
     return PaperComparison(printed, summary.value - printed)

@@ -28,7 +28,12 @@ from svmbench.report.summary import (
     summarise_folds,
 )
 from svmbench.report.units import SECONDS, Unit
-from svmbench.report.wording import CONTENDED_MARK, DISTURBED_MARK, PARTIAL_MARK
+from svmbench.report.wording import (
+    CONTENDED_MARK,
+    DISTURBED_MARK,
+    PARTIAL_MARK,
+    UNRESOLVED_MARK,
+)
 from svmbench.schema.record import IDENTITY
 from svmbench.schema.specs import Spec, TableSpec
 
@@ -357,6 +362,7 @@ def cell_text(
     if not allow_contended:
         marks += CONTENDED_MARK if summary.contended else ""
         marks += DISTURBED_MARK if summary.disturbed else ""
+    marks += UNRESOLVED_MARK if summary.unresolved else ""
     if summary.partial:
         folds = f"{PARTIAL_MARK}{summary.folds}/{summary.planned}"
     if comparison.published is not None:

@@ -18,6 +18,8 @@ PARTIAL_MARK = "†"
 CONTENDED_MARK = "*"
 #: Mark of times measured beside other programs.
 DISTURBED_MARK = "‡"
+#: Mark of times that are shorter than the clock can tell.
+UNRESOLVED_MARK = "§"
 
 _LABELS = {
     "n_samples": "samples",

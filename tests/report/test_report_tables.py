@@ -9,7 +9,7 @@ import synthetic_runs as runs
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import write_text
-from svmbench.report.best import best_places
+from svmbench.report.best import best_places, contests, left_out
 from svmbench.report.builder import build, read_content
 from svmbench.report.records import read_run
 
@@ -138,6 +138,26 @@ def test_one_fold_shows_the_spread_of_its_repeats(tmp_path):
     outcome = metrics(2.0, 80.0, spread={"train_time_s": 0.25})
     text = build(small_run(tmp_path, [outcome])).joined.read_text()
     assert "2.00 ± 0.25 [82; ×0.024] | 80.00 [82; -2.0]" in text
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 0.0, -3.0])
+def test_a_time_below_the_clock_is_marked_and_wins_nothing(tmp_path, seconds):
+    cells = [runs.planned("cv", "a9a", solver) for solver in ("alsvm", "pegasos", "falsvm")]
+    outcomes = [metrics(value, 80.0) for value in (seconds, 2.0, 3.0)]
+    for one in outcomes:
+        one["metrics"]["cpu_time_s"] = one["metrics"]["train_time_s"]
+    records = [runs.record(cell, **one) for cell, one in zip(cells, outcomes, strict=True)]
+    table = {"name": "table2", "block": "cv", "rows": ["dataset"], "columns": ["solver"],
+             "metrics": ["train_time_s"]}  # fmt: skip
+    build(runs.write_run(tmp_path, cells, records, tables=[table]))
+    text = (tmp_path / "table2.md").read_text()
+    assert "| a9a | 1.00e-06§ | 2.00 | 3.00 |" in text
+    content = read_content(tmp_path)
+    (first,) = contests(content.run, content.tables[0])
+    assert first.first() == ["pegasos"]
+    (reason,) = left_out(content.tables[0], "train_time_s")
+    assert reason == "they are shorter than the clock can tell"
+    assert "§ Shorter than the clock can tell: counts as 1e-06 s, and is not compared." in text
 
 
 def test_one_repeat_has_no_spread_and_shows_none(tmp_path):
