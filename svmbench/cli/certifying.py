@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError
+from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, DataError
 from svmbench.base.paths import is_file
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName
@@ -32,6 +32,11 @@ def training_rows(dataset: str, label: str | None, mirror: str | None) -> tuple[
 
     if is_file(dataset):
         found = data.load_file(dataset, label_column=label)
+        if n_columns := found.facts.get("n_columns"):
+            raise DataError(
+                f"{dataset} has {n_columns:,} columns, most of them without a value; number the"
+                " columns of the file and of the model from 1 on without gaps"
+            )
     else:
         data.parse_name(dataset)
         data.ensure(dataset, mirror=mirror)

@@ -55,11 +55,14 @@ class LabelledRows:
         Labels in the file: words or numbers.
     left_out : tuple of str
         What was left out of the file, such as saved row names.
+    n_columns : int
+        Number of columns of a LIBSVM file whose empty columns were left out; else 0.
     """
 
     X: Any
     labels: np.ndarray
     left_out: tuple[str, ...] = ()
+    n_columns: int = 0
 
 
 @dataclass

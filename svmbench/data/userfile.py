@@ -21,7 +21,12 @@ from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
 
 #: Part of the key of a prepared file; raise it when files are read in another way.
-FORMAT = "3"
+FORMAT = "4"
+
+#: A LIBSVM file with more columns is read without those that have no value, if these are at least
+#: `MIN_EMPTY_SHARE` of all: solvers take up to 500 bytes for each column.
+WIDE_FEATURES = 1 << 20
+MIN_EMPTY_SHARE = 3 / 4
 
 
 def load_file(
@@ -41,7 +46,8 @@ def load_file(
     Parquet file (``pip install '.[blocks]'``), anything else a LIBSVM file. With `label_column` or
     `separator`, a file of text is a table whatever its name. Every column of a table must hold
     numbers; :func:`svmbench.load` encodes columns of words. Row names that a program saved, such as
-    the index of a frame of pandas, are left out with a warning.
+    the index of a frame of pandas, are left out with a warning, and so are columns without a value
+    if a LIBSVM file has more than `WIDE_FEATURES` columns, most of them without a value.
 
     Parameters
     ----------
@@ -84,7 +90,32 @@ def load_file(
     )
     what = Derivation(positive=positive)
     said = [reading.model_dump_json(), what.model_dump_json()]
-    return _cached(path, content, said, what, lambda: parse_file(content, place.name, reading))
+
+    def read() -> LabelledRows:
+        rows = parse_file(content, place.name, reading)
+        return without_empty_columns(rows) if reading.format == "libsvm" else rows
+
+    return _cached(path, content, said, what, read)
+
+
+def without_empty_columns(rows: LabelledRows) -> LabelledRows:
+    """Return CSR rows without the columns that have no value, if these are most of very many."""
+    X = rows.X
+    n_samples, n_features = X.shape
+    if n_features <= WIDE_FEATURES:
+        return rows
+    occurring, columns = np.unique(X.indices, return_inverse=True)
+    n_empty = n_features - len(occurring)
+    if n_empty < MIN_EMPTY_SHARE * n_features:
+        return rows
+    columns = columns.astype(np.int32)
+    narrow = sp.csr_array((X.data, columns, X.indptr), shape=(n_samples, len(occurring)))
+    return LabelledRows(
+        narrow,
+        rows.labels,
+        (f"{n_empty:,} of {n_features:,} columns, which have no value",),
+        n_features,
+    )
 
 
 def _cached(
@@ -345,6 +376,7 @@ def _prepare(
         "files": {name: sha256},
         **further_facts,
         **({"left_out": list(rows.left_out)} if rows.left_out else {}),
+        **({"n_columns": rows.n_columns} if rows.n_columns else {}),
     }
     named = derived.X.shape[1] <= MOST_RANGES
     if reason := why_not_scaled(*ranges(derived.X), named=named):
