@@ -8,7 +8,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,7 +35,11 @@ from svmbench.cli.options import (
     TRUST,
     WORKER_KIND,
     jobs_option,
+    table_form,
 )
+
+if TYPE_CHECKING:
+    from svmbench.data.frames import TableForm
 
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 
@@ -173,10 +177,17 @@ def list_(what: str, as_json: bool) -> None:
 @LABEL
 @TEXT
 @IMPUTE
+@table_form
 @TRUST
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def describe_command(
-    name: str, label: str | None, text: str | None, impute: bool, trust: bool, as_json: bool
+    name: str,
+    label: str | None,
+    text: str | None,
+    impute: bool,
+    form: TableForm | None,
+    trust: bool,
+    as_json: bool,
 ) -> None:
     r"""Describe a solver, a data set or a file: parameters and reference, or rows and classes.
 
@@ -200,11 +211,11 @@ def describe_command(
     is_own = name.startswith("openml:") or (
         is_file(name) and name not in (*solver_names(), *dataset_names())
     )
-    if label or text or impute or is_own:
+    if label or text or impute or form or is_own:
         from svmbench import data
 
-        dataset_entry(name, label, text, impute)
-        facts = data.file_card(name, label, text, impute)
+        dataset_entry(name, label, text, impute, form)
+        facts = data.file_card(name, label, text, impute, form)
     else:
         facts = listing.card_of(name, trust=trust)
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,17 @@ from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, DataError
 from svmbench.base.paths import is_file
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName
-from svmbench.cli.options import FOLDER, LABEL, MIRROR, POSITIVE_NUMBER
+from svmbench.cli.options import (
+    FOLDER,
+    FORM_OPTIONS,
+    LABEL,
+    MIRROR,
+    POSITIVE_NUMBER,
+    table_form,
+)
+
+if TYPE_CHECKING:
+    from svmbench.data.frames import TableForm
 
 
 def offset_of(text: str | None) -> str | float | None:
@@ -24,13 +34,20 @@ def offset_of(text: str | None) -> str | float | None:
         raise ConfigError(f"--offset is free, none or a number, not {text!r}") from None
 
 
-def training_rows(dataset: str, label: str | None, mirror: str | None) -> tuple[Any, Any]:
+def training_rows(
+    dataset: str, label: str | None, mirror: str | None, form: TableForm | None
+) -> tuple[Any, Any]:
     """Return the rows of a registered data set or a file, with the labels that the file has."""
     import numpy as np
 
     from svmbench import data
+    from svmbench.data.userfile import Table
 
-    if is_file(dataset):
+    if form and not (label and is_file(dataset)):
+        raise ConfigError(f"{FORM_OPTIONS} are of a file with a --label")
+    if form:
+        found = Table(dataset, label, form=form).dataset()
+    elif is_file(dataset):
         found = data.load_file(dataset, label_column=label)
         if n_columns := found.facts.get("n_columns"):
             raise DataError(
@@ -89,6 +106,7 @@ def print_certificate(certificate: Any) -> None:
     help="End with code 3 unless the objective is certainly within this share of the optimum.",
 )
 @LABEL
+@table_form
 @MIRROR
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
 def certify_command(
@@ -111,7 +129,7 @@ def certify_command(
     from svmbench.baselines.certify import certify
 
     offset = offset_of(options["offset"])
-    X, y = training_rows(dataset, options["label"], options["mirror"])
+    X, y = training_rows(dataset, options["label"], options["mirror"], options["form"])
     found = certify(
         str(model),
         X,

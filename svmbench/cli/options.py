@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from svmbench.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from svmbench.data.frames import TableForm
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -50,6 +56,73 @@ TEXT = click.option(
 IMPUTE = click.option(
     "--impute", is_flag=True, help="Fill in missing values instead of refusing them."
 )
+
+_FORM = (
+    click.option(
+        "--sep",
+        metavar="CHAR",
+        default="",
+        help="Separator of a table's columns.  [default: by the file's header]",
+    ),
+    click.option("--encoding", default="", help="Encoding of a table's text.  [default: UTF-8]"),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="Decimal sign of a table.",
+    ),
+    click.option(
+        "--no-header",
+        is_flag=True,
+        help="The first row of a table is data; columns are 1, 2, 3 …",
+    ),
+    click.option(
+        "--drop", multiple=True, metavar="COLUMN", help="Leave out a table's column; repeatable."
+    ),
+)
+#: The options above in an error message.
+FORM_OPTIONS = "--sep, --encoding, --decimal, --no-header and --drop"
+
+
+def table_form(command: Callable[..., Any]) -> Any:
+    """Add the options that say how a table is written; the command gets a `TableForm` as `form`.
+
+    Without any of them, `form` is None.
+    """
+
+    @functools.wraps(command)
+    def called(
+        sep: str, encoding: str, decimal: str, no_header: bool, drop: tuple[str, ...], **given: Any
+    ) -> Any:
+        is_given = sep or encoding or decimal != "." or no_header or drop
+        form = _form_of(sep, encoding, decimal, no_header, drop) if is_given else None
+        return command(**given, form=form)
+
+    for option in reversed(_FORM):
+        called = option(called)
+    return called
+
+
+def _form_of(
+    sep: str, encoding: str, decimal: str, no_header: bool, drop: tuple[str, ...]
+) -> TableForm:
+    """Return how a file is written.
+
+    Raises
+    ------
+    ConfigError
+        If the separator is no single character, or also the decimal sign.
+    """
+    from svmbench.data.frames import TableForm
+
+    separator = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+    if len(separator) > 1:
+        raise ConfigError(f"--sep {sep!r} is no single character (write tab for a tab)")
+    if separator == decimal:
+        raise ConfigError(f"--sep and --decimal are both {decimal!r}")
+    return TableForm(separator, encoding, decimal, not no_header, drop)
+
 
 RESULTS = click.argument("results", nargs=-1, type=FOLDER)
 THRESHOLDS = click.option(

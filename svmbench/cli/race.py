@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -18,8 +19,20 @@ from svmbench.base.paths import is_file
 from svmbench.baselines import templates
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
-from svmbench.cli.options import IMPUTE, LABEL, MIRROR, POSITIVE_NUMBER, TEXT, TRUST
+from svmbench.cli.options import (
+    FORM_OPTIONS,
+    IMPUTE,
+    LABEL,
+    MIRROR,
+    POSITIVE_NUMBER,
+    TEXT,
+    TRUST,
+    table_form,
+)
 from svmbench.schema.record import CellRecord
+
+if TYPE_CHECKING:
+    from svmbench.data.frames import TableForm
 
 #: How metrics of the time to an accuracy begin.
 TIME_TO = "cpu_time_to_"
@@ -185,7 +198,11 @@ def _check(racer: Racer) -> None:
 
 
 def dataset_entry(
-    dataset: str, label: str | None = None, text: str | None = None, impute: bool = False
+    dataset: str,
+    label: str | None = None,
+    text: str | None = None,
+    impute: bool = False,
+    form: TableForm | None = None,
 ) -> dict[str, Any]:
     """Return a data set's name, file or number with its label and encoding, as in a config.
 
@@ -198,10 +215,14 @@ def dataset_entry(
     from svmbench.data.frames import DEFAULT_TEXT
 
     if wanted := openml.reference(dataset):
+        if form:
+            raise ConfigError(f"{FORM_OPTIONS} are of a file")
         said = {"sha256": wanted.sha256, "label_column": label, "text": text, "impute": impute}
         return {"openml": wanted.number, **{key: value for key, value in said.items() if value}}
     if (text or impute) and not label:
         raise ConfigError("--text and --impute are of a table with a header; --label is missing")
+    if form and not label:
+        raise ConfigError(f"{FORM_OPTIONS} are of a table; --label is missing")
     if not is_file(dataset):
         parse_name(dataset)
         if label:
@@ -211,6 +232,32 @@ def dataset_entry(
         return {"file": dataset}
     made = {"file": dataset, "label_column": label, "text": text or DEFAULT_TEXT}
     return {**made, "impute": True} if impute else made
+
+
+@contextlib.contextmanager
+def written_plainly(
+    entries: list[dict[str, Any]], form: TableForm | None
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield entries in which each table of a given form is a copy, as configs read tables.
+
+    The copies have the names of the tables, and are removed at the end.
+    """
+    from svmbench.data import frames, userfile
+
+    if form is None:
+        yield entries
+        return
+    with tempfile.TemporaryDirectory(prefix="svmbench-tables-") as folder:
+        made = []
+        for number, one in enumerate(entries):
+            if "file" not in one:
+                made.append(one)
+                continue
+            place, target = Path(one["file"]), Path(folder, f"{number}.csv")
+            left_out = frames.write_plainly(place, one["label_column"], form, target)
+            userfile.warn_of(place.name, left_out)
+            made.append({"name": one["file"], **one, "file": str(target)})
+        yield made
 
 
 def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -292,7 +339,8 @@ def time_command(
         record = records.cells[cell.key]
     if record["status"] != "ok":
         raise SvmbenchError(f"the race ended without a result: {record['reason']}")
-    return _result(dataset.get("file") or str(cell.shown["dataset"]), racers, rounds, record)
+    shown = dataset.get("name") or dataset.get("file") or str(cell.shown["dataset"])
+    return _result(shown, racers, rounds, record)
 
 
 def race_config(
@@ -550,6 +598,7 @@ class _SharedOptions:
     label: str | None
     text: str | None
     impute: bool
+    form: TableForm | None
     mirror: str | None
     trust: bool
     as_json: bool
@@ -557,7 +606,7 @@ class _SharedOptions:
     def time(self, dataset: dict[str, Any], racers: list[Racer]) -> RaceResult:
         """Race solvers on a data set; say on standard error that it has begun."""
         names = " and ".join(dict.fromkeys(racer.label for racer in racers))
-        which = dataset.get("file") or dataset.get("name") or "the data set"
+        which = dataset.get("name") or dataset.get("file") or "the data set"
         terminal.print_error(
             f"timing {names} in turn on {which}, {self.rounds} rounds; on a new machine their loops"
             " are compiled first, which takes a minute or two"
@@ -640,6 +689,7 @@ def _race_options(command: Callable[..., None]) -> Any:
         LABEL,
         TEXT,
         IMPUTE,
+        table_form,
         MIRROR,
         TRUST,
         click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
@@ -694,7 +744,9 @@ def time_(
           --vs libsvm kernel=rbf C=1 gamma=0.1
     """
     racers = [parse_racer(words, trust=shared.trust) for words in (solver, *others)]
-    result = shared.time(dataset_entry(dataset, shared.label, shared.text, shared.impute), racers)
+    entry = dataset_entry(dataset, shared.label, shared.text, shared.impute, shared.form)
+    with written_plainly([entry], shared.form) as (plain,):
+        result = shared.time(plain, racers)
     if shared.as_json:
         terminal.write_output(json.dumps(result, indent=1))
     else:
@@ -765,8 +817,6 @@ def race(
       svmbench race --base-python ../old/bin/python -s sklearn.svm.LinearSVC
     """
     from svmbench.data import openml
-    from svmbench.experiment.config.loader import check_source
-    from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
 
     racers = [parse_racer(words, trust=shared.trust) for words in solvers]
     of_versions = base is not None or base_python is not None
@@ -779,21 +829,44 @@ def race(
             "--base and --base-python compare versions at given settings: leave out --tolerance"
         )
     encoding = shared.text, shared.impute
+    if as_yaml and shared.form:
+        raise ConfigError(f"a config can't say how a table is written: {FORM_OPTIONS}, and --yaml")
     of_openml = [name for name in datasets if openml.reference(name)]
     files = [name for name in datasets if name not in of_openml and is_file(name)]
     labelled = files or of_openml  # a file's column is no column of OpenML's
-    if not labelled and (shared.label or any(encoding)):
+    if not labelled and (shared.label or any(encoding) or shared.form):
         raise ConfigError(
-            "--label, --text and --impute are for tables, and no -d is a file or of OpenML"
+            "--label, --text, --impute and options on how a table is written are for tables, and no"
+            " -d is a file or of OpenML"
         )
     entries = [
-        dataset_entry(name, shared.label if name in labelled else None, *encoding)
+        dataset_entry(
+            name,
+            shared.label if name in labelled else None,
+            *encoding,
+            form=shared.form if name in files or not files else None,
+        )
         if name in files or name in of_openml
         else dataset_entry(name)
         for name in datasets
     ]
-    entries = told_apart(entries)
-    rows = shared.rows or 0
+    with written_plainly(told_apart(entries), shared.form) as plain:
+        _race_all(plain, racers, (base, base_python), shared, as_yaml=as_yaml)
+
+
+def _race_all(
+    entries: list[dict[str, Any]],
+    racers: list[Racer],
+    versions: tuple[str | None, str | None],  # a commit, and the Python of another environment
+    shared: _SharedOptions,
+    *,
+    as_yaml: bool,
+) -> None:
+    """Race on each data set and print the results, or print the config."""
+    from svmbench.experiment.config.loader import check_source
+    from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
+
+    rows, of_versions = shared.rows or 0, versions != (None, None)
     if of_versions:
         entries = [
             {**one, "file": str(Path(one["file"]).resolve())} if "file" in one else one
@@ -809,7 +882,7 @@ def race(
         terminal.write_output(yaml_of_value(config).rstrip())
         return
     if of_versions:
-        _race_versions(config, racers, base, base_python, shared)
+        _race_versions(config, racers, *versions, shared)
         return
     results = []
     for number, entry in enumerate(entries):

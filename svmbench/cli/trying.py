@@ -24,11 +24,20 @@ import click
 
 from svmbench.base.errors import ConfigError, DataError, ResultsError
 from svmbench.cli import terminal
-from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT
+from svmbench.cli.options import (
+    FORM_OPTIONS,
+    IMPUTE,
+    LABEL,
+    POSITIVE_NUMBER,
+    TEXT,
+    table_form,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+
+    from svmbench.data.frames import TableForm
 
 #: Solvers with their fixed parameters and their grid, the simplest model first. Of equally good
 #: solvers that predict about equally fast, the first is recommended.
@@ -493,41 +502,12 @@ def write_model(model: Any, target: Path) -> None:
         raise ResultsError(f"{error}; the model is in {spare}") from error
 
 
-def form_of(sep: str, encoding: str, decimal: str, no_header: bool, drop: tuple[str, ...]) -> Any:
-    """Return how a file is written, from the command's options.
-
-    Raises
-    ------
-    ConfigError
-        If the separator is no single character, or also the decimal sign.
-    """
-    from svmbench.data.frames import TableForm
-
-    separator = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
-    if len(separator) > 1:
-        raise ConfigError(f"--sep {sep!r} is no single character (write tab for a tab)")
-    if separator == decimal:
-        raise ConfigError(f"--sep and --decimal are both {decimal!r}")
-    return TableForm(separator, encoding, decimal, not no_header, drop)
-
-
 @click.command("try")
 @click.argument("file", metavar="FILE|openml:N", type=click.Path(dir_okay=False, path_type=Path))
 @LABEL
 @TEXT
 @IMPUTE
-@click.option(
-    "--sep",
-    metavar="CHAR",
-    default="",
-    help="Separator of the columns.  [default: by the file's header]",
-)
-@click.option("--encoding", default="", help="Encoding of the text.  [default: UTF-8]")
-@click.option(
-    "--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal sign."
-)
-@click.option("--no-header", is_flag=True, help="The first row is data; columns are 1, 2, 3 …")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out a column; repeatable.")
+@table_form
 @click.option(
     "--metric",
     type=click.Choice(["auto", *METRICS]),
@@ -575,7 +555,7 @@ def try_(
     seed: int,
     output: Path | None,
     as_json: bool,
-    **written: Any,
+    form: TableForm | None,
 ) -> None:
     r"""Fit linear and RBF solvers to a CSV file, compare them, and write the best pipeline.
 
@@ -595,7 +575,6 @@ def try_(
     from svmbench.data import frames, openml
     from svmbench.data.userfile import Table
 
-    form = form_of(**written)
     wanted = openml.reference(file)
     if wanted is None and not label:
         raise ConfigError(f"{file}: --label is missing, the name of the column of classes")
@@ -603,8 +582,8 @@ def try_(
     target = output or Path(named)
     if target.resolve() == file.resolve():
         raise ConfigError(f"-o {target} is the file of the data")
-    if wanted is not None and form != frames.TableForm():
-        raise ConfigError("--sep, --encoding, --decimal, --no-header and --drop are of a file")
+    if wanted is not None and form is not None:
+        raise ConfigError(f"{FORM_OPTIONS} are of a file")
     refuse_unwritable(target)
     table = Table(file, label, form=form)
     X, y = table.columns

@@ -66,7 +66,11 @@ def dataset_card(name: str, mirror: str | None = None) -> dict[str, Any]:
 
 
 def file_card(
-    path: str, label_column: str | None = None, text: str | None = None, impute: bool = False
+    path: str,
+    label_column: str | None = None,
+    text: str | None = None,
+    impute: bool = False,
+    form: frames.TableForm | None = None,
 ) -> dict[str, Any]:
     """Return the facts about a user's file or a data set of OpenML, for the terminal.
 
@@ -76,6 +80,8 @@ def file_card(
         A file, or ``openml:NUMBER``.
     label_column, text, impute
         As for :func:`svmbench.load`. Missing values of a table with a header are counted.
+    form : TableForm, optional
+        How the text of a table is written.
 
     Returns
     -------
@@ -95,7 +101,7 @@ def file_card(
     if wanted is None and not label_column:
         facts = load_own(path, text=text, impute=impute).facts
     else:
-        table = Table(path, label_column)
+        table = Table(path, label_column, form=form)
         if not table.is_sparse:
             X, _ = table.columns
             missing = frames.missing_values(X)

@@ -67,7 +67,7 @@ def separator_of(place: Path) -> str:
 
 @dataclass(frozen=True)
 class TableForm:
-    """How a file of text is written, as the options of ``svmbench try`` say it.
+    """How a file of text is written, as options of the commands say it.
 
     Attributes
     ----------
@@ -180,6 +180,8 @@ def read_frame(
     if content is None:
         content = decompressed(fetch.regular(place), place.name)
     if ending_of(place) == ".parquet":
+        if form != TableForm():
+            raise DataError(f"{place}: a Parquet file needs no word on how its text is written")
         return _read_parquet(place, label, content)
     name, separator = str(place), form.separator_in(content, place)
     content = form.text_of(content, name)
@@ -234,6 +236,26 @@ def read_frame(
     if left_out or useless:
         X.attrs[LEFT_OUT] = [*left_out, *useless.values()]
     return X, y
+
+
+def write_plainly(place: Path, label: str | int | None, form: TableForm, target: Path) -> list[str]:
+    """Write a table as UTF-8 with commas and a header; return what is left out of it.
+
+    Parameters
+    ----------
+    place, label, form
+        As for :func:`read_frame`.
+    target : Path
+        The new file.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_frame`.
+    """
+    X, y = read_frame(place, label, form=form)
+    X.assign(**{str(y.name): y}).to_csv(target, index=False, lineterminator="\n")
+    return list(X.attrs.get(LEFT_OUT, ()))
 
 
 def _refuse_comments(content: bytes, name: str, separator: str) -> None:

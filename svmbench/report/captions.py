@@ -72,8 +72,8 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
     notes += _of_busy_machines(entries, allow_contended=allow_contended)
     if any(entry.summary.unresolved for entry in entries):
         said = (
-            f"{UNRESOLVED_MARK} Shorter than the clock can tell: counts as {CLOCK_RESOLUTION_S:g} s,"
-            " and is not compared."
+            f"{UNRESOLVED_MARK} Shorter than the clock can tell: counts as"
+            f" {CLOCK_RESOLUTION_S:g} s, and is not compared."
         )
         notes.append((said,))
     if any(entry.summary.low is not None for entry in entries):

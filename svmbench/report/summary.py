@@ -188,8 +188,8 @@ class PaperComparison:
     """A printed number, and its difference from the measured one.
 
     `difference` (measured − printed, in the unit of the metric) is None if the measured value can't
-    be compared: folds are missing, or it is a time that other work disturbed or that is shorter than
-    the clock can tell.
+    be compared: folds are missing, or it is a time that other work disturbed or that is shorter
+    than the clock can tell.
     """
 
     published: float | None
