@@ -127,6 +127,8 @@ _GUARD = re.compile(rb"^[ \t]*if\b[^\n]*\b__name__\b", re.MULTILINE)
 def without_unguarded_script() -> Iterator[None]:
     """Keep a script without ``if __name__ == "__main__":`` out of processes started meanwhile.
 
+    A script on standard input, which no other process can read, is kept out too.
+
     multiprocessing runs the script again in each new process. Without that line the script would
     try to start processes there, which multiprocessing refuses: the new process dies.
     """
@@ -146,8 +148,8 @@ def without_unguarded_script() -> Iterator[None]:
 def _has_guard(script: str) -> bool:
     try:
         return _GUARD.search(Path(script).read_bytes()) is not None
-    except OSError:
-        return True
+    except OSError:  # on standard input, say: no process can run it again
+        return False
 
 
 def end_with_parent() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -155,6 +156,18 @@ def test_a_script_without_a_guard_is_not_run_by_its_workers(
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[2.0, 4.0]\n['ok']\n"
+    given = (tmp_path / "script.py").read_text()
+    shutil.rmtree(tmp_path / "out")
+    done = subprocess.run(
+        [sys.executable, "-"],
+        input=given,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "[2.0, 4.0]\n['ok']\n", done.stderr
+    (tmp_path / "runs").write_text((tmp_path / "runs").read_text().removesuffix("run\n"))
     # Workers of a guarded script need what it defines: two of the map, one or more of the run.
     found = (tmp_path / "runs").read_text().count("run")
     assert found == 1 if runs == 1 else found >= runs
