@@ -8,7 +8,7 @@ Each command of a line runs in a new process, after one that fills the caches. I
 and system time of the command and of all processes that it started, in seconds. CPU time is
 measured because it depends less than wall time on other work. The aims were set as wall times: CPU
 time is at most the wall time where a command uses one core at a time, and can be more where it uses
-several. Two lines, which use both cores, have the wall time of one call instead; the script prints
+several. Some lines, which use both cores, have the wall time of one call instead; the script prints
 the end of what they print. ``results/perf/README.md`` has the table. ``times.csv`` has the median
 of the repeats, the least and the largest, and the machine. Each line is written when it is
 measured, so that an interrupted call continues with the missing lines.
@@ -175,10 +175,21 @@ def _site(folder: Path) -> float:
     return _svmbench("site", "-o", folder / "site")
 
 
-def _ci(folder: Path) -> float:
+def _clone(folder: Path) -> Path:
+    """Return a fresh clone of the checkout in a folder."""
     clone = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-    return wall_of("bash", clone / ".ci" / "run", hear=keep_stages)
+    return clone
+
+
+def _ci(folder: Path) -> float:
+    return wall_of("bash", _clone(folder) / ".ci" / "run", hear=keep_stages)
+
+
+def _cold_test(folder: Path) -> float:
+    clone = _clone(folder)
+    subprocess.run(["make", "--silent", "-C", str(clone), "setup-dev"], check=True)
+    return wall_of("make", "-C", clone, "test")
 
 
 def keep_stages(printed: str) -> None:
@@ -270,6 +281,9 @@ LINES = {
         300.0,
         lambda _: wall_of("make", "test"),
         1,
+    ),
+    "cold-test": Line(
+        "`make test` in a fresh clone whose packages are installed, wall time", None, _cold_test, 1
     ),
     "ci": Line("`.ci/run` in a fresh clone, wall time", 900.0, _ci, 1),
     "reproduce": Line(
