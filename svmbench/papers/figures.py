@@ -37,6 +37,11 @@ where its verdicts have changed since it was written (`svmbench.papers.judging.o
 
     <!-- outcomes smo -->
     <!-- /outcomes -->
+
+and between two others which solver to take (`svmbench.report.choices`)::
+
+    <!-- choices -->
+    <!-- /choices -->
 """
 
 from __future__ import annotations
@@ -58,6 +63,12 @@ from svmbench.papers import judging
 from svmbench.papers.judging import Claim, Evidence, Verdict
 from svmbench.papers.judging import export as as_text
 from svmbench.papers.judging.outcomes import FILE, outcomes
+from svmbench.report.builder import Content
+from svmbench.report.certified import boards
+from svmbench.report.choices import HEAD, Choice, choices
+from svmbench.report.folders import runs_below
+from svmbench.report.ratios import leaderboard, ratios
+from svmbench.report.records import read_run
 from svmbench.schema.record import canonical
 
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
@@ -81,6 +92,7 @@ _OUTCOMES = re.compile(
     r"(?P<foot><!-- /outcomes -->)",
     re.DOTALL,
 )
+_CHOICES = re.compile(r"(?P<head><!-- choices -->\n)[^<]*(?P<foot><!-- /choices -->)")
 #: Number of digits of a figure without a format.
 _DEFAULT_DIGITS = 3
 
@@ -142,6 +154,17 @@ class Results:
         return [self._verdicts[claim.id] for claim in claims]
 
     @cached_property
+    def choices(self) -> list[Choice]:
+        """Which solver to take, with reasons from the races of all kept runs."""
+        runs = [read_run(folder) for folder in runs_below([self.root]).values()]
+        raced = [
+            (run.path.name, Content(run, [], []))
+            for run in runs
+            if any(cell.is_race for cell in run.cells)
+        ]
+        return choices(boards(raced), leaderboard(ratios(raced, lambda _, label: label)))
+
+    @cached_property
     def evidence(self) -> Evidence:
         """Every kept run below the folder, as claims are judged by them."""
         return judging.gather_evidence([self.root], only_kept=True)
@@ -182,7 +205,12 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
     def outcomes(found: re.Match[str]) -> str:
         return f"{found['head']}\n{_outcome_lines(found['paper'], results)}\n\n{found['foot']}"
 
-    text = _OUTCOMES.sub(outcomes, text)
+    def chosen(found: re.Match[str]) -> str:
+        lines = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- |"]
+        lines += [f"| {one.task} | `{one.solver}` | {one.why} |" for one in results.choices]
+        return "\n".join([found["head"], *lines, "", found["foot"]])
+
+    text = _CHOICES.sub(chosen, _OUTCOMES.sub(outcomes, text))
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
 
 

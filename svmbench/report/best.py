@@ -1,8 +1,8 @@
 """Find the best solver for each metric among the comparable values of a table.
 
 Values are comparable if they have the same metric and differ in the solver only. A mean over some
-folds, a time that other work disturbed or that is shorter than the clock can tell, and the parts of
-a race are never compared.
+folds, a time that other work disturbed or that is shorter than the clock can tell, a time of a
+solver that is not where it claims to be, and the pairs of a race are never compared.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ def left_out(table: Table, metric: str) -> dict[str, dict[str, list[str]]]:
             reason = "folds are missing" if summary.partial else "other work disturbed them"
             if summary.unresolved:
                 reason = "they are shorter than the clock can tell"
+            if summary.false_claim:
+                reason = "it is not true that they converged"
             rows = found.setdefault(reason, {}).setdefault(solver, [])
             if (head := row_texts(table, row)[0]) not in rows:
                 rows.append(head)
@@ -125,7 +127,8 @@ def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set
 
 def _competes(entry: TableEntry, allow_contended: bool) -> bool:
     summary = entry.summary
-    if summary.value is None or summary.partial or summary.unresolved or not entry.cell.solver:
+    cut = summary.partial or summary.unresolved or summary.false_claim
+    if summary.value is None or cut or not entry.cell.solver:
         return False
     return VERSUS not in entry.cell.solver and (allow_contended or not summary.busy)
 

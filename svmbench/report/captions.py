@@ -12,6 +12,7 @@ from svmbench.report.summary import CLOCK_RESOLUTION_S
 from svmbench.report.wording import (
     CONTENDED_MARK,
     DISTURBED_MARK,
+    FALSE_CLAIM_MARK,
     PARTIAL_MARK,
     UNRESOLVED_MARK,
 )
@@ -74,6 +75,16 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
         said = (
             f"{UNRESOLVED_MARK} Shorter than the clock can tell: counts as"
             f" {CLOCK_RESOLUTION_S:g} s, and is not compared."
+        )
+        notes.append((said,))
+    if any(entry.summary.false_claim for entry in entries):
+        liars = dict.fromkeys(
+            name for entry in entries for name, is_true in entry.cell.claims.items() if not is_true
+        )
+        said = (
+            f"{FALSE_CLAIM_MARK} Not for equal work, and not compared: {' and '.join(liars)}"
+            " stopped as if converged, and the certificate says that the objective may be more than"
+            " 1 % above the optimum."
         )
         notes.append((said,))
     if any(entry.summary.low is not None for entry in entries):

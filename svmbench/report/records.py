@@ -54,7 +54,9 @@ class CellResult:
     ``unavailable``). `environment` is the id in the record. `machine` is the id of the first
     environment of the folder with the same machine and libraries. `folds` is the number of folds
     over which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell
-    ran; 0 if its record doesn't say it.
+    ran; 0 if its record doesn't say it. `claims` says of the solvers of a part of a race whether it
+    is true that they converged: those that ran at a single setting, ended as if they had converged,
+    and have a certified bound.
     """
 
     key: str
@@ -83,6 +85,7 @@ class CellResult:
     stop_reason: str = ""
     warnings: tuple[str, ...] = ()
     wall_s: float = 0.0
+    claims: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -93,6 +96,11 @@ class CellResult:
     def value(self, name: str) -> Any:
         """Return the value of a field (data set, kernel, solver or a dimension), or None."""
         return getattr(self, name) if name in IDENTITY else self.dimensions.get(name)
+
+    @property
+    def has_false_claim(self) -> bool:
+        """True if a solver of a part of a race says that it converged, and did not."""
+        return not all(self.claims.values())
 
     @property
     def disturbed(self) -> bool:
@@ -526,6 +534,12 @@ def _part(cell: CellResult, name: str, owners: tuple[str, ...]) -> CellResult:
     return replace(
         cell,
         solver=name,
+        claims={
+            owner: bool(cell.metrics[f"claims_true_pct:{owner}"])
+            for owner in owners
+            if _is_number(cell.metrics.get(f"claims_true_pct:{owner}"))
+            and _is_number(cell.metrics.get(f"certified_bound:{owner}"))
+        },
         metrics=_owned(cell.metrics, owners),
         spread=_owned(cell.spread, owners),
         counters=_owned(cell.counters, owners),

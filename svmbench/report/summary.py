@@ -56,6 +56,8 @@ class Summary:
         Reasons for undefined values on finished folds, each once.
     environments : tuple of str
         Ids of the environments of the folds.
+    false_claim : bool
+        True for a time of a racer that says it converged, and did not; for a ratio, of one of both.
     """
 
     metric: str
@@ -72,6 +74,7 @@ class Summary:
     disturbed: bool = False
     unresolved: bool = False
     undefined: tuple[str, ...] = ()
+    false_claim: bool = False
 
     @property
     def partial(self) -> bool:
@@ -121,6 +124,7 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
         undefined=tuple(
             dict.fromkeys(cell.undefined[metric] for cell in finished if metric in cell.undefined)
         ),
+        false_claim=is_timing(metric) and any(cell.has_false_claim for cell, _ in found),
     )
 
 

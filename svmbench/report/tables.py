@@ -31,6 +31,7 @@ from svmbench.report.units import SECONDS, Unit
 from svmbench.report.wording import (
     CONTENDED_MARK,
     DISTURBED_MARK,
+    FALSE_CLAIM_MARK,
     PARTIAL_MARK,
     UNRESOLVED_MARK,
 )
@@ -265,6 +266,8 @@ def _csv_fields(entry: TableEntry | None) -> dict[str, str]:
         state = f"{state}, contended"
     if summary.disturbed:
         state = f"{state}, outside load"
+    if summary.false_claim:
+        state = f"{state}, false claim"
     return {
         "": wording.csv_number(summary.value),
         ".sd": wording.csv_number(summary.spread),
@@ -324,7 +327,7 @@ class CellText:
     value, spread : str
         The number or the word for its status; the spread.
     marks, folds : str
-        Mark of a disturbed time; number of folds with a value.
+        Marks of a disturbed time and of a false claim; number of folds with a value.
     printed : str
         The paper's number, and the difference from it.
     """
@@ -363,6 +366,7 @@ def cell_text(
         marks += CONTENDED_MARK if summary.contended else ""
         marks += DISTURBED_MARK if summary.disturbed else ""
     marks += UNRESOLVED_MARK if summary.unresolved else ""
+    marks += FALSE_CLAIM_MARK if summary.false_claim else ""
     if summary.partial:
         folds = f"{PARTIAL_MARK}{summary.folds}/{summary.planned}"
     if comparison.published is not None:

@@ -20,6 +20,8 @@ CONTENDED_MARK = "*"
 DISTURBED_MARK = "‡"
 #: Mark of times that are shorter than the clock can tell.
 UNRESOLVED_MARK = "§"
+#: Mark of times of a racer that says it converged, which its certificate contradicts.
+FALSE_CLAIM_MARK = "¶"
 
 _LABELS = {
     "n_samples": "samples",

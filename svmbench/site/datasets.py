@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from svmbench.report.best import contests
 from svmbench.report.builder import Content
+from svmbench.report.ratios import DeclaredName, trains
 from svmbench.report.records import VERSUS, CellResult, take_apart
 from svmbench.report.summary import group, summarise_folds
-from svmbench.site.ratios import DeclaredName, trains
 from svmbench.site.standings import quantity_of
 
 #: Metrics of accuracy in per cent, the first that is there.

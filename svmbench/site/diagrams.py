@@ -200,11 +200,7 @@ def error_chart(
             y = place(10.0**low, value)[1]
             parts += [_stroke([(left, y), (right, y)], "#DDDDDD", width=1)]
             parts += [_text(left - 6, y + 4, f"{value:.6g}", "end")]
-    for power in range(low, high + 1):
-        x = place(10.0**power, least)[0]
-        parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]
-        parts += [_text(x, bottom + 17, f"{10.0**power:,g}", "middle")]
-    parts += [_text((left + right) / 2, bottom + 38, "CPU time of training (s)", "middle")]
+    parts += _time_axis(low, high, lambda seconds: place(seconds, least)[0], top, bottom)
     parts += [_text(8, 16, error, "start", longest=100)]
     lines = "dashed: Pareto front" + ("; solid: LIBSVM on subsamples" if baseline else "")
     parts += [_text(left, bottom + 58, lines, "start", longest=100)]
@@ -218,6 +214,54 @@ def error_chart(
         y = top + 10 + _LINE * row
         parts += [_dot(right + 22, y, styles[name]), _text(right + 34, y + 4, name, "start")]
     return _svg(max(bottom + 70, top + _LINE * (len(names) + 1)), parts)
+
+
+def convergence_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Return a chart of certified gaps against CPU time, both on logarithmic axes.
+
+    Parameters
+    ----------
+    curves : dict of str to list of (float, float)
+        Seconds and gap of each point of a solver, ascending in time; at least one point.
+    """
+    left, right, top, bottom = 64, _WIDTH - _SIDE, 30, 262
+    points = [point for one in curves.values() for point in one]
+    low = math.floor(math.log10(min(seconds for seconds, _ in points)))
+    high = max(math.ceil(math.log10(max(seconds for seconds, _ in points))), low + 1)
+    gaps = sorted({gap for _, gap in points}, reverse=True)
+    most, least = math.log10(gaps[0]) + 0.3, math.log10(gaps[-1]) - 0.3
+
+    def place(seconds: float, gap: float) -> ProfileStep:
+        across = (math.log10(seconds) - low) / (high - low)
+        down = (most - math.log10(gap)) / (most - least)
+        return left + across * (right - left), top + down * (bottom - top)
+
+    parts = _time_axis(low, high, lambda seconds: place(seconds, gaps[0])[0], top, bottom)
+    for gap in gaps:
+        y = place(10.0**low, gap)[1]
+        parts += [_stroke([(left, y), (right, y)], "#DDDDDD", width=1)]
+        parts += [_text(left - 6, y + 4, f"{gap:.0e}", "end")]
+    parts += [_text(8, 16, "certified gap (relative)", "start")]
+    styles = series_styles(list(curves))
+    for row, (name, one) in enumerate(curves.items()):
+        colour, y = COLOURS[styles[name] % len(COLOURS)], top + 10 + _LINE * row
+        parts += [_stroke([place(*point) for point in one], colour, width=2)]
+        parts += [_dot(*place(*point), styles[name]) for point in one]
+        parts += [_dot(right + 22, y, styles[name]), _text(right + 34, y + 4, name, "start")]
+    return _svg(max(bottom + 48, top + _LINE * (len(curves) + 1)), parts)
+
+
+def _time_axis(
+    low: int, high: int, place: Callable[[float], float], top: float, bottom: float
+) -> list[str]:
+    """Return a logarithmic axis of CPU times between two decades."""
+    parts = []
+    for power in range(low, high + 1):
+        x = place(10.0**power)
+        parts += [_stroke([(x, top), (x, bottom)], "#DDDDDD", width=1)]
+        parts += [_text(x, bottom + 17, f"{10.0**power:,g}", "middle")]
+    middle = (place(10.0**low) + place(10.0**high)) / 2
+    return [*parts, _text(middle, bottom + 38, "CPU time of training (s)", "middle")]
 
 
 def _between(low: float, high: float) -> list[float]:

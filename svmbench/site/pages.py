@@ -14,8 +14,20 @@ from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
 from svmbench.report.builder import Content, read_content
+from svmbench.report.certified import ACCURACIES, FEWEST_PROBLEMS, RANKED_AT, Board, boards
+from svmbench.report.choices import HEAD, choices
 from svmbench.report.folders import OURS, is_contributed
 from svmbench.report.media import HTML, Sentence
+from svmbench.report.ratios import (
+    EQUAL_OBJECTIVE,
+    REFERENCES,
+    Leader,
+    Ratio,
+    leaderboard,
+    ratios,
+    reference_of,
+    repeated,
+)
 from svmbench.report.wording import number
 from svmbench.site.datasets import (
     base_name,
@@ -25,20 +37,12 @@ from svmbench.site.datasets import (
     pareto_front,
     subsample_baseline,
 )
-from svmbench.site.diagrams import error_chart, ratio_chart
+from svmbench.site.diagrams import convergence_chart, error_chart, profile, ratio_chart
 from svmbench.site.download import write_download
 from svmbench.site.folder import placed
 from svmbench.site.material import UNASSIGNED_PAGE, Material, Names, find_runs
 from svmbench.site.printed import printed_tables
 from svmbench.site.ranks import p_text
-from svmbench.site.ratios import (
-    EQUAL_OBJECTIVE,
-    REFERENCES,
-    Ratio,
-    leaderboard,
-    ratios,
-    reference_of,
-)
 from svmbench.site.runs import RunView, show_run
 from svmbench.site.standings import Standing, standings
 
@@ -48,6 +52,10 @@ _ASSETS = ("site.css", "site.js", "compare.js", "search.js")
 _FOLDED_ROWS = 12
 #: Largest number of charts of error against time on the page of a data set.
 _MOST_CHARTS = 3
+#: Largest number of charts of convergence of a board.
+_MOST_CONVERGENCES = 3
+#: Largest ratio to the fastest solver of each class of a table with colours.
+_SHADES = ((1.1, "best"), (2.0, "close"), (4.0, "slower"), (10.0, "slow"))
 #: Ending of the name of a paper's page of further runs.
 _BEYOND = "-speed"
 #: A sign for each state of a verdict, in addition to its colour.
@@ -126,6 +134,9 @@ class _Pages:
         # Times of other machines say nothing of ours.
         own = [(slug, one) for slug, one in contents if not is_contributed(one.run.path)]
         self.ratios = ratios(own, material.declared)
+        self.repeated = repeated(own, material.declared)
+        self.boards = boards(own)
+        self.leaders = leaderboard(self.ratios)
         self.best = best_solvers(contents)
         self.outcomes = list(outcomes_of(own, material.declared))
         solver_names, dataset_names = Names("index"), Names("index")
@@ -165,6 +176,8 @@ class _Pages:
             "spelt": spelt,
             "p_text": p_text,
             "ratio": lambda value: number("ratio", value),
+            "shade": _shade,
+            "by_kind": _by_kind,
             "capitalize_first": lambda text: text[:1].upper() + text[1:],
         }
         environment.globals.update(
@@ -192,6 +205,7 @@ class _Pages:
             views.setdefault(content.run.paper, []).append(self._view(slug, content))
         places = self._places()
         self._page("index.html", "index.html", **self._overview(views), places=places)
+        self._race_pages(places, [view for several in views.values() for view in several])
         slugs = {content.run.path.resolve(): slug for slug, content in self.contents}
         for key, file in self.papers.items():
             own = self._in_order(key, views.get(key, []))
@@ -237,6 +251,59 @@ class _Pages:
             undeclared=self._undeclared(places),
         )
         return len(list(self.made.rglob("*.html")))
+
+    def _race_pages(self, places: Mapping[str, str], views: Sequence[RunView]) -> None:
+        """Write the leaderboard, and the page of losses and wins."""
+        self._page(
+            "leaderboard.html", "leaderboard.html",
+            boards=self.boards, leaderboard=self.leaders, accuracies=ACCURACIES,
+            ranked_at=RANKED_AT, fewest=FEWEST_PROBLEMS,
+            pictures=[self._board_pictures(k, one) for k, one in enumerate(self.boards, start=1)],
+        )  # fmt: skip
+        changed = [
+            (view.title, f"{places[view.slug]}#{view.slug}", sentence)
+            for view in views
+            for sentence in view.changed
+        ]
+        self._page(
+            "losses.html", "losses.html",
+            places=places, changed=changed, n_repeated=len(self.repeated),
+            losses=[one for one in reversed(self.ratios) if one.value < 1.0],
+            wins=[one for one in self.ratios if one.value >= 1.0],
+            worse=[one for one in self.repeated if one.word == "worse"],
+            better=[one for one in self.repeated if one.word == "better"],
+            n_within=sum(one.word == "within" for one in self.repeated),
+        )  # fmt: skip
+
+    def _board_pictures(self, number_of: int, board: Board) -> list[tuple[str, str, str]]:
+        """Draw profiles and convergence of a board; return titles, files and alternative texts."""
+        made = []
+        for each in ACCURACIES:
+            steps = {name: found for name, found in board.profiles(each).items() if found}
+            if not steps:
+                continue
+            file = f"board{number_of}-profile-{each}.svg"
+            (self.made / file).write_text(profile(steps), encoding="utf-8")
+            title = (
+                f"Performance profiles to a gap of {each}: the share of {len(board.problems)}"
+                " problems that a solver solves within a factor of the fastest solver's time."
+            )
+            alt = f"Performance profiles of {', '.join(steps)}: {board.title}, to a gap of {each}"
+            made.append((title, file, alt))
+        for place, problem in enumerate(board.problems[:_MOST_CONVERGENCES], start=1):
+            curves = {
+                solver: [(s, float(each)) for each in ACCURACIES if (s := one[each]) is not None]
+                for solver, one in problem.times.items()
+            }
+            curves = {solver: points for solver, points in curves.items() if points}
+            if not curves:
+                continue
+            file = f"board{number_of}-convergence{place}.svg"
+            (self.made / file).write_text(convergence_chart(curves), encoding="utf-8")
+            title = f"{problem.name}: certified gap of the objective against CPU time."
+            alt = f"Certified gap against CPU time of {', '.join(curves)} on {problem.name}"
+            made.append((title, file, alt))
+        return made
 
     def _claim_pictures(
         self, file: str, verdicts: Sequence[Verdict]
@@ -360,6 +427,10 @@ class _Pages:
                 ("table", grid.title, run.name, f"{places[run.slug]}#{run.slug}-{grid.name}")
                 for grid in run.grids
             ]
+        found += [
+            ("page", "Leaderboard", "fastest solvers", "leaderboard.html"),
+            ("page", "Losses and wins", "regressions, what got worse", "losses.html"),
+        ]
         return [
             (kind, escape.line(title), escape.line(more), url) for kind, title, more, url in found
         ]
@@ -391,7 +462,9 @@ class _Pages:
                 paper: _outcome([one for one in verdicts if one.claim.paper == paper])
                 for paper in counts
             },
-            "leaderboard": leaderboard(self.ratios),
+            "choices": choices(self.boards, self.leaders),
+            "choice_head": HEAD,
+            "boards": self.boards,
             "any_age": any(one.freshness for one in verdicts),
             "tally": [
                 (name, *counted)
@@ -461,6 +534,23 @@ class _Pages:
         root = "../" * file.count("/")
         text = self.environment.get_template(template).render(root=root, file=file, **shown)
         path.write_text(text, encoding="utf-8")
+
+
+def _shade(ratio: float | None) -> str:
+    """Return the class of a ratio to the fastest solver in a table with colours."""
+    if ratio is None:
+        return "slowest"
+    return next((name for most, name in _SHADES if ratio <= most), "slowest")
+
+
+def _by_kind(leaders: Sequence[Leader]) -> list[tuple[str, list[Leader]]]:
+    """Return the exact solvers of a class, and the others, each with a head if there are any."""
+    kinds = {
+        "Exact": [one for one in leaders if one.is_exact],
+        "Approximate, or another objective": [one for one in leaders if one.is_exact is False],
+        "Objectives not compared": [one for one in leaders if one.is_exact is None],
+    }
+    return [(kind, found) for kind, found in kinds.items() if found]
 
 
 def _chart_name(one: Ratio) -> str:

@@ -9,10 +9,10 @@ from statistics import fmean, median
 from svmbench.report.best import contests
 from svmbench.report.builder import Content
 from svmbench.report.folders import is_contributed
+from svmbench.report.ratios import DeclaredName
 from svmbench.report.records import VERSUS
 from svmbench.report.tables import Table
 from svmbench.report.wording import number, quantity
-from svmbench.site.ratios import DeclaredName
 
 
 @dataclass(frozen=True)

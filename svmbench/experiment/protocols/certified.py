@@ -20,6 +20,9 @@ ACCURACIES = ("1e-2", "1e-3", "1e-5")
 #: A solver that says it converged is believed if its relative gap is at most this.
 TRUE_CLAIM = 1e-2
 
+#: Why classes and programs stopped, which don't tell it.
+UNTOLD = "not told"
+
 #: An objective below a bound by more than this share is an error.
 CONTRADICTION = 1e-6
 
@@ -31,7 +34,7 @@ class Certificates:
         self.name, self.X, self.y = name, X, y
         self.found: dict[Hashable, Any] = {}  # a Certificate for each setting
         self.identities: dict[Hashable, str] = {}
-        self.claims: dict[Hashable, bool] = {}
+        self.claims: dict[Hashable, str] = {}  # how it claims that it converged; "" if it doesn't
         # By identity, the lowest objective of weights with the parts of its model.
         self.weights: dict[str, tuple[float, list[Any]]] = {}
 
@@ -47,7 +50,7 @@ class Certificates:
         certificate = sum_of(found, self.X.shape[0])
         identity = " | ".join(dict.fromkeys(part.identity for part in parts)) + f" {len(parts)}"
         self.found[setting], self.identities[setting] = certificate, identity
-        self.claims[setting] = getattr(model, "stop_reason_", "") == "converged"
+        self.claims[setting] = claim_of(model)
         lowest = self.weights.get(identity, (certificate.primal + 1.0, []))[0]
         if certificate.shows == "weights" and certificate.primal < lowest:
             self.weights[identity] = certificate.primal, parts
@@ -71,16 +74,19 @@ class Certificates:
         for accuracy in ACCURACIES:
             solved = [one.solved_to(float(accuracy)) for one in shown]
             metrics[f"solved_{accuracy}_pct:{name}"] = 100.0 * sum(solved) / len(solved)
-        claimed = [self.found[setting] for setting in settings if self.claims[setting]]
+        # Without a bound a claim is not known to be false.
+        claimed = [
+            (self.found[setting], self.claims[setting])
+            for setting in settings
+            if self.claims[setting] and self.found[setting].dual is not None
+        ]
         if claimed:
-            true = [one.solved_to(TRUE_CLAIM) for one in claimed]
+            true = [one.solved_to(TRUE_CLAIM) for one, _ in claimed]
             metrics[f"claims_true_pct:{name}"] = 100.0 * sum(true) / len(true)
-            # A ladder's loose settings are meant; without a bound a claim is not known to be false.
-            worst = [one.relative_gap for one in claimed if one.dual is not None]
-            if len(shown) == 1 and any(gap is None or gap > TRUE_CLAIM for gap in worst):
-                notes.append(
-                    f"{name} says that it converged, which is not certified: {said(worst)}"
-                )
+            # A ladder's loose settings are meant.
+            if len(shown) == 1 and not all(true):
+                one, claim = claimed[0]
+                notes.append(f"{name} {claim}, which is not certified: {said([one.relative_gap])}")
 
     def report_times(
         self,
@@ -102,6 +108,20 @@ class Certificates:
                 ]
                 total = None if total is None or not own else total + min(own)
             metrics[f"cpu_time_to_{named(accuracy)}_s:{self.name}"] = total
+
+
+def claim_of(model: Any) -> str:
+    """Return in words how a model claims that it converged, or "" if it doesn't.
+
+    A class or a program that doesn't tell why it stopped claims it too, unless it did as many
+    iterations as its `max_iter` allows.
+    """
+    reason = getattr(model, "stop_reason_", "")
+    most, done = getattr(model, "max_iter", None), getattr(model, "n_iter_", 0)
+    is_early = isinstance(most, int) and 0 < most <= done
+    if reason == UNTOLD:
+        return "" if is_early else "ended as if it had converged"
+    return "says that it converged" if reason == "converged" else ""
 
 
 def named(accuracy: float) -> str:

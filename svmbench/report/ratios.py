@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from statistics import median
 
 from svmbench.report.builder import Content
+from svmbench.report.certified import FEWEST_PROBLEMS
 from svmbench.report.records import CellResult, Run, take_apart
 from svmbench.report.summary import measured
 
-#: Prefixes of the names of the reference solvers, and their names in words.
-REFERENCES = {"libsvm": "LIBSVM", "liblinear": "LIBLINEAR"}
+#: Prefixes of the names of the reference solvers, and their names in words. scikit-learn's NuSVC is
+#: its copy of LIBSVM's.
+REFERENCES = {"libsvm": "LIBSVM", "liblinear": "LIBLINEAR", "NuSVC": "LIBSVM"}
 #: The calls of a block of whole calls that train, warm; other calls are not compared here.
 _TRAINING_CALLS = {"", "fit", "train"}
 #: Largest number of training rows of a small problem.
@@ -63,6 +65,8 @@ class Ratio:
 class Leader:
     """A solver in a class of problems: the median of its ratios and their range.
 
+    A solver is ranked if it has at least `FEWEST_PROBLEMS` problems.
+
     Attributes
     ----------
     solver : str
@@ -81,6 +85,31 @@ class Leader:
     problems: int
     is_exact: bool | None
 
+    @property
+    def is_ranked(self) -> bool:
+        """True if there are enough problems."""
+        return self.problems >= FEWEST_PROBLEMS
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The ratios of one problem in an earlier and in a later run of the same config."""
+
+    before: Ratio
+    now: Ratio
+
+    @property
+    def change(self) -> float:
+        """The later median over the earlier one; below 1 the solver lost against its reference."""
+        return self.now.value / self.before.value
+
+    @property
+    def word(self) -> str:
+        """``worse`` or ``better`` if the ranges of all rounds don't overlap, else ``within``."""
+        if self.now.high < self.before.low:
+            return "worse"
+        return "better" if self.now.low > self.before.high else "within"
+
 
 def ratios(contents: Iterable[tuple[str, Content]], declared: DeclaredName) -> list[Ratio]:
     """Return every ratio to a reference solver, the highest first.
@@ -94,6 +123,36 @@ def ratios(contents: Iterable[tuple[str, Content]], declared: DeclaredName) -> l
     declared : callable
         From a config and a label to the name of a declared solver.
     """
+    found = _by_problem(contents, declared)
+    return sorted(map(_merged, found.values()), key=lambda one: (-one.value, one.problem))
+
+
+def repeated(contents: Iterable[tuple[str, Content]], declared: DeclaredName) -> list[Repeated]:
+    """Return the ratios that an earlier and a later run of one config have, the worst first.
+
+    Parameters
+    ----------
+    contents, declared
+        As for :func:`ratios`.
+    """
+    ordered = sorted(contents, key=lambda pair: _measured_at(pair[1].run))
+    return sorted(
+        (Repeated(*several[-2:]) for several in _by_problem(ordered, declared).values()
+         if len(several) > 1),
+        key=lambda one: one.change,
+    )  # fmt: skip
+
+
+def _measured_at(run: Run) -> str:
+    """Return when a run was last measured, as far as its environments tell it."""
+    sessions = [one for content in run.environments.values() for one in content.get("load") or ()]
+    return max((str(one.get("at", "")) for one in sessions), default="")
+
+
+def _by_problem(
+    contents: Iterable[tuple[str, Content]], declared: DeclaredName
+) -> dict[tuple[object, ...], list[Ratio]]:
+    """Return the ratios of all races of training, by config, problem, solver and reference."""
     found: dict[tuple[object, ...], list[Ratio]] = {}
     for slug, content in contents:
         for cell in content.run.cells:
@@ -101,14 +160,15 @@ def ratios(contents: Iterable[tuple[str, Content]], declared: DeclaredName) -> l
                 for one in _of_race(content.run, cell, slug, declared):
                     key = (content.run.name, cell.block, one.problem, one.label, one.reference)
                     found.setdefault(key, []).append(one)
-    return sorted(map(_merged, found.values()), key=lambda one: (-one.value, one.problem))
+    return found
 
 
 def leaderboard(found: Iterable[Ratio]) -> dict[str, list[Leader]]:
-    """Return the solvers of each class of problems, the highest median ratio first.
+    """Return the solvers of each class of problems.
 
-    Variants of a solver are left out. Where a race has several reference solvers, the fastest one
-    counts.
+    Exact solvers come first, then those that are approximate or not checked; among these, ranked
+    ones before the others, and the highest median ratio first. Variants of a solver are left out.
+    Where a race has several reference solvers, the fastest one counts.
     """
     classes: dict[str, dict[str, dict[str, Ratio]]] = {}
     for one in found:
@@ -120,7 +180,7 @@ def leaderboard(found: Iterable[Ratio]) -> dict[str, list[Leader]]:
     return {
         name: sorted(
             (_leader(solver, list(several.values())) for solver, several in solvers.items()),
-            key=lambda leader: -leader.median,
+            key=lambda leader: (not leader.is_exact, not leader.is_ranked, -leader.median),
         )
         for name, solvers in sorted(classes.items())
     }
@@ -186,8 +246,10 @@ def _problem(cell: CellResult) -> str:
 def _class_of(run: Run, cell: CellResult, reference: str) -> str:
     """Return task, kernel, size and reference solver of a race, in words."""
     beside = f"against {reference_of(reference)}"
-    if "oneclass" in reference:
+    if "oneclass" in reference or run.blocks.get(cell.block, {}).get("task") == "one-class":
         return f"one-class, {beside}"
+    if reference == "NuSVC":
+        return f"ν-SVC, {beside}"
     if cell.kernel == "linear" or reference.startswith("liblinear"):
         return f"linear classifier, {beside}"
     if run.blocks.get(cell.block, {}).get("task") == "multiclass":
