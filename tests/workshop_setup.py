@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing.forkserver
 import os
 import sys
 from collections.abc import Iterator
@@ -61,4 +60,6 @@ def sabotaged(cache: Path, logs: Path) -> Iterator[None]:
 
 def stop_server() -> None:
     """Stop the server of workers of this process: the next one loads what its run needs."""
-    multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    from svmbench.experiment.run import processes
+
+    processes.stop_server()

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, cast
 
 from svmbench.base import loaded_libraries, paths
@@ -391,14 +392,61 @@ def _ensure_server(*, by_fork: bool = True) -> None:
     global _core_of_server
     core = os.environ.get(loaded_libraries.CORE_VARIABLE)
     if core != _core_of_server and server_is_there():
-        forkserver._forkserver._stop()  # type: ignore[attr-defined]
+        stop_server()
     _core_of_server = core
     # The server would else look for this package in the current folder first.
     name, value = environment.SAFE_PATH
     own = _variables({name: os.environ.get(name) or value})
     how = forked_server.by_fork() if by_fork and forked_server.can_be_forked() else nullcontext()
-    with ignoring_interrupts(), _room_for_a_socket(), own, how:
+    with ignoring_interrupts(), _room_for_a_socket(), _nameless_socket(), own, how:
         forkserver.ensure_running()
+
+
+def stop_server() -> None:
+    """Stop the server of workers, if there is one, and wait for its end."""
+    if _address().startswith(_DESCRIPTORS):
+        _set_address("\0")  # there is no file that multiprocessing could remove
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+
+
+#: Linux's folder of the files that this process has open.
+_DESCRIPTORS = "/proc/self/fd/"
+#: The descriptor that leads to the server's socket; -1 without one.
+_socket = -1
+
+
+@contextmanager
+def _nameless_socket() -> Iterator[None]:
+    """Remove the socket of a server that is started meanwhile; an open descriptor leads to it.
+
+    multiprocessing removes the folder of its socket when this process ends, which a process that
+    is killed does not do.
+    """
+    global _socket
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    if not Path(_DESCRIPTORS).is_dir():
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="svmbench-") as folder:
+        before, config["tempdir"] = config.get("tempdir"), folder
+        try:
+            yield
+            address = _address()
+            if address.startswith(folder):
+                if _socket >= 0:
+                    os.close(_socket)
+                _socket = os.open(address, os.O_PATH | os.O_CLOEXEC)
+                _set_address(f"{_DESCRIPTORS}{_socket}")
+        finally:
+            config["tempdir"] = before
+
+
+def _address() -> str:
+    return str(forkserver._forkserver._forkserver_address or "")  # type: ignore[attr-defined]
+
+
+def _set_address(address: str) -> None:
+    forkserver._forkserver._forkserver_address = address  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -70,6 +71,33 @@ def test_a_run_killed_while_it_loads_leaves_nothing(
     process.kill()
     process.communicate(timeout=30)
     wait_until(lambda: not alive(family), seconds=5)
+
+
+@pytest.mark.parametrize("victim", ["the command", "its server", "a worker", "all"])
+def test_a_kill_leaves_nothing_in_the_temporary_folder(
+    tmp_path: Path, logs: Path, victim: str
+) -> None:
+    temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # short enough for the path of a socket
+    config = write_config(tmp_path, ["test-hangs"], timeout_s=3)
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    process = start("run", config, "--output", tmp_path / "out", env=environment)
+    wait_until(lambda: (logs / "pids").exists() and bool((logs / "pids").read_text().split()))
+    workers = [int(pid) for pid in (logs / "pids").read_text().split()]
+    family = children_of(process.pid)
+    victims = {
+        "the command": [process.pid],
+        "its server": servers_among(family),
+        "a worker": workers,
+        "all": [process.pid, *servers_among(family), *workers],
+    }[victim]
+    assert victims
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    wait_until(lambda: not alive(family), seconds=5)
+    left = [path.name for path in temporary.iterdir()]
+    shutil.rmtree(temporary)
+    assert left == []
 
 
 # ---------------------------------------------------------------- results that are none
