@@ -10,6 +10,7 @@ from typing import Any
 
 from svmbench.base import escape
 from svmbench.papers.judging.export import count_outcomes, evidence_time, outcome, scales, summary
+from svmbench.papers.judging.made_again import MadeAgain, made_again
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
@@ -217,6 +218,7 @@ class _Pages:
                 if verdicts
                 else "",
                 "claim_pictures": self._claim_pictures(file, verdicts),
+                "made_again": self._made_again(key, verdicts),
                 "printed": printed_tables(key, self._printed_beside(key)),
                 "places": places,
                 "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
@@ -325,6 +327,15 @@ class _Pages:
                 (self.made / whole).write_text(draw_parts(one.parts, most=None), encoding="utf-8")
             made[one.claim.id] = (path.as_posix(), whole, alternative_text(one.parts))
         return made
+
+    def _made_again(self, key: str, verdicts: Sequence[Verdict]) -> list[MadeAgain]:
+        """Return what came of each table and figure of a paper with claims."""
+        known = self.material.papers.get(key)
+        own = [content.run for _, content in self.contents if content.run.paper == key]
+        ours = [run for run in own if not is_contributed(run.path)]
+        if known is None or not known.configs or not verdicts:
+            return []
+        return made_again(key, known.configs, verdicts, ours)
 
     def _printed_beside(self, key: str) -> list[tuple[str, str, str]]:
         """Return printed table, title and anchor of each table that shows printed numbers."""

@@ -400,6 +400,17 @@ def test_a_claim_of_many_parts_has_a_second_picture_with_all(race: Path, tmp_pat
     assert (papers / "smo-claim1-all.svg").read_text().count("a part") == 25
 
 
+def test_a_page_says_of_each_table_whether_it_was_made_again_and_agrees(site: Path) -> None:
+    source = (site / "papers/alsvm.html").read_text()
+    table = source[source.index('id="made-again"') : source.index("<h2>Tables and figures")]
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', table)
+    assert [what.partition(":")[0] for what, _, _ in rows] == ["Figure 2", "Table II"]
+    assert all(made.startswith(("yes", "in part", "no")) for _, made, _ in rows)
+    assert 'href="#claim-alsvm-3"' in table
+    # Of a paper without a list of configs nobody knows the tables.
+    assert 'id="made-again"' not in (site / "papers/smo.html").read_text()
+
+
 def test_a_papers_printed_numbers_are_on_its_page(site: Path) -> None:
     source = (site / "papers/alsvm.html").read_text()
     table = source[source.index('id="printed-table2"') :]

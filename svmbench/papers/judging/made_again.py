@@ -1,0 +1,226 @@
+"""Whether each table and figure of a paper was made again, and whether it agrees (CODECHECK).
+
+A table or figure is made by a config, whose kept runs tell how much of it was made. Whether it
+agrees comes from the verdicts: from the decided parts of the claims that are judged from this
+config's records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svmbench.base.paper_folders import FULL_PROFILE
+from svmbench.papers.judging.cuts import fewer_settings
+from svmbench.papers.judging.entries import VALUE
+from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE
+from svmbench.papers.judging.verdict import FULL, UNAVAILABLE_STATUSES, Part, Verdict
+from svmbench.report import published
+from svmbench.report.forecasts import shipped_config
+from svmbench.report.records import Run
+from svmbench.report.summary import cut_to
+
+#: Whether a table or figure was made again: as the paper has it, less of it, or not at all.
+YES, SHARE, NO = ("yes", "in part", "no")
+#: Whether it agrees: all decided parts hold, one of them of a claim about a value or none; some
+#: parts fail; most fail; no part is decided; nothing that the paper says of it is a claim here.
+IN_VALUE, IN_DIRECTION, IN_PART, NOT, UNDECIDED, NO_CLAIM = (
+    "in value", "in direction", "in some parts", "no", "undecided", "no claim",
+)  # fmt: skip
+#: What is added where all decided parts are of data that stand in for the paper's.
+ON_OTHER_DATA = ", on other data"
+#: The name of the paper before the name of a table or figure in a config's title.
+_PAPER = re.compile(r"^[\w-]+, (?=(?:Tables?|Figures?) )")
+#: Largest number of data sets named as cut or missing.
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class MadeAgain:
+    """A table or figure of a paper, and what came of it.
+
+    Attributes
+    ----------
+    what : str
+        Its title.
+    made : str
+        ``yes``, ``in part`` or ``no``.
+    less : str
+        What the kept results have less of than the paper; "" where nothing is missing.
+    agrees : str
+        ``in value``, ``in direction``, ``in some parts``, ``no``, ``undecided`` or ``no claim``;
+        with ``, on other data`` where only stand-ins are decided.
+    claims : tuple of str
+        The claims that are judged from it.
+    """
+
+    what: str
+    made: str
+    less: str
+    agrees: str
+    claims: tuple[str, ...]
+
+
+def made_again(
+    paper: str, configs: Sequence[str], verdicts: Sequence[Verdict], runs: Sequence[Run]
+) -> list[MadeAgain]:
+    """Return what came of each table and figure of a paper.
+
+    Parameters
+    ----------
+    paper : str
+        The key of the paper.
+    configs : sequence of str
+        The configs of its tables and figures, in its order.
+    verdicts : sequence of Verdict
+        Those on the paper's claims.
+    runs : sequence of Run
+        The kept runs; those of other configs don't count.
+
+    Returns
+    -------
+    list of MadeAgain
+        One for each config, then one for each printed table that no config makes and that a claim
+        is about.
+    """
+    found = [
+        _of_config(config, verdicts, [run for run in runs if run.name == config])
+        for config in configs
+    ]
+    return found + [
+        one for table in _left(paper, configs) if (one := _of_claims(table, verdicts)) is not None
+    ]
+
+
+def _of_config(config: str, verdicts: Sequence[Verdict], runs: Sequence[Run]) -> MadeAgain:
+    title = str(shipped_config(config).get("title") or next((run.title for run in runs), config))
+    keys = {cell.key for run in runs for cell in run.cells}
+    parts = [
+        (verdict, part)
+        for verdict in _about(config, verdicts)
+        for part in verdict.parts
+        if any(cell.key in keys for cell in part.cells)
+    ]
+    made, less = _made(config, runs)
+    if made == YES:  # a check may know of less, such as fewer values than the paper's path has
+        cuts = dict.fromkeys(
+            part.cut for _, part in parts if all(cell.key in keys for cell in part.cells)
+        )
+        less = "; ".join(filter(None, cuts))
+        made = SHARE if less else YES
+    claims = dict.fromkeys(verdict.claim.id for verdict, _ in parts)
+    return MadeAgain(_PAPER.sub("", title), made, less, _agrees(parts), tuple(claims))
+
+
+def _about(config: str, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    """Return the verdicts that are judged from a config's records.
+
+    Of a config that shows the cells of another one, and that no claim names, these are the verdicts
+    on claims of its table, else all.
+    """
+    table = config.partition("_")[2]
+    judged = [one for one in verdicts if config in one.claim.configs]
+    return judged or [one for one in verdicts if table in _places(one)] or verdicts
+
+
+def _places(verdict: Verdict) -> list[str]:
+    """Return the names of the tables and figures that a claim is of."""
+    return re.split(r"[,;]\s*", verdict.claim.where)
+
+
+def _made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
+    """Return whether runs make a table again, and of what they have less than the paper.
+
+    The run of the full protocol counts before others, and the one with more results before the
+    others; the profile ``quick`` only shows that everything runs.
+    """
+    results = {
+        id(run): sum(cell.status == "ok" for cell in run.cells)
+        for run in runs
+        if run.profile != SMOKE_TEST_PROFILE
+    }
+    own = [run for run in runs if results.get(id(run))]
+    if not own:
+        return NO, ""
+    less = [(_less(run), -results[id(run)], run.profile != FULL_PROFILE) for run in own]
+    said = [min(less, key=lambda one: (bool(one[0]), one[2], one[1]))[0]]
+    known = {str(cell.dataset) for run in runs for cell in run.cells}
+    missing = [name for name in _datasets(config) if name not in known]
+    said += [f"without {', '.join(_named(missing, 'more'))}"] if missing else []
+    said = [one for one in said if one]
+    return (SHARE if said else YES), "; ".join(said)
+
+
+def _datasets(config: str) -> list[str]:
+    """Return the data sets of a config's blocks."""
+    content = shipped_config(config)
+    given = [
+        one
+        for block in content.get("blocks", [])
+        for one in block.get("datasets") or content.get("datasets", [])
+    ]
+    return list(dict.fromkeys(str(one["name"] if isinstance(one, dict) else one) for one in given))
+
+
+def _less(run: Run) -> str:
+    """Return what a run has less of than the full protocol and the paper's data."""
+    done = [cell for cell in run.cells if cell.status == "ok"]
+    said = list(fewer_settings(run, done))
+    by_set = {name: [cell for cell in done if cell.dataset == name]
+              for name in dict.fromkeys(cell.dataset for cell in done)}  # fmt: skip
+    cut = [f"{name} {rows}" for name, cells in by_set.items() if (rows := cut_to(run, cells))]
+    said += _named(cut, "more")
+    left = sum(cell.status in NOT_RUN for cell in run.cells)
+    said += [f"{left} of {len(run.cells)} cells not run"] if left else []
+    statuses: dict[str, set[str]] = {}
+    for cell in run.cells:
+        statuses.setdefault(str(cell.dataset), set()).add(cell.status)
+    lost = [name for name, found in statuses.items() if found <= set(UNAVAILABLE_STATUSES)]
+    said += [f"no data of {', '.join(_named(lost, 'more'))}"] if lost else []
+    return "; ".join(said)
+
+
+def _named(names: Sequence[str], more: str) -> list[str]:
+    rest = len(names) - _MOST_NAMED
+    return [*names[:_MOST_NAMED], *([f"{rest} {more}"] if rest > 0 else [])]
+
+
+def _agrees(parts: Sequence[tuple[Verdict, Part]]) -> str:
+    """Return whether decided parts agree with the paper."""
+    held = [verdict for verdict, part in parts if part.holds is True]
+    failed = sum(part.holds is False for _, part in parts)
+    if not held and not failed:
+        return UNDECIDED if parts else NO_CLAIM
+    if failed:
+        said = NOT if failed >= len(held) else IN_PART
+    else:
+        of_values = any(verdict.claim.quantifier == VALUE for verdict in held)
+        said = IN_VALUE if of_values else IN_DIRECTION
+    stand_ins = all(part.stand_in for _, part in parts if part.holds is not None)
+    return said + (ON_OTHER_DATA if stand_ins else "")
+
+
+def _left(paper: str, configs: Sequence[str]) -> list[str]:
+    """Return the printed tables that no config makes."""
+    made = {
+        table.get("published")
+        for name in configs
+        for table in shipped_config(name).get("tables", [])
+    }
+    made |= {name.removeprefix(f"{paper}_") for name in configs}
+    return [name for name in dict.fromkeys(one.table for one in published.numbers(paper))
+            if name not in made]  # fmt: skip
+
+
+def _of_claims(table: str, verdicts: Sequence[Verdict]) -> MadeAgain | None:
+    """Return what came of a table that is made of the records of others; None without a claim."""
+    own = [one for one in verdicts if table in _places(one)]
+    if not own:
+        return None
+    parts = [(verdict, part) for verdict in own for part in verdict.parts]
+    whole = all(one.scale.kind == FULL for one in own)
+    made = YES if whole else SHARE if any(one.scale.kind for one in own) else NO
+    less = "; ".join(dict.fromkeys(cut for one in own for cut in one.scale.cut))
+    title = re.sub(r"^table(\d+)$", r"Table \1", table)
+    return MadeAgain(title, made, less, _agrees(parts), tuple(one.claim.id for one in own))
