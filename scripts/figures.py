@@ -1,10 +1,11 @@
-"""Write the figures and tables that README.md and the pages of results take from kept results.
+"""Write what README.md and the pages of results take from kept results: figures, tables, pictures.
 
     python scripts/figures.py            # write what differs
     python scripts/figures.py --check    # only say what differs; exit code 1 if anything
 
 A figure stands after the expression that it is the value of, a table between two comments; see
-``svmbench/papers/figures.py``. README.md is docs/README.in without its comments.
+``svmbench/papers/figures.py``. The pictures of a page's claims lie in ``claims`` beside it.
+README.md is docs/README.in without its comments.
 """
 
 from __future__ import annotations
@@ -41,6 +42,25 @@ def write_page(page: Path, before: str, after: str, *, check: bool) -> bool:
     return True
 
 
+def write_pictures(page: Path, text: str, results: figures.Results, *, check: bool) -> bool:
+    """Write the pictures of a page's claims beside it; return True if one differed."""
+    folder = page.parent / figures.PICTURES
+    made = figures.claim_pictures(text, results)
+    kept = {one.name: one.read_text(encoding="utf-8") for one in folder.glob("*.svg")}
+    for name in sorted(made.keys() | kept.keys()):
+        if made.get(name) == kept.get(name):
+            continue
+        print(f"{folder / name}: {'differs' if name in made else 'no claim of the page has it'}")
+        if check:
+            continue
+        if name in made:
+            folder.mkdir(exist_ok=True)
+            (folder / name).write_text(made[name], encoding="utf-8")
+        else:
+            (folder / name).unlink()
+    return made != kept
+
+
 def main(words: list[str] | None = None) -> int:
     """Write or check; return the exit code."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
@@ -55,6 +75,7 @@ def main(words: list[str] | None = None) -> int:
             before = page.read_text(encoding="utf-8")
             after = figures.refresh_page(before, results, str(page))
             stale |= write_page(page, before, after, check=given.check)
+            stale |= write_pictures(page, after, results, check=given.check)
             if page == TEMPLATE:
                 text = figures.without_comments(after)
                 stale |= write_page(

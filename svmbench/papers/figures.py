@@ -57,12 +57,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from svmbench.base import escape
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.papers import judging
 from svmbench.papers.judging import Claim, Evidence, Verdict
 from svmbench.papers.judging import export as as_text
 from svmbench.papers.judging.outcomes import FILE, outcomes
+from svmbench.papers.judging.picture import alternative_text, draw_parts
 from svmbench.report.builder import Content
 from svmbench.report.certified import boards
 from svmbench.report.choices import HEAD, Choice, choices
@@ -93,6 +95,8 @@ _OUTCOMES = re.compile(
     re.DOTALL,
 )
 _CHOICES = re.compile(r"(?P<head><!-- choices -->\n)[^<]*(?P<foot><!-- /choices -->)")
+#: The folder beside a page that has the pictures of its claims.
+PICTURES = "claims"
 #: Number of digits of a figure without a format.
 _DEFAULT_DIGITS = 3
 
@@ -416,7 +420,35 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     if not wanted:
         raise ResultsError(f"there are no claims of {paper!r}")
     found = results.judged(wanted)
-    return as_text.by_paper(found) if paper is None else as_text.as_markdown(found)
+    if paper is None:
+        return as_text.by_paper(found)
+    pictures = [_picture_lines(one) for one in found if one.parts]
+    folded = ["<details>", "<summary>The parts of each claim as pictures</summary>", ""]
+    folded += ["\n\n".join(pictures), "", "</details>"]
+    return "\n".join([as_text.as_markdown(found), "", *(folded if pictures else [])]).rstrip("\n")
+
+
+def _picture_lines(verdict: Verdict) -> str:
+    """Return a claim with its picture as Markdown."""
+    name, alt = verdict.claim.id, escape.markdown(alternative_text(verdict.parts))
+    statement = escape.markdown(verdict.claim.statement)
+    return f"{name}: {statement}\n\n![{name}: {alt}]({PICTURES}/{name}.svg)"
+
+
+def claim_pictures(page: str, results: Results) -> dict[str, str]:
+    """Return the pictures of the claims whose verdicts a page shows, by their names.
+
+    Parameters
+    ----------
+    page : str
+        Markdown.
+    results : Results
+    """
+    papers = {found["paper"] for found in _VERDICTS.finditer(page)} - {None}
+    wanted = [one for one in judging.read_all_claims() if one.paper in papers]
+    return {
+        f"{one.claim.id}.svg": draw_parts(one.parts) for one in results.judged(wanted) if one.parts
+    }
 
 
 def _named(claims: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from synthetic_runs import planned, race_run, record, smo_run, write_run
 from svmbench.base.errors import ResultsError
 from svmbench.papers.figures import (
     Results,
+    claim_pictures,
     evaluate_expression,
     expressions,
     queries,
@@ -160,6 +162,14 @@ def test_the_script_checks_and_writes(
     assert page.read_text() == "<!--= median cpu_time_s slow of p/one -->6\n"
     assert figures.main([*words, "--check"]) == 0
     assert capsys.readouterr().out.endswith("nothing differs\n")
+    old = tmp_path / "claims" / "smo-99.svg"  # of a claim that there is no more
+    old.parent.mkdir()
+    old.write_text("<svg/>")
+    assert figures.main([*words, "--check"]) == 1
+    assert old.exists()
+    assert "smo-99.svg: no claim of the page has it" in capsys.readouterr().out
+    assert figures.main(words) == 0
+    assert not old.exists()
     page.write_text("<!--= what -->7\n")
     with pytest.raises(SystemExit, match=r"page\.md:1: what: it begins with"):
         figures.main(words)
@@ -252,6 +262,10 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     assert "| smo-1: Adult, linear kernel" in made
     assert "\nold\n" not in made
     assert refresh_page(made, Results(tmp_path)) == made
+    pictures = claim_pictures(made, Results(tmp_path))
+    assert set(re.findall(r"\]\(claims/(smo-\d+\.svg)\)", made)) == set(pictures)
+    assert pictures["smo-1.svg"].startswith("<svg ")
+    assert claim_pictures("no verdicts", Results(tmp_path)) == {}
     runs.edit(SCENES["smo-1"].edit)
     runs.write(tmp_path)
     pack_records(tmp_path)
