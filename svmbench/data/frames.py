@@ -39,12 +39,15 @@ LEFT_OUT = "left_out"
 MARKS = frozenset({"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 #: What Excel takes from a first line: the separator.
 SEPARATOR_LINE = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)
+#: How an ARFF file begins, after comments and blank lines.
+ARFF = re.compile(r"(\s*%[^\n]*\n|\s)*@relation\b", re.IGNORECASE)
 #: A column is of a kind if at least this share of its values are.
 NEARLY_ALL = 0.9
 #: A column that differs in every row is no feature in a table of at least so many rows.
 LEAST_ROWS_OF_IDS = 20
 #: A date, and the time of a day.
 ISO_DATE = r"\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d.{0,20})?\s*"
+_DIGITS = r"(\d+\.?\d*|\.\d+)"
 #: Numbers that aren't written plainly, and what to do.
 WRITTEN_NUMBERS = {
     r"[-+]?[\d.,]+\s?%": "is a percentage; write plain numbers",
@@ -53,7 +56,19 @@ WRITTEN_NUMBERS = {
     " it is a decimal comma, say --decimal ,)",
     r"[-+]?\d*,\d+([eE][-+]?\d+)?": "has a decimal comma: say --decimal ,",
     r"[-+]?\d{1,3}(\.\d{3})*,\d+": "has a thousands separator; write plain numbers",
+    rf"[−–]\s?{_DIGITS}": "has a typographic minus; write -",
+    rf"{_DIGITS}-": "has its minus at the end; write it in front",
+    rf"\({_DIGITS}\)": "is a negative number in parentheses; write -",
+    rf'=?"?[-+]?{_DIGITS}"?|\'[-+]?{_DIGITS}': "is text of Excel, or has a blank that is no space;"
+    " write plain numbers",
+    rf"[-+]?{_DIGITS}[dD][-+]?\d+": "has an exponent as in Fortran; write e",
+    r"[-+]?0[xX][0-9a-fA-F]+": "is hexadecimal; write plain numbers",
 }
+#: Names of columns that number the rows, as pandas and databases call them.
+ID_NAMES = re.compile(
+    r"(.*[ _.])?id|index|(row|sample|record|case)[ _.]?(id|index|number|nr|no)|unnamed: \d+",
+    re.IGNORECASE,
+)
 #: What rows of totals are called.
 TOTALS = r"\s*(grand |sub-?)?(totals?|sum|sums|averages?|means?)\s*:?\s*"
 #: Separators of tables by the endings of their names.
@@ -110,6 +125,11 @@ class TableForm:
                 f"{name}, line {line}: the text is not encoded as {said}; --encoding names another"
                 f" encoding, such as {other}"
             ) from error
+        if "\ufeff" in text:
+            line = 1 + text[: text.index("\ufeff")].count("\n")
+            raise DataError(f"{name}, line {line}: a byte order mark, as where files were joined")
+        if ARFF.match(text):
+            raise DataError(f"{name} is an ARFF file of Weka; save it as CSV")
         return SEPARATOR_LINE.sub("", text).encode()
 
     def separator_in(self, content: bytes, place: Path) -> str:
@@ -282,6 +302,8 @@ def _useless(frame: pd.DataFrame) -> dict[Any, str]:
             numbers = held.to_numpy()
             if numbers[0] in (0, 1) and len(held) == len(frame) and (np.diff(numbers) == 1).all():
                 found[column] = f"the column {column} (running numbers of the rows)"
+            elif ID_NAMES.fullmatch(str(column)) and held.nunique() == len(frame):
+                found[column] = f"the column {column} (another number in each row, as ids are)"
         elif held.dtype.kind == "O" and pd.api.types.infer_dtype(held) == "string":
             if held.str.fullmatch(ISO_DATE).mean() >= NEARLY_ALL:
                 found[column] = f"the column {column} (dates; numbers made of them can be used)"
@@ -323,9 +345,17 @@ def _refuse_no_data(
             raise DataError(f"{name}, line {lines[row]}: the row repeats the header")
     for column in words[:2]:
         texts = frame[column].fillna("").astype(str)
-        last = texts.iloc[-1] if len(texts) else ""
-        if re.fullmatch(TOTALS, last, re.IGNORECASE) and (texts == last).sum() == 1:
-            raise DataError(f"{name}, line {lines[-1]}: the row holds totals; remove it")
+        totals = texts.str.fullmatch(TOTALS, case=False).to_numpy(dtype=bool)
+        if 0 < totals.sum() <= max(1, (1 - NEARLY_ALL) * len(texts)):
+            raise DataError(f"{name}, line {lines[totals][0]}: the row holds totals; remove it")
+    labels = frame[key].dropna().str.strip()
+    labels = labels[~labels.isin([*MISSING_WORDS])]
+    odd = labels[~labels.str.fullmatch(rf"[-+]?{_DIGITS}([eE][-+]?\d+)?")]
+    if 0 < len(odd) <= (1 - NEARLY_ALL) * len(labels):
+        row = odd.index[0]
+        raise DataError(
+            f"{name}, line {lines[row]}: the label {odd[row][:40]!r} stands among numbers"
+        )
     for column in (c for c in words if c != key):
         held = frame[column].dropna()
         held = held[held.map(lambda value: not isinstance(value, bool))].astype(str)
@@ -344,7 +374,7 @@ def _refuse_no_data(
                 " numbers; leave a missing value empty, or --drop the column"
             )
         if len(other) < len(held) and other.str.strip().isin(MARKS).all():
-            row = other.index[0] if len(other) else held.index[0]
+            row = other.index[0] if len(other) else numbers.astype(float).abs().idxmax()
             said = f"{held[row]!r} stands among numbers; leave a missing value empty"
             if not len(other):
                 said = f"numbers such as {held[row][:40]!r} are too large to be read"

@@ -276,6 +276,8 @@ def _where(name: str, number: int, token: re.Match[bytes]) -> str:
 def _bad_label(name: str, number: int, token: re.Match[bytes], *, is_first: bool) -> NoReturn:
     where = _where(name, number, token)
     said = f"the label {_shown(token[0])} is not a finite number"
+    if is_first and token[0].lower() in (b"@relation", b"%"):
+        raise DataError(f"{name} is an ARFF file of Weka; save it as CSV")
     if b":" in token[0] and _INDEX.match(token[0]):
         raise DataError(f"{where}: the row has no label; it begins with {_shown(token[0])}")
     if is_first:

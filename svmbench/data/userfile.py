@@ -21,7 +21,7 @@ from svmbench.data.entries import Derivation, Reading
 from svmbench.data.prepare import Dataset, described, writing
 
 #: Part of the key of a prepared file; raise it when files are read in another way.
-FORMAT = "4"
+FORMAT = "5"
 
 #: A LIBSVM file with more columns is read without those that have no value, if these are at least
 #: `MIN_EMPTY_SHARE` of all: solvers take up to 500 bytes for each column.

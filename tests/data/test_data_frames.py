@@ -178,6 +178,14 @@ def test_what_programs_write_is_read(
         ("{x}%,{x},{y}", "line 2, column a: '0%' is a percentage"),
         ("$ {x},{x},{y}", r"line 2, column a: '\$ 0' has a currency"),
         ('"{x},5",{x},{y}', "line 2, column a: '0,5' has a decimal comma: say --decimal ,"),
+        ("−{x}.5,{x},{y}", "line 2, column a: '−0.5' has a typographic minus"),
+        ("{x}-,{x},{y}", "line 2, column a: '0-' has its minus at the end"),
+        ("({x}),{x},{y}", r"line 2, column a: '\(0\)' is a negative number in parentheses"),
+        ('="{x}",{x},{y}', "line 2, column a: '=\"0\"' is text of Excel"),
+        ("'{x},{x},{y}", 'line 2, column a: "\'0" is text of Excel'),
+        ("{x}.5\xa0,{x},{y}", r"'0.5\\xa0' is text of Excel, or has a blank that is no space"),
+        ("{x}.5D+01,{x},{y}", r"line 2, column a: '0.5D\+01' has an exponent as in Fortran"),
+        ("0x{x},{x},{y}", "line 2, column a: '0x0' is hexadecimal"),
     ],
 )
 def test_numbers_that_are_not_written_plainly_are_named(
@@ -193,6 +201,9 @@ def test_words_among_numbers_comments_and_totals_are_named(tmp_path: Path) -> No
     for changed, message in (
         (text.replace("\n4999,", "\nn/k,"), "line 3, column a: 'n/k' stands among numbers"),
         (f"{text}Total,150,a\n", "line 32: the row holds totals"),
+        (text.replace("\n4999,", "\nSubtotal,1,a\n4999,"), "line 3: the row holds totals"),
+        (text.replace("\n4999,", "\n\ufeff4999,"), "line 3: a byte order mark"),
+        (f"% of 2026\n\n@RELATION x\n{text}", "t.csv is an ARFF file of Weka"),
         (f"# by hand\n{text}", "line 1: a comment"),
         (text.replace("\n4999,", "\n# half\n4999,"), "line 3: a comment"),
     ):
@@ -205,6 +216,31 @@ def test_words_among_numbers_comments_and_totals_are_named(tmp_path: Path) -> No
     file.write_text(text)
     with pytest.raises(DataError, match="--drop 'bb' is no column"):
         read_frame(file, "class", form=TableForm(drop=("bb",)))
+
+
+def test_a_word_among_labels_of_numbers_is_named(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "t.csv", "a,b,class", "{i},{x},{i}")
+    text = file.read_text()
+    file.write_text(text.replace(",4998\n", ",4998 # doubtful\n"))
+    with pytest.raises(DataError, match="line 4: the label '4998 # doubtful' stands among numbers"):
+        read_frame(file, "class")
+    few = text.splitlines()[:10]
+    file.write_text("\n".join(few).replace(",4998", ",none of them"))  # a ninth of the labels
+    assert "none of them" in set(read_frame(file, "class")[1])
+
+
+def test_numbers_that_are_no_feature_are_left_out_by_their_name(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(4).permutation(np.arange(1000, 1030))
+    names = ["id", "customer_id", "Unnamed: 0", "Row ID", "index", "paid", "number"]
+    frame = pd.DataFrame(dict.fromkeys(names, numbers) | {"class": ["a", "b"] * 15})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    X, _ = read_frame(tmp_path / "t.csv", "class")
+    assert list(X.columns) == ["paid", "number"]
+    said = "the column customer_id (another number in each row, as ids are)"
+    assert said in X.attrs[LEFT_OUT]
+    frame.loc[3, "id"] = frame.loc[4, "id"]  # a group that is in two rows may tell something
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert "id" in read_frame(tmp_path / "t.csv", "class")[0].columns
 
 
 def test_ids_and_dates_are_left_out_and_named(tmp_path: Path) -> None:

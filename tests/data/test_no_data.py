@@ -142,7 +142,7 @@ def test_what_is_no_row_or_no_number_is_refused_with_its_line(
 def test_whole_numbers_beyond_64_bits_are_no_words(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text(f"a,y\n1,0\n{10**25},1\n")
-    with pytest.raises(DataError, match="line 2, column a: numbers such as '1'"):
+    with pytest.raises(DataError, match="line 3, column a: numbers such as '10000"):
         load(path, label_column="y")
 
 
