@@ -374,7 +374,7 @@ def _refuse_no_data(
                 " numbers; leave a missing value empty, or --drop the column"
             )
         if len(other) < len(held) and other.str.strip().isin(MARKS).all():
-            row = other.index[0] if len(other) else numbers.astype(float).abs().idxmax()
+            row = (other.index if len(other) else numbers.astype(float).abs().nlargest(1).index)[0]
             said = f"{held[row]!r} stands among numbers; leave a missing value empty"
             if not len(other):
                 said = f"numbers such as {held[row][:40]!r} are too large to be read"
