@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from importlib import import_module
 from typing import Any
 
 from svmbench.base.paths import PACKAGE
@@ -224,15 +225,36 @@ def deviations(cls: type) -> list[str]:
     ----------
     cls : type
         Its class; of one that says nothing the list is empty. Paragraphs under "Deviations of" a
-        name are those of the class that has this name, hyphens aside.
+        name are those of the class that has this name, hyphens aside. "Those of the parts" stands
+        for the paragraphs of the modules that are named in backticks, each with its module's name;
+        what these say that the print leaves open is among them.
     """
-    text = inspect.cleandoc(sys.modules[cls.__module__].__doc__ or "")
+    found = []
+    for one in _paragraphs(cls.__module__, cls.__name__.lower()):
+        if one.startswith(_OF_PARTS):
+            package = cls.__module__.rpartition(".")[0]
+            for part in re.findall(r"``(\w+)``", one):
+                import_module(f"{package}.{part}")
+                found += [f"``{part}``: {said}" for said in _paragraphs(f"{package}.{part}")]
+        else:
+            found.append(one)
+    return found
+
+
+#: The beginning of a paragraph that names the modules whose deviations are a solver's as well.
+_OF_PARTS = "Those of the parts: "
+
+
+def _paragraphs(module: str, own: str = "") -> list[str]:
+    """Return the paragraphs of a module on its deviations; `own` is the name of a class in it."""
+    text = inspect.cleandoc(sys.modules[module].__doc__ or "")
     found: list[str] = []
     inside = False
     for line in text.splitlines():
         if line[:1].strip():
             what, _, whose = line.lower().replace("-", "").partition(" of ")
-            inside = "deviations" in what and whose in ("", cls.__name__.lower())
+            inside = "deviations" in what and whose in ("", own)
+            inside |= not own and line == "What the print leaves open"
         elif inside and line.strip():
             words = " ".join(line.split())
             if words.startswith("- ") or not found:

@@ -219,6 +219,11 @@ class _Pages:
                 else "",
                 "claim_pictures": self._claim_pictures(file, verdicts),
                 "made_again": self._made_again(key, verdicts),
+                "deviating": [
+                    (name, known.deviations)
+                    for name, known in self.material.solvers.items()
+                    if known.facts.get("paper") == key and known.deviations
+                ],
                 "printed": printed_tables(key, self._printed_beside(key)),
                 "places": places,
                 "slug_of": lambda folder: slugs.get(Path(folder).resolve()),

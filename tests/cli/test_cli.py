@@ -307,6 +307,23 @@ def test_a_solver_has_the_deviations_of_its_name_in_a_file_of_several() -> None:
     assert all("quadratic program" not in said[name] for name in ("chunking", "asvm", "lsvm"))
 
 
+#: Where a solver does otherwise than its paper, in ways that change what it finds.
+DECLARED = {
+    "nl-sgd": ("alpha^(t) includes the update of step t.", "1/(lambda t)", "section V says"),
+    "srbo-nu-svm": ("relative duality gap of 1e-3", "It is 1e-8 at tol = 1e-6", "order statistics"),
+    "nu-svm": ("The start: all multipliers equal", "fit_intercept=False"),
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_deviations_that_change_results_are_declared_also_those_of_a_solvers_parts(
+    name: str,
+) -> None:
+    said = " ".join(svmbench("describe", name).out.partition("deviations")[2].split())
+    assert [one for one in DECLARED[name] if one not in said] == []
+    assert "Those of the parts" not in said
+
+
 def test_describe_names_the_extra_of_a_solver_that_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -118,7 +118,9 @@ def ages(path: Path) -> Ages:
 def material(results: Path, **more: object) -> Material:
     known = [one for one in claims.read_all_claims() if one.paper in {"smo", "alsvm"}]
     verdicts = claims.judge(known, claims.gather_evidence([results]))
-    facts = SolverFacts({"minimises": "1/2 |w|² <b>", "parameters": ["C = 1.0"]}, ("A plus.",))
+    facts = SolverFacts(
+        {"minimises": "1/2 |w|² <b>", "parameters": ["C = 1.0"], "paper": "alsvm"}, ("A plus.",)
+    )
     given = {
         "folders": (results,),
         "verdicts": tuple(verdicts),
@@ -409,6 +411,13 @@ def test_a_page_says_of_each_table_whether_it_was_made_again_and_agrees(site: Pa
     assert 'href="#claim-alsvm-3"' in table
     # Of a paper without a list of configs nobody knows the tables.
     assert 'id="made-again"' not in (site / "papers/smo.html").read_text()
+
+
+def test_a_papers_page_has_the_deviations_of_its_solvers(site: Path) -> None:
+    source = (site / "papers/alsvm.html").read_text()
+    said = source[source.index('id="deviations"') :]
+    assert re.search(r"<summary>alsvm</summary>\s*<ul>\s*<li>A plus\.</li>", said)
+    assert 'id="deviations"' not in (site / "papers/smo.html").read_text()
 
 
 def test_a_papers_printed_numbers_are_on_its_page(site: Path) -> None:

@@ -14,7 +14,9 @@ Reference
     Problems (2) and (4), algorithm 1, table II, corollaries 3 and 4 of the SRBO paper; Schölkopf,
     Platt, Shawe-Taylor, Smola and Williamson 2001.
 Deviations
-    - Those of the parts: ``box_qp`` (scale), ``screening`` (the margin's bounds), ``path``.
+    - Those of the parts: ``screening`` (margin), ``path`` (delta), ``pairwise`` (DCDM).
+    - The sum of the multipliers is kept where the paper bounds it below: a solution with a larger
+      sum can be scaled down, and stays one.
     - The paper's text absorbs the offset; its program appends the constant before the kernel is
       taken, which leaves an RBF kernel without one: ``fit_intercept=False``. With one class an
       absorbed offset would add a constant to the objective and nothing else: there is none.
