@@ -100,7 +100,7 @@ def _best(run: Run, table: Table) -> list[str]:
         else:
             told[0] += f" of {len(firsts)} comparisons"
         sentences.append(f"best {run.label(metric)}: {', '.join(told)}")
-        for reason, solvers in left_out(table, metric).items():
+        for reason, solvers in left_out(run, table, metric).items():
             told = [f"{name} on {', '.join(rows)}" for name, rows in solvers.items()]
             sentences.append(f"  not compared, because {reason}: {'; '.join(told)}")
     return sentences

@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import click
 
-from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
+from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_REGRESSION, ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.base.paths import is_file
 from svmbench.baselines import templates
@@ -83,7 +83,8 @@ class Times(TypedDict):
     `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
     is how far above the best one it came, relative. `certified_gap` bounds how far it is above the
     optimum as a share of that, None without a bound, and `certified` says if there is a
-    certificate. `times_to` has by relative gap the CPU seconds that certainly reach it.
+    certificate. `train_accuracy_pct` is on the rows that were trained on. `times_to` has by
+    relative gap the CPU seconds that certainly reach it.
     """
 
     solver: str
@@ -95,6 +96,7 @@ class Times(TypedDict):
     excess_objective: float | None
     certified: bool
     certified_gap: float | None
+    train_accuracy_pct: float | None
     times_to: dict[str, float | None]
 
 
@@ -367,13 +369,14 @@ def race_config(
         "repeats": rounds,
         "max_samples": rows,
         "tolerance": tolerance,
+        "train_accuracy": True,
         "scaling": scaling,
         "pairs": [[first, other] for other in others],
         "multiclass": "one-vs-one",
     }
     metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
     metrics += ["certified_gap", "solved_1e-2_pct", "solved_1e-3_pct", "solved_1e-5_pct"]
-    metrics += ["claims_true_pct"]
+    metrics += ["claims_true_pct", "train_accuracy_pct"]
     return {
         "title": "A race of one line",
         "seed": 1,
@@ -435,6 +438,7 @@ def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) 
                 "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
                 "certified": f"certified_gap:{racer.label}" in metrics,
                 "certified_gap": metrics.get(f"certified_gap:{racer.label}"),
+                "train_accuracy_pct": metrics.get(f"train_accuracy_pct:{racer.label}"),
                 "times_to": {
                     key.removeprefix(TIME_TO).partition("_s:")[0]: value
                     for key, value in metrics.items()
@@ -478,9 +482,11 @@ def print_result(result: RaceResult) -> None:
                 span,
                 _number(one["objective"], ".8g") if one["problem"] else "not known",
                 _number(one["certified_gap"], ".1e"),
+                _number(one["train_accuracy_pct"], ".2f"),
             )
         )
-    header = ("solver", "problem", "cpu s", "lowest to highest", "objective", "certified gap")
+    of_answer = ("objective", "certified gap", "train accuracy (%)")
+    header = ("solver", "problem", "cpu s", "lowest to highest", *of_answer)
     terminal.print_columns(rows, header=header)
     first = result["solvers"][0]["solver"]
     by_name = {one["solver"]: one for one in result["solvers"]}
@@ -786,6 +792,13 @@ def time_(
     metavar="PYTHON",
     help="Compare this Python environment with another one, named by its interpreter, instead.",
 )
+@click.option(
+    "--fail-above",
+    type=POSITIVE_NUMBER,
+    metavar="TIMES",
+    help="With --base or --base-python: exit with code 4 if a solver takes more than this many"
+    " times the CPU time of the base, in the median of the rounds.",
+)
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the config of the race; run nothing.")
 @_race_options
 def race(
@@ -793,6 +806,7 @@ def race(
     solvers: tuple[str, ...],
     base: str | None,
     base_python: str | None,
+    fail_above: float | None,
     as_yaml: bool,
     shared: _SharedOptions,
 ) -> None:
@@ -813,13 +827,17 @@ def race(
       svmbench race -d a9a -d my.csv --label churn -s csvc -s libsvm -s sklearn.svm.NuSVC nu=0.2
       svmbench race -d a9a -s csvc C=1 -s libsvm C=1 --yaml > race.yaml
       svmbench race -d a9a --base HEAD~1 -s csvc
+      PYTHONPATH=. svmbench race --base main --fail-above 1.3 --trust -s hersvm.HerSVM
       PYTHONPATH=. svmbench race --base v1.0 --trust -s hersvm.HerSVM
       svmbench race --base-python ../old/bin/python -s sklearn.svm.LinearSVC
     """
     from svmbench.data import openml
 
     racers = [parse_racer(words, trust=shared.trust) for words in solvers]
-    of_versions = base is not None or base_python is not None
+    versions = _Versions(base, base_python, fail_above)
+    of_versions = versions[:2] != (None, None)
+    if fail_above is not None and not of_versions:
+        raise ConfigError("--fail-above needs --base or --base-python")
     if base is not None and base_python is not None:
         raise ConfigError("--base and --base-python exclude each other")
     if len(racers) < 2 and not of_versions:
@@ -851,13 +869,21 @@ def race(
         for name in datasets
     ]
     with written_plainly(told_apart(entries), shared.form) as plain:
-        _race_all(plain, racers, (base, base_python), shared, as_yaml=as_yaml)
+        _race_all(plain, racers, versions, shared, as_yaml=as_yaml)
+
+
+class _Versions(NamedTuple):
+    """The base of a comparison of versions, and how many times its CPU time is allowed."""
+
+    commit: str | None
+    python: str | None
+    fail_above: float | None
 
 
 def _race_all(
     entries: list[dict[str, Any]],
     racers: list[Racer],
-    versions: tuple[str | None, str | None],  # a commit, and the Python of another environment
+    versions: _Versions,
     shared: _SharedOptions,
     *,
     as_yaml: bool,
@@ -866,7 +892,7 @@ def _race_all(
     from svmbench.experiment.config.loader import check_source
     from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
 
-    rows, of_versions = shared.rows or 0, versions != (None, None)
+    rows, of_versions = shared.rows or 0, versions[:2] != (None, None)
     if of_versions:
         entries = [
             {**one, "file": str(Path(one["file"]).resolve())} if "file" in one else one
@@ -882,7 +908,7 @@ def _race_all(
         terminal.write_output(yaml_of_value(config).rstrip())
         return
     if of_versions:
-        _race_versions(config, racers, *versions, shared)
+        _race_versions(config, racers, versions, shared)
         return
     results = []
     for number, entry in enumerate(entries):
@@ -899,14 +925,13 @@ def _race_all(
 
 
 def _race_versions(
-    config: dict[str, Any],
-    racers: list[Racer],
-    base: str | None,
-    python: str | None,
-    shared: _SharedOptions,
+    config: dict[str, Any], racers: list[Racer], versions: _Versions, shared: _SharedOptions
 ) -> None:
-    """Compare two versions, print the result, and exit with 3 if a cell failed."""
-    from svmbench.cli import versions
+    """Compare two versions, and print the result.
+
+    Exit with 3 if a cell failed, and with 4 if a solver is slower than is allowed.
+    """
+    from svmbench.cli.versions import compare_environments, compare_versions, print_versions, slower
 
     def note(line: str) -> None:
         if not shared.as_json:
@@ -915,17 +940,24 @@ def _race_versions(
     options = ["--timeout", str(shared.timeout), *(["--trust"] if shared.trust else [])]
     options += ["--mirror", shared.mirror] if shared.mirror else []
     how: Any = {"rounds": shared.rounds, "options": options, "tell": note}
-    if python is not None:
-        result = versions.compare_environments(config, python, **how)
+    if versions.python is not None:
+        result = compare_environments(config, versions.python, **how)
     else:
-        result = versions.compare_versions(config, racers, str(base), **how)
+        result = compare_versions(config, racers, str(versions.commit), **how)
+    too_slow = [] if versions.fail_above is None else slower(result, versions.fail_above)
     if shared.as_json:
         terminal.write_output(json.dumps(result, indent=1))
     else:
-        versions.print_versions(result)
+        print_versions(result)
+        for sentence in too_slow:
+            terminal.print_line(sentence)
+        if versions.fail_above is not None and not too_slow:
+            terminal.print_line(f"no solver takes more than {versions.fail_above:g} times the base")
         terminal.check_written()
     if any(one[side]["reason"] for one in result["results"] for side in ("base", "new")):
         raise SystemExit(EXIT_FAILED_CELLS)
+    if too_slow:
+        raise SystemExit(EXIT_REGRESSION)
 
 
 def register(group: click.Group) -> None:

@@ -322,6 +322,24 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
     return made
 
 
+def slower(result: dict[str, Any], limit: float) -> list[str]:
+    """Return a sentence for each solver that takes more times the base's CPU time than `limit`.
+
+    Parameters
+    ----------
+    result : dict
+        What :func:`compare_versions` returns.
+    limit : float
+        The median over the rounds decides.
+    """
+    return [
+        f"slower: {one['solver']} on {one['dataset']} takes {one['times']:.3g} times the CPU time"
+        f" of the base; {limit:g} times are allowed"
+        for one in result["results"]
+        if one["times"] is not None and one["times"] > limit
+    ]
+
+
 def print_versions(result: dict[str, Any]) -> None:
     """Print a comparison of versions as a table, and a line for each failure."""
     terminal.print_line(

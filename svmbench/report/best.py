@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmbench.report import wording
-from svmbench.report.records import TRAIN_PREFIX, VERSUS, Run
+from svmbench.report.records import MEMORY, TRAIN_PREFIX, VERSUS, Run
 from svmbench.report.tables import Table, TableEntry, row_texts
 
 #: The place of an entry: its row, its column and its metric.
@@ -59,7 +59,13 @@ class Contest:
 
 
 def is_higher_better(run: Run, metric: str) -> bool | None:
-    """Return True if higher values of a metric are better, False if lower ones are, else None."""
+    """Return True if higher values of a metric are better, False if lower ones are, else None.
+
+    Neither is better of precision or recall alone: a classifier that finds a single sample may have
+    a precision of 100 %.
+    """
+    if metric.removeprefix(TRAIN_PREFIX) in {"precision_pct", "recall_pct"}:
+        return None
     if metric.endswith(("_s", "_mb")):
         return False
     declared = run.scores.get(metric.removeprefix(TRAIN_PREFIX), {}).get("better")
@@ -80,6 +86,8 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
                 if shown != metric or entry is None or not _competes(entry, allow_contended):
                     continue
                 solver = str(entry.cell.solver)
+                if metric == MEMORY and solver in run.programs:
+                    continue
                 rivals = (*_others(table.row_fields, row), *_others(table.column_fields, column))
                 assert entry.summary.value is not None
                 found.setdefault(rivals, {})[solver] = (place, entry.summary.value)
@@ -88,8 +96,14 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
                 yield Contest(metric, values, higher)
 
 
-def left_out(table: Table, metric: str) -> dict[str, dict[str, list[str]]]:
+def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[str]]]:
     """Return the values of a metric that no contest compares, though they were measured.
+
+    Parameters
+    ----------
+    run : Run
+    table : Table
+    metric : str
 
     Returns
     -------
@@ -100,7 +114,10 @@ def left_out(table: Table, metric: str) -> dict[str, dict[str, list[str]]]:
     for row in table.row_keys:
         for column, shown in table.columns:
             entry = table.entries.get((row, column, metric))
-            if shown != metric or entry is None or _competes(entry, allow_contended=False):
+            is_other = metric == MEMORY and entry and str(entry.cell.solver) in run.programs
+            if shown != metric or entry is None:
+                continue
+            if not is_other and _competes(entry, allow_contended=False):
                 continue
             summary, solver = entry.summary, str(entry.cell.solver)
             if summary.value is None or not entry.cell.solver or VERSUS in solver:
@@ -110,6 +127,8 @@ def left_out(table: Table, metric: str) -> dict[str, dict[str, list[str]]]:
                 reason = "they are shorter than the clock can tell"
             if summary.false_claim:
                 reason = "it is not true that they converged"
+            if is_other:
+                reason = "a program's memory is that of a whole process"
             rows = found.setdefault(reason, {}).setdefault(solver, [])
             if (head := row_texts(table, row)[0]) not in rows:
                 rows.append(head)

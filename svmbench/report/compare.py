@@ -19,10 +19,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmbench.base.errors import NotComparableError, ResultsError
-from svmbench.report.records import TRAIN_PREFIX
+from svmbench.report.records import MEMORY, TRAIN_PREFIX
 from svmbench.report.sides import (
     CPU_TIMES,
-    MEMORY,
     WALL_TIMES,
     KeptCell,
     Side,

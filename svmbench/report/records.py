@@ -35,6 +35,9 @@ from svmbench.schema.record import IDENTITY, Record, parse_record
 VERSUS = " vs "
 #: Prefix of the metrics of scores on the training rows.
 TRAIN_PREFIX = "train_"
+#: Metric of the memory that a solver adds to the process of its cell; of a program, all memory of
+#: its own process, so that the two can't be compared.
+MEMORY = "peak_memory_mb"
 #: Largest number of cells and points of cells in a report.
 MOST_SHOWN_CELLS = 1_000_000
 #: If the wall time of a fit on one thread exceeds its CPU time by this factor, the fit shared the
@@ -145,6 +148,8 @@ class Run:
         Who describes a foreign class or a program, by solver.
     baselines : tuple of str
         Solvers of other libraries and programs that the catalogue lists.
+    programs : tuple of str
+        Solvers that are programs with processes of their own; empty for older plans.
     settings : dict of str to dict
         What each block sets, with its solvers; empty for older plans.
     contradictions : tuple of str
@@ -168,6 +173,7 @@ class Run:
     seed: int | None = None
     references: Mapping[str, str] = field(default_factory=dict)
     baselines: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     contradictions: tuple[str, ...] = ()
 
@@ -262,6 +268,7 @@ def read_run(run_dir: Path) -> Run:
         seed=config.get("seed"),
         references=config.get("references") or {},
         baselines=tuple(config.get("baselines") or ()),
+        programs=tuple(config.get("programs") or ()),
         settings=_settings(config),
         contradictions=tuple(contradictions),
         tables=tuple(plan.get("tables") or ()),

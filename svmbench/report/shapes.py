@@ -47,6 +47,7 @@ PLAN_SHAPE: Shape = {
         "seed": int,
         "references": {"*": _TEXT},
         "baselines": [_TEXT],
+        "programs": [_TEXT],
         "settings": {"*": {}},
         "blocks": [{"name": _TEXT, "scaling": _TEXT}],
     },

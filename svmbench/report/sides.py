@@ -15,7 +15,7 @@ from svmbench.base.files import write_text
 from svmbench.report import shapes
 from svmbench.report.newest import dimensions_of
 from svmbench.report.provenance import dimension_text
-from svmbench.report.records import TRAIN_PREFIX, CellResult, read_run, read_scores
+from svmbench.report.records import MEMORY, TRAIN_PREFIX, CellResult, read_run, read_scores
 
 BASELINE_FILE_NAME = "baseline.json"
 #: The fields of a measurement; cells that share them are its folds.
@@ -24,7 +24,6 @@ _KEPT_METRICS = ("objective", "dual_objective", "ratio", "n_iter", "unconverged_
 #: CPU times of a cell, and wall times of what has no CPU time or is read beside it.
 CPU_TIMES = ("cpu_time_s", "predict_cpu_time_s", "search_cpu_time_s")
 WALL_TIMES = ("train_time_s", "predict_time_s", "search_time_s", "conversion_time_s")
-MEMORY = "peak_memory_mb"
 #: Required fields of an environment: times depend on the CPU model; rounding depends on the BLAS
 #: (with its core type) and on the versions of packages.
 _ENVIRONMENT = ("cpu", "blas", "packages")

@@ -47,6 +47,8 @@ def test_a_race_of_several_sets_runs_and_prints_its_config(tmp_path: Path) -> No
             "sklearn.svm.NuSVC nu=0.2",
         ]
         assert all(ratio["times"] > 0 for ratio in one["ratios"])
+        # Classes without an objective have an accuracy beside their time.
+        assert all(solver["train_accuracy_pct"] > 50 for solver in one["solvers"])
     ended = svmbench(*words, "--yaml")
     config = yaml.safe_load(ended.out)
     table = {"file": str(file), "label_column": "churn", "text": "one-hot"}
@@ -76,6 +78,7 @@ def test_a_race_on_three_classes_separates_each_pair(tmp_path: Path) -> None:
         (["-s", "csvc", "--base", "HEAD", "--tolerance", 0.01], "leave out --tolerance"),
         (["-s", "csvc", "C=1,2", "--base", "HEAD"], "--base takes one value of each parameter"),
         (["-s", "csvc", "-s", "csvc"], "against itself needs other parameters"),
+        (["-s", "csvc", "-s", "libsvm", "--fail-above", 2], "--fail-above needs --base"),
         (["-s", "csvc", "--base", "HEAD"], "not a git repository"),
     ],
 )
@@ -115,6 +118,15 @@ def test_two_versions_of_ones_own_class_are_compared(
     (one,) = json.loads(ended.out)["results"]
     assert one["times"] > 3  # twenty fits instead of one
     assert one["base"]["accuracy_pct"] == one["new"]["accuracy_pct"] > 90
+    # The gate: too slow is code 4, and the other direction is none.
+    gated = svmbench(*race, "hersvm_versions.HerSVM", "C=1", "--fail-above", 1.3)
+    assert gated.code == 4, gated.said
+    assert "slower: hersvm_versions.HerSVM C=1 on breast-cancer takes" in gated.out
+    git(tmp_path, "commit", "--quiet", "--all", "--message", "slow")
+    source.write_text(SOLVER.format(n_fits=1))
+    gated = svmbench(*race, "hersvm_versions.HerSVM", "C=1", "--fail-above", 1.3)
+    assert gated.code == 0, gated.said
+    assert "no solver takes more than 1.3 times the base" in gated.out
     # A solver of another place than this repository has no version here.
     ended = svmbench(*race, "dcd-l1")
     assert ended.code == 1
@@ -187,6 +199,7 @@ def result_with(gaps: list[float | None], times: dict[str, float | None]) -> rac
             "excess_objective": 0.0,
             "certified": True,
             "certified_gap": gap,
+            "train_accuracy_pct": 90.0,
             "times_to": dict(times),
         }
         for name, gap in zip(("one", "two"), gaps, strict=True)

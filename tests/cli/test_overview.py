@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,34 @@ def test_an_overview_has_all_rows_the_printed_numbers_and_what_was_not_compared(
     assert "not compared, because folds are missing: pegasos on a9a" in said
     disturbed = "alsvm on covtype; liblinear-l1 on covtype; pegasos on covtype"
     assert f"not compared, because other work disturbed them: {disturbed}" in said
+
+
+def test_what_cannot_be_compared_has_no_winner(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {
+        "liblinear-l1": {"peak_memory_mb": 0.0, "precision_pct": 100.0, "recall_pct": 0.02},
+        "alsvm": {"peak_memory_mb": 2.0, "precision_pct": 90.0, "recall_pct": 88.0},
+        "build": {"peak_memory_mb": 6.8, "precision_pct": 91.0, "recall_pct": 87.0},
+    }
+    cells = [runs.planned("fit", "a9a", name) for name in values]
+    records = [runs.record(cell, found) for cell, found in zip(cells, values.values(), strict=True)]
+    table = {"name": "t", "title": "t", "block": "fit", "rows": "dataset", "columns": "solver",
+             "metrics": ["peak_memory_mb", "precision_pct", "recall_pct"],
+             "published": None}  # fmt: skip
+    place = runs.write_run(tmp_path, cells, records, [table])
+    plan = json.loads((place / "plan.json").read_text())
+    plan["config"]["programs"] = ["build"]
+    (place / "plan.json").write_text(json.dumps(plan))
+    print_overview(build(place))
+    out = capsys.readouterr().out
+    # Of two solvers in the suite's process one needs less; a program's process is another thing.
+    assert "best peak memory (MiB): liblinear-l1" in out
+    assert "a program's memory is that of a whole process: build on a9a" in out
+    # A precision of 100 % with a recall of 0.02 % is nobody's best.
+    assert "best precision" not in out
+    assert "best recall" not in out
+    plan["config"]["programs"] = ["build", "alsvm"]
+    (place / "plan.json").write_text(json.dumps(plan))
+    print_overview(build(place))
+    assert "best peak memory" not in capsys.readouterr().out

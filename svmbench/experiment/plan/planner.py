@@ -67,6 +67,7 @@ class Plan:
                 "blas_core": config.blas_core,
                 "references": {one.shown: one.paper for one in all_solvers(config) if one.paper},
                 "baselines": [one.shown for one in all_solvers(config) if _is_baseline(one.name)],
+                "programs": [one.shown for one in all_solvers(config) if is_program(one.name)],
                 "settings": {block.name: _settings(config, block) for block in config.blocks},
                 "blocks": [
                     block.model_dump(mode="json", exclude={"datasets", "solvers"})

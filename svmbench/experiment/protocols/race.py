@@ -30,6 +30,7 @@ from svmbench.experiment.protocols.turns import Costs, outcome_of_rounds, take_t
 from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import Limit, Repeats
+from svmbench.schema.scores import contract as scores
 
 #: C, and the place of a setting in the grid.
 Setting = tuple[float, int]
@@ -48,11 +49,15 @@ class Race(RaceBlock):
     accuracies : list of float
         Relative gaps for each of which the table has the least time of a solver's settings that
         certainly reach it; none by default.
+    train_accuracy : bool
+        Also find the accuracy of each model on the rows that it was trained on, outside the timed
+        spans; of several settings that of the tightest one. A one-class model has none.
     """
 
     repeats: Repeats = 5
     tolerance: Limit | None = 1e-3
     accuracies: list[Limit] = []
+    train_accuracy: bool = False
 
 
 class _Racer:
@@ -80,6 +85,10 @@ class _Racer:
         self.costs = {setting: Costs() for setting in self.settings}
         self.objectives: dict[Setting, float] = {}
         self.counters: dict[str, int] = {}
+        is_scored = task.settings.get("train_accuracy") and task.labels(y) is not None
+        #: The rows on which models are scored, if they are.
+        self.scored_on = (X, y) if is_scored else None
+        self.accuracies: dict[Setting, float] = {}
 
     def run(self) -> None:
         """Train every setting once."""
@@ -106,6 +115,9 @@ class _Racer:
         if self.objective_id is not None:
             self.objectives[setting] = float(model.objective_)
         self.certificates.add(setting, model)
+        if self.scored_on is not None:
+            mark, _ = scores.mark(["accuracy"], scores.Exam(model, *self.scored_on, self.scored_on))
+            self.accuracies[setting] = mark["accuracy_pct"]
         # The counters of a path hold the work of all its values already.
         before = {} if self.shares_c else self.counters
         self.counters |= {k: before.get(k, 0) + int(n) for k, n in model.counters_.items()}
@@ -166,7 +178,7 @@ class _Racer:
     tasks=("binary", "multiclass", "one-class"),
     metrics=(
         *("ratio", "cpu_time_s", "train_time_s", "conversion_time_s", "n_train"),
-        *("objective", "excess_objective", "objective_difference"),
+        *("objective", "train_accuracy_pct", "excess_objective", "objective_difference"),
         *("certified_objective", "certified_bound", "certified_gap", "claims_true_pct"),
         *(f"solved_{accuracy}_pct" for accuracy in ACCURACIES),
         *(f"cpu_time_to_{accuracy}_s" for accuracy in ACCURACIES),
@@ -195,6 +207,9 @@ def run_race(task: Task) -> Outcome:
     for racer in racers:
         name, target = racer.name, best[racer.objective_id]
         metrics[f"conversion_time_s:{name}"] = racer.conversion_s
+        if racer.accuracies:
+            tightest = max(racer.accuracies, key=lambda setting: setting[1])
+            metrics[f"train_accuracy_pct:{name}"] = racer.accuracies[tightest]
         if target:
             met = list(racer.costs) if tolerance is None else racer.reached(target, tolerance)
             shown = met or [min(racer.objectives, key=lambda k: racer.excess(k, target))]
