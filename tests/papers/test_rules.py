@@ -469,6 +469,17 @@ def test_a_time_on_a_rising_line_is_linear_and_neither_a_flat_one_nor_a_power(
     assert {part.holds for part in parts if "in k" not in part.what} == {holds}
 
 
+def test_the_printed_p_values_of_table_12_stand_beside_ours(tmp_path):
+    SCENES["srbo-4"].build(kept := Kept())
+    (most,) = (one for one in judged("srbo-4", kept.write(tmp_path)).parts if "most" in one.what)
+    shown = re.findall(r"([\w, -]+) \(printed ([\d.]+)\): p ", most.measured)
+    assert sorted(float(p) for _, p in shown) == sorted(
+        one.value for one in rows("srbo", "table12", "wilcoxon_p")
+    )
+    assert ("table4", "0.0402") in {(what.strip(), p) for what, p in shown}
+    assert ("table8, rbf, dcdm", "0.0313") in {(what.strip(), p) for what, p in shown}
+
+
 @pytest.mark.parametrize(("settled", "holds"), [(60, True), (40, False)])
 def test_the_graphs_of_figure_4_are_part_of_what_screening_settles(settled, holds, tmp_path):
     kept = Kept()

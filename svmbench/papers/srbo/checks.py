@@ -22,6 +22,7 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
+from svmbench.report import published
 from svmbench.report.comparisons import holm, rank_correlation
 from svmbench.report.estimates import Estimate, difference, estimates, interval
 from svmbench.report.records import VERSUS, CellResult
@@ -59,6 +60,10 @@ EXACT, EXACT_ENDING, SAMPLE, TOGETHER = "exact", "-pairwise", "sample", "paths"
 #: Smallest ratio of two sizes between which growth is judged.
 MIN_SIZE_RATIO = 4.0
 TWO_SOLVERS = ("srbo_table8", "srbo_table9_11")
+#: The kernels of the tables of paths, and what Table XII calls the sets of the others.
+KERNELS = {"srbo_table4": "linear", "srbo_table5": "rbf", "srbo_table6": "linear",
+           "srbo_table7": "rbf"}  # fmt: skip
+GROUPS_OF = {"srbo_table8": "medium", "srbo_table9_11": "mnist"}
 #: How many sets Tables IV to VII have, and how many cases (a set, a kernel, a solver) X and XI.
 N_SETS = {"srbo_table4": 13, "srbo_table5": 26, "srbo_table6": 26, "srbo_table7": 26}
 N_DIGIT_CASES = 36
@@ -316,10 +321,13 @@ def lead_with_rows(claim: Claim, kept: Evidence) -> list[Part]:
 def significant(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether times without screening are greater in most groups, by signed ranks."""
     groups: list[tuple[str, _EstimatePairs]] = []
+    printed = {(one.dataset, one.kernel, one.solver): one.value
+               for one in published.numbers(claim.paper) if one.metric == "wilcoxon_p"}  # fmt: skip
     for config, (screened, plain) in PATHS.items():
         for source in kept.of(config):
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
-            groups.append((part_label(source, config.removeprefix("srbo_")), pairs))
+            beside = f"printed {printed['small', KERNELS[config], plain]:g}"
+            groups.append((f"{part_label(source, config.removeprefix('srbo_'))} ({beside})", pairs))
     for config in TWO_SOLVERS:
         for source in kept.of(config):
             for block in ("linear", "rbf"):
@@ -327,7 +335,8 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
                     names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
                     pairs = _pairs(source, block, claim.metrics[0], *names)
                     what = part_label(source, config.removeprefix("srbo_"), block, by)
-                    groups.append((what, pairs))
+                    beside = f"printed {printed[GROUPS_OF[config], block, by]:g}"
+                    groups.append((f"{what} ({beside})", pairs))
     groups = [(what, pairs) for what, pairs in groups if pairs]
     tests = [
         signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs]) for _, pairs in groups
