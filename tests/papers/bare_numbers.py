@@ -19,7 +19,8 @@ from svmbench.papers.figures import _FIGURE
 #: What is no prose, or is generated.
 _NO_PROSE = re.compile(
     r"<!-- table .*?<!-- /table -->|<!-- verdicts.*?<!-- /verdicts -->"
-    r"|<!-- outcomes.*?<!-- /outcomes -->|<!-- suite -->.*?<!-- /suite -->"
+    r"|<!-- outcomes.*?<!-- /outcomes -->|<!-- choices.*?<!-- /choices -->"
+    r"|<!-- suite -->.*?<!-- /suite -->"
     r"|```.*?```|`[^`]*`|\]\([^)\n]*\)"
     r'|"[^"]{1,300}"|<[^>\n]*>|^#.*?$',
     re.DOTALL | re.MULTILINE,
