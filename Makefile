@@ -112,10 +112,12 @@ coverage: setup-dev  ## Line coverage of svmbench/, the tests of core run with a
 coverage-report: setup-dev  ## Show the coverage of the tests that ran; less than 95 % fails.
 	$(BIN)/python -m coverage report --fail-under=95
 
-lint: setup-dev  ## ruff, formatting, types, sp-repo-review, and the limits on the package's size.
+lint: setup-dev  ## ruff, formatting, types, spelling, workflows, sp-repo-review, and the limits on the package's code.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/zizmor --quiet --offline .
 	$(BIN)/repo-review --show err
 	$(BIN)/python scripts/size.py
 
