@@ -54,7 +54,7 @@ _ELSEWHERE = {
     "publishing": ("table", "claims", "site"),
     "reproducing": ("reproduce", "refresh"),
     "rechecking": ("recheck",),
-    "sharing": ("pack", "add"),
+    "sharing": ("pack", "add", "archive"),
     "comparing": ("compare", "keep"),
     "race": ("time", "race"),
     "certifying": ("certify",),

@@ -316,7 +316,7 @@ def make_site(
             },
             variants=_variants(),
             datasets=_dataset_facts(),
-            repository=_repository(),
+            repository=repository(),
             freshness=age,
             version=svmbench.__version__,
         ),
@@ -462,7 +462,7 @@ def _dataset_facts() -> dict[str, dict[str, Any]]:
     }
 
 
-def _repository() -> str:
+def repository() -> str:
     """Return the address of the repository from the project's metadata, or ''."""
     from importlib.metadata import PackageNotFoundError, metadata
 

@@ -1,8 +1,9 @@
-"""The commands `pack` and `add`, which take a run from one machine to another."""
+"""The commands `pack`, `add` and `archive`, which take runs to other machines and to registers."""
 
 from __future__ import annotations
 
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 from svmbench.base.errors import DamagedResultsError, DataError, ResultsError, UnknownNameError
 from svmbench.base.escape import line
 from svmbench.cli import terminal
-from svmbench.cli.options import FOLDER, MIRROR
+from svmbench.cli.options import FOLDER, MIRROR, RESULTS
 
 if TYPE_CHECKING:
     from svmbench.report.packs import Manifest
@@ -97,6 +98,95 @@ def add(file: Path, results: Path, mirror: str | None) -> None:
     terminal.print_line(f"{target}: from elsewhere; 'svmbench recheck {target}' confirms it here")
 
 
+@click.command()
+@RESULTS
+@click.option(
+    "-o",
+    "--output",
+    type=FOLDER,
+    metavar="DIR",
+    default=Path("archive"),
+    show_default=True,
+    help="A new folder.",
+)
+@click.option(
+    "--title", default="Results of svmbench", show_default=True, help="Title of the archive."
+)
+@click.option(
+    "--author",
+    "authors",
+    multiple=True,
+    default=("the svmbench maintainers",),
+    show_default=True,
+    metavar="NAME",
+    help="Who made the results; may be given several times.",
+)
+@click.option(
+    "--checker", default="", metavar="NAME", help="Who checked the results, for codecheck.yml."
+)
+@click.option(
+    "--date",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DAY",
+    help="Day of publication.  [default: today]",
+)
+def archive(
+    results: tuple[Path, ...],
+    output: Path,
+    title: str,
+    authors: tuple[str, ...],
+    checker: str,
+    date: datetime | None,
+) -> None:
+    r"""Write an archive of results that a register can take.
+
+    RESULTS are run folders, or folders that hold some (default: the folder results). The archive
+    has a pack of each run, the site of all, and metadata: CITATION.cff, ro-crate-metadata.json
+    (RO-Crate 1.1), and codecheck.yml, which lists the tables and plots of a paper; of several
+    papers, each has a codecheck-PAPER.yml. Runs that were added from packs are left out.
+
+    \b
+    Examples:
+      svmbench archive results/smo -o smo-archive --author "J. Doe"
+      svmbench archive -o archive --title "Our SVM results" --date 2026-11-30
+    """
+    import svmbench
+    from svmbench.base.files import exists_in_results, replaced
+    from svmbench.cli.publishing import kept_results, make_site, repository
+    from svmbench.report.archives import PACKS, SITE, About, write_metadata
+    from svmbench.report.folders import is_contributed, runs_below
+    from svmbench.report.packs import write_pack
+    from svmbench.report.records import read_run
+
+    folders = results or (kept_results(),)
+    own = [path for path in runs_below(folders).values() if not is_contributed(path)]
+    if not own:
+        raise ResultsError("there is no run of this machine to archive")
+    if exists_in_results(output):
+        raise ResultsError(f"{output} is there already: name another folder with -o")
+    about = About(
+        title=title,
+        version=svmbench.__version__,
+        license="BSD-3-Clause",
+        authors=authors,
+        date=(date or datetime.now(UTC)).strftime("%Y-%m-%d"),
+        repository=repository(),
+        checker=checker,
+    )
+    terminal.print_error("packing the runs and writing the pages; the first time takes minutes")
+    with replaced(output) as made:
+        (made / PACKS).mkdir()
+        for path in own:
+            write_pack(path, made / PACKS / f"{'-'.join(path.resolve().parts[-2:])}.svmbench.zip")
+        make_site(tuple(own), made / SITE)
+        written = write_metadata(made, [read_run(path) for path in own], about)
+        names = [path.name for path in written]
+        made.chmod(0o755)
+    terminal.print_line(
+        f"{output}: {len(own)} {'pack' if len(own) == 1 else 'packs'}, the site, {', '.join(names)}"
+    )
+
+
 def _check_data(file: Path, manifest: Manifest, mirror: str | None) -> None:
     """Refuse a pack whose data sets are unknown here or have other content."""
     from svmbench import data
@@ -141,5 +231,5 @@ def _known_contents(manifest: Manifest, dataset: str, mirror: str | None) -> set
 
 def register(group: click.Group) -> None:
     """Add the commands of this module to the command line."""
-    for command in (pack_run, add):
+    for command in (pack_run, add, archive):
         group.add_command(command)
