@@ -219,11 +219,7 @@ class _Pages:
                 else "",
                 "claim_pictures": self._claim_pictures(file, verdicts),
                 "made_again": self._made_again(key, verdicts),
-                "deviating": [
-                    (name, known.deviations)
-                    for name, known in self.material.solvers.items()
-                    if known.facts.get("paper") == key and known.deviations
-                ],
+                "deviating": self._deviating(key),
                 "printed": printed_tables(key, self._printed_beside(key)),
                 "places": places,
                 "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
@@ -341,6 +337,14 @@ class _Pages:
         if known is None or not known.configs or not verdicts:
             return []
         return made_again(key, known.configs, verdicts, ours)
+
+    def _deviating(self, key: str) -> list[tuple[list[str], tuple[str, ...]]]:
+        """Return the deviations of a paper's solvers, those with the same ones together."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for name, known in self.material.solvers.items():
+            if known.facts.get("paper") == key and known.deviations:
+                found.setdefault(known.deviations, []).append(name)
+        return [(names, sentences) for sentences, names in found.items()]
 
     def _printed_beside(self, key: str) -> list[tuple[str, str, str]]:
         """Return printed table, title and anchor of each table that shows printed numbers."""

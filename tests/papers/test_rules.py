@@ -454,6 +454,7 @@ def test_iterations_as_a_root_of_precision_are_no_logarithm(tmp_path):
     [
         (lambda n: 20.0 + 2e-3 * n, True),  # a part that does not depend on N
         (lambda n: 20.0 * wobble(n), False),  # flat
+        (lambda n: 60.0 - 1e-3 * n, False),  # falling
         (lambda n: 1e-9 * n**2.5, False),
     ],
 )
