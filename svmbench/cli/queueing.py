@@ -68,13 +68,13 @@ class Queued:
 
     def sentence(self) -> str:
         """Return what runs and how long it takes."""
+        from svmbench.experiment.run.session import counted
         from svmbench.report.forecasts import in_hours
 
         n_cells, untold = len(self.cells), sum(one is None for one in self.cells.values())
         kind = ", races, when the machine is idle" if self.is_race else ""
         said = [
-            f"{self.config} (profile {self.profile}{kind}): {n_cells:,} "
-            f"{'cell' if n_cells == 1 else 'cells'} "
+            f"{self.config} (profile {self.profile}{kind}): {counted(n_cells, 'cell')} "
             f"to run, {self.n_missing:,} without a kept result"
         ]
         said.append(in_hours(self.seconds) if untold < n_cells else "")
@@ -203,6 +203,7 @@ def compared(one: Queued, outcome: ConfigOutcome) -> str:
     one : Queued
     outcome : ConfigOutcome
     """
+    from svmbench.experiment.run.session import counted
     from svmbench.report.forecasts import in_hours
     from svmbench.report.records import result_lines
 
@@ -218,9 +219,9 @@ def compared(one: Queued, outcome: ConfigOutcome) -> str:
         return ""
     truth, told = sum(took[key] for key in known), sum(known.values())
     factor = f", {truth / told:.2f} times the forecast" if told > 0 else ""
-    cells = f"{len(took):,} {'cell' if len(took) == 1 else 'cells'}"
     return (
-        f"{one.config}: {cells} took {in_hours(sum(took.values()))}; forecast for {len(known):,} "
+        f"{one.config}: {counted(len(took), 'cell')} took {in_hours(sum(took.values()))}; "
+        f"forecast for {len(known):,} "
         f"of them {in_hours(told)}{factor}"
     )
 
@@ -288,6 +289,7 @@ def as_lines(found: Sequence[Queued]) -> list[str]:
     found : sequence of Queued
         In order.
     """
+    from svmbench.experiment.run.session import counted
     from svmbench.report.forecasts import in_hours
 
     if not found:
@@ -296,5 +298,5 @@ def as_lines(found: Sequence[Queued]) -> list[str]:
     n_cells = sum(len(one.cells) for one in found)
     return [
         *(one.sentence() for one in found),
-        f"together {n_cells:,} {'cell' if n_cells == 1 else 'cells'}, {in_hours(total)}",
+        f"together {counted(n_cells, 'cell')}, {in_hours(total)}",
     ]

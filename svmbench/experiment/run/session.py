@@ -199,12 +199,12 @@ def execute_run(
         for other in request.reuse:
             wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
             print_line(
-                f"{_counted(folder.take_over(other, wanted), 'result')} taken over from {other}"
+                f"{counted(folder.take_over(other, wanted), 'result')} taken over from {other}"
             )
         for text in folder.notes:
             note(text)
         todo = due(cells, folder, request.retry)
-        so_far = f"{plan.name} ({request.profile}): {_counted(len(plan.cells), 'cell')}"
+        so_far = f"{plan.name} ({request.profile}): {counted(len(plan.cells), 'cell')}"
         print_line(f"{so_far}, {len(todo)} to run")
         if size := _size_of(plan):
             print_line(size)
@@ -216,9 +216,12 @@ def execute_run(
 def _size_of(plan: Plan) -> str:
     """Say how small a profile is, and which has the paper's own size; "" if there is no such."""
     note = plan.config.profiles[plan.profile].note
-    if not note or plan.profile == FULL_PROFILE or FULL_PROFILE not in plan.config.profiles:
+    full = plan.config.profiles.get(FULL_PROFILE)
+    if not note or plan.profile == FULL_PROFILE or full is None:
         return ""
-    return f"size {plan.profile!r}: {note}; --profile {FULL_PROFILE} runs the paper's own size"
+    # A full protocol may still leave out rows that its note names.
+    runs = "the paper's own size" if full.max_samples is None else full.note or "more"
+    return f"size {plan.profile!r}: {note}; --profile {FULL_PROFILE} runs {runs}"
 
 
 def _server(plan: Plan, cells: list[Cell], request: Request) -> AbstractContextManager[None]:
@@ -312,5 +315,6 @@ def _row(cell: Any, record: CellRecord | None) -> dict[str, Any]:
     return {**cell.shown, **shared, **found.get("metrics", {})}
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts: ``1 cell``, ``2,000 cells``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
