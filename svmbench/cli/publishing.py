@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -420,23 +419,11 @@ def _printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
 
 
 def _with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
-    """Return verdicts whose parts have the number that the same rule makes of the printed ones."""
-    printed = {
-        (one.claim.id, part.subject): part.interval.value
-        for one in _printed_verdicts([verdict.claim for verdict in verdicts], trust=trust)
-        for part in one.parts
-        if part.interval is not None
-    }
-    return [
-        replace(
-            one,
-            parts=tuple(
-                replace(part, printed_value=printed.get((one.claim.id, part.subject)))
-                for part in one.parts
-            ),
-        )
-        for one in verdicts
-    ]
+    """Return verdicts with what the same rules make of the printed numbers."""
+    from svmbench.papers.judging.printed import beside_printed
+
+    claims = [verdict.claim for verdict in verdicts]
+    return beside_printed(verdicts, _printed_verdicts(claims, trust=trust))
 
 
 def _require_results(folders: Sequence[Path]) -> None:

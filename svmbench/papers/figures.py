@@ -60,11 +60,14 @@ from pathlib import Path
 from svmbench.base import escape
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
+from svmbench.base.paper_folders import papers
 from svmbench.papers import judging
 from svmbench.papers.judging import Claim, Evidence, Verdict
 from svmbench.papers.judging import export as as_text
 from svmbench.papers.judging.outcomes import FILE, outcomes
 from svmbench.papers.judging.picture import alternative_text, draw_parts
+from svmbench.papers.judging.printed import beside_printed, printed_evidence
+from svmbench.papers.judging.verdict import SUPPORTED
 from svmbench.report.builder import Content
 from svmbench.report.certified import boards
 from svmbench.report.choices import HEAD, Choice, choices
@@ -422,10 +425,12 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     found = results.judged(wanted)
     if paper is None:
         return as_text.by_paper(found)
+    own = _own_numbers(_beside_printed(found))
     pictures = [_picture_lines(one) for one in found if one.parts]
     folded = ["<details>", "<summary>The parts of each claim as pictures</summary>", ""]
     folded += ["\n\n".join(pictures), "", "</details>"]
-    return "\n".join([as_text.as_markdown(found), "", *(folded if pictures else [])]).rstrip("\n")
+    lines = [as_text.as_markdown(found), *own, "", *(folded if pictures else [])]
+    return "\n".join(lines).rstrip("\n")
 
 
 def _picture_lines(verdict: Verdict) -> str:
@@ -444,11 +449,37 @@ def claim_pictures(page: str, results: Results) -> dict[str, str]:
         Markdown.
     results : Results
     """
-    papers = {found["paper"] for found in _VERDICTS.finditer(page)} - {None}
-    wanted = [one for one in judging.read_all_claims() if one.paper in papers]
+    keys = {found["paper"] for found in _VERDICTS.finditer(page)} - {None}
+    wanted = [one for one in judging.read_all_claims() if one.paper in keys]
     return {
-        f"{one.claim.id}.svg": draw_parts(one.parts) for one in results.judged(wanted) if one.parts
+        f"{one.claim.id}.svg": draw_parts(one.parts)
+        for one in _beside_printed(results.judged(wanted))
+        if one.parts
     }
+
+
+def _beside_printed(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return verdicts with what the same rules make of the papers' printed numbers."""
+    known = papers()
+    of_printed = [
+        judged
+        for key in dict.fromkeys(one.claim.paper for one in verdicts)
+        for judged in judging.judge(
+            [one.claim for one in verdicts if one.claim.paper == key], printed_evidence(known[key])
+        )
+    ]
+    return beside_printed(verdicts, of_printed)
+
+
+def _own_numbers(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return a sentence on the claims that the paper's own numbers don't support."""
+    found: dict[str, list[str]] = {}
+    for one in verdicts:
+        if one.by_printed not in {"", SUPPORTED}:
+            found.setdefault(one.by_printed, []).append(one.claim.id)
+    said = ", ".join(f"{', '.join(names)} {outcome}" for outcome, names in found.items())
+    shown = f"Under the same rules, the paper's own printed numbers give: {said}."
+    return ["", shown] if said else []
 
 
 def _named(claims: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from runs import svmbench
 
 from svmbench.base.paper_folders import papers
 from svmbench.papers import judging
-from svmbench.papers.judging.printed import printed_evidence
+from svmbench.papers.judging.printed import beside_printed, printed_evidence
 from svmbench.report.published import numbers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +31,18 @@ def test_the_papers_own_numbers_pass_the_rules() -> None:
     expected = dict.fromkeys(CONTRADICTED_BY_ITS_TABLE, "contradicted")
     expected |= dict.fromkeys(MIXED_BY_ITS_TABLE, "mixed")
     assert others == expected
+
+
+def test_a_verdict_has_the_outcome_of_its_rule_on_the_printed_numbers() -> None:
+    own = [one for one in judging.read_all_claims() if one.paper == "smo"]
+    of_printed = judging.judge(own, printed_evidence(papers()["smo"]))
+    without = [judging.Verdict(claim, "not tested", "") for claim in own]
+    found = {one.claim.id: one.by_printed for one in beside_printed(without, of_printed)}
+    assert found["smo-10"] == "contradicted"
+    assert found["smo-1"] == "supported"
+    assert {name for name, said in found.items() if said not in {"", "supported"}} == {"smo-10"}
+    page = (ROOT / "results/smo/README.md").read_text(encoding="utf-8")
+    assert "the paper's own printed numbers give: smo-10 contradicted." in page
 
 
 def test_the_command_judges_printed_numbers() -> None:

@@ -393,11 +393,12 @@ def test_a_claim_of_many_parts_has_a_second_picture_with_all(race: Path, tmp_pat
     given = material(race.parent)
     one = given.verdicts[0]
     part = Part("a part", Answer((Criterion(Interval(1.0, 0.9, 1.1), 0.8, 1.2),)), "1")
-    many = replace(one, parts=(part,) * 25)
+    many = replace(one, parts=(part,) * 25, by_printed="contradicted")
     made = build_site(replace(given, verdicts=(many,)), tmp_path / "site")
     papers = made.index.parent / "papers"
     source = (papers / "smo.html").read_text()
     assert "All 25 parts" in source
+    assert "The paper's own printed numbers, under this rule: contradicted." in source
     assert "and 5 more parts" in (papers / "smo-claim1.svg").read_text()
     assert (papers / "smo-claim1-all.svg").read_text().count("a part") == 25
 

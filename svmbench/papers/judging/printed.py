@@ -5,12 +5,15 @@ A rule has to pass on the numbers that its paper prints. A printed number has no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from svmbench.base.paper_folders import FULL_PROFILE, Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
+from svmbench.papers.judging.verdict import Verdict
 from svmbench.report import published
 from svmbench.report.forecasts import shipped_config
 from svmbench.report.published import PrintedNumber
@@ -43,6 +46,37 @@ def printed_evidence(paper: Paper) -> Evidence:
                       tuple(cells), (), (), {})  # fmt: skip
             sources[config] = [Source(run, tuple(cells), "")]
     return Evidence(sources)
+
+
+def beside_printed(verdicts: Sequence[Verdict], of_printed: Sequence[Verdict]) -> list[Verdict]:
+    """Return verdicts with what the same rules make of the printed numbers.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+    of_printed : sequence of Verdict
+        Those on claims of which a paper prints numbers, from `printed_evidence`.
+    """
+    outcomes = {
+        one.claim.id: one.outcome for one in of_printed if any(part.cells for part in one.parts)
+    }
+    values = {
+        (one.claim.id, part.subject): part.interval.value
+        for one in of_printed
+        for part in one.parts
+        if part.interval is not None
+    }
+    return [
+        replace(
+            one,
+            by_printed=outcomes.get(one.claim.id, ""),
+            parts=tuple(
+                replace(part, printed_value=values.get((one.claim.id, part.subject)))
+                for part in one.parts
+            ),
+        )
+        for one in verdicts
+    ]
 
 
 def _cells(paper: Paper, config: str, block: dict[str, Any]) -> list[CellResult]:

@@ -221,6 +221,9 @@ class Verdict:
         Whether it rests on kept records because the runs that were to be judged leave it open.
     cpus : tuple of str
         The CPU models of the records that it rests on.
+    by_printed : str
+        The outcome of the rule on the paper's own printed numbers, where somebody asked and there
+        are some (`svmbench.papers.judging.printed.beside_printed`).
     machines : tuple of MachineVerdict
         The verdict of each machine that has records of the claim, where there are several, or where
         none of the records are ours; this verdict is that of the first machine that decides.
@@ -239,6 +242,7 @@ class Verdict:
     to_decide: str = ""
     from_kept: bool = False
     cpus: tuple[str, ...] = ()
+    by_printed: str = ""
     machines: tuple[MachineVerdict, ...] = ()
 
     @property
