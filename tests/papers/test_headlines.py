@@ -77,6 +77,26 @@ def test_a_headline_names_the_tables_of_the_claims_that_it_rests_on(key):
     assert named <= told, "a headline names tables of claims that it does not rest on"
 
 
+#: Words that say at what scale a sentence holds.
+SCALE_WORDS = {
+    "stand-in": ("stand-in", "stands in"),
+    "reduced": ("fewer", "smaller", "a part of", "was run", "were run"),
+}
+
+
+@pytest.mark.parametrize("key", papers())
+def test_a_headline_says_what_it_says_on_other_data_or_at_a_reduced_scale(key):
+    verdicts = {verdict.claim.id: verdict for verdict in of(key)}
+    found = paper_outcome(papers()[key], of(key))
+    sentences = found.said.split("; ")
+    for claim in found.claims:
+        words = SCALE_WORDS.get(verdicts[claim].scale.kind, ())
+        own = places(ALL[claim].where)
+        about = [one for one in sentences if not own or own & places(one)]
+        said = any(word in one for one in about for word in words)
+        assert said or not words, (claim, verdicts[claim].scale.kind, about)
+
+
 def test_a_number_that_a_verdict_has_no_more_makes_a_headline_stale():
     verdicts = of("cpsp")
     found = paper_outcome(papers()["cpsp"], verdicts)
