@@ -70,7 +70,7 @@ from svmbench.papers.judging.printed import beside_printed, printed_evidence
 from svmbench.papers.judging.verdict import SUPPORTED
 from svmbench.report.builder import Content
 from svmbench.report.certified import boards
-from svmbench.report.choices import HEAD, Choice, choices
+from svmbench.report.choices import HEAD, Choice, caption, choices
 from svmbench.report.folders import runs_below
 from svmbench.report.ratios import leaderboard, ratios
 from svmbench.report.records import read_run
@@ -161,15 +161,16 @@ class Results:
         return [self._verdicts[claim.id] for claim in claims]
 
     @cached_property
-    def choices(self) -> list[Choice]:
-        """Which solver to take, with reasons from the races of all kept runs."""
+    def choices(self) -> tuple[list[Choice], str]:
+        """Which solver to take, with reasons from the races of all kept runs, and a caption."""
         runs = [read_run(folder) for folder in runs_below([self.root]).values()]
         raced = [
             (run.path.name, Content(run, [], []))
             for run in runs
             if any(cell.is_race for cell in run.cells)
         ]
-        return choices(boards(raced), leaderboard(ratios(raced, lambda _, label: label)))
+        found, others = boards(raced), leaderboard(ratios(raced, lambda _, label: label))
+        return choices(found, others), caption(found)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -212,12 +213,13 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
     def outcomes(found: re.Match[str]) -> str:
         return f"{found['head']}\n{_outcome_lines(found['paper'], results)}\n\n{found['foot']}"
 
-    def chosen(found: re.Match[str]) -> str:
+    def choice_lines(found: re.Match[str]) -> str:
         lines = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- |"]
-        lines += [f"| {one.task} | `{one.solver}` | {one.why} |" for one in results.choices]
-        return "\n".join([found["head"], *lines, "", found["foot"]])
+        chosen, said = results.choices
+        lines += [f"| {one.task} | `{one.solver}` | {one.why} |" for one in chosen]
+        return "\n".join([found["head"], *lines, "", said, "", found["foot"]])
 
-    text = _CHOICES.sub(chosen, _OUTCOMES.sub(outcomes, text))
+    text = _CHOICES.sub(choice_lines, _OUTCOMES.sub(outcomes, text))
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
 
 

@@ -26,7 +26,7 @@ FEWEST_PROBLEMS = 5
 #: Level of significance that separates two tiers.
 TIER_LEVEL = 0.05
 #: Metrics of the least time to an accuracy.
-_TIME_TO = "cpu_time_to_{}_s"
+TIME_TO = "cpu_time_to_{}_s"
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _problem_name(cell: CellResult) -> str:
 
 def _times(part: CellResult) -> dict[str, float | None]:
     """Return the times of a solver by accuracy; nothing if the race has none."""
-    names = {each: _TIME_TO.format(each) for each in ACCURACIES}
+    names = {each: TIME_TO.format(each) for each in ACCURACIES}
     if not any(name in part.metrics for name in names.values()):
         return {}
     return {each: measured(part, name) for each, name in names.items()}

@@ -51,6 +51,24 @@ def choices(boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]) ->
     ]
 
 
+def caption(boards: Sequence[Board]) -> str:
+    """Return what the reasons of the table rest on."""
+    said = (
+        "The reasons are CPU times of kept races on one thread, in which the solvers train in turn."
+    )
+    if boards:
+        return f"{said} A certified gap says how far an answer may be from its optimum at most."
+    return (
+        f"{said} Their answers were not certified: these races are older than certificates, and"
+        " nobody measured `svmbench run perf_certified --profile paper` yet."
+    )
+
+
+def _load(board: Board) -> str:
+    """Return in words that other programs shared the CPU, if they did."""
+    return ", measured beside other programs" if board.n_disturbed else ""
+
+
 def _reasons(
     solver: str, reference: str, boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]
 ) -> list[str]:
@@ -64,7 +82,7 @@ def _reasons(
                 n_solved, title = one.solved[RANKED_AT], board.title.partition(":")[0]
                 said.append(
                     f"{title}: {at} in the median, {n_solved} of {len(board.problems)} problems"
-                    f" solved to a certified gap of {RANKED_AT}"
+                    f" solved to a certified gap of {RANKED_AT}{_load(board)}"
                 )
     if said:
         return said

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from statistics import median
 
 from svmbench.report.builder import Content
-from svmbench.report.certified import FEWEST_PROBLEMS
+from svmbench.report.certified import FEWEST_PROBLEMS, RANKED_AT, TIME_TO
 from svmbench.report.records import CellResult, Run, take_apart
 from svmbench.report.summary import measured
 
 #: Prefixes of the names of the reference solvers, and their names in words. scikit-learn's NuSVC is
 #: its copy of LIBSVM's.
 REFERENCES = {"libsvm": "LIBSVM", "liblinear": "LIBLINEAR", "NuSVC": "LIBSVM"}
+#: Metric of the least CPU time to the certified accuracy at which solvers are ranked.
+_TO_CERTIFIED = TIME_TO.format(RANKED_AT)
 #: The calls of a block of whole calls that train, warm; other calls are not compared here.
 _TRAINING_CALLS = {"", "fit", "train"}
 #: Largest number of training rows of a small problem.
@@ -205,9 +207,13 @@ def _of_race(run: Run, cell: CellResult, slug: str, declared: DeclaredName) -> I
             continue
         first, second = owners
         value = measured(named[f"{first} vs {second}"], "ratio")
+        spread = cell.spread.get(key)
+        if f"{_TO_CERTIFIED}:{first}" in cell.metrics:
+            # The ladders' settings together say nothing: compare times to a certified accuracy.
+            own, other = (measured(named[name], _TO_CERTIFIED) for name in owners)
+            value, spread = (other / own if own and other else None), None
         if not value or value <= 0.0:
             continue
-        spread = cell.spread.get(key)
         ends = spread if isinstance(spread, (list, tuple)) and len(spread) == 2 else (value, value)
         low, high = (float(end) for end in ends)
         if reference_of(second) and not reference_of(first):

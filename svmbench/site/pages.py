@@ -16,7 +16,7 @@ from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_pa
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
 from svmbench.report.builder import Content, read_content
 from svmbench.report.certified import ACCURACIES, FEWEST_PROBLEMS, RANKED_AT, Board, boards
-from svmbench.report.choices import HEAD, choices
+from svmbench.report.choices import HEAD, caption, choices
 from svmbench.report.folders import OURS, is_contributed
 from svmbench.report.media import HTML, Sentence
 from svmbench.report.ratios import (
@@ -484,7 +484,7 @@ class _Pages:
             },
             "choices": choices(self.boards, self.leaders),
             "choice_head": HEAD,
-            "boards": self.boards,
+            "choice_caption": caption(self.boards).replace("`", ""),
             "any_age": any(one.freshness for one in verdicts),
             "tally": [
                 (name, *counted)

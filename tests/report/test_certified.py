@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from svmbench.experiment.protocols.certified import Certificates, share_bounds
 from svmbench.report.builder import Content, read_content
 from svmbench.report.certified import Board, boards
 from svmbench.report.grids import grid_of
+from svmbench.report.ratios import ratios
 from svmbench.report.tables import table_markdown, wide_csv
 from svmbench.site import Material, build_site
 
@@ -154,3 +156,20 @@ def test_claims_are_those_of_single_settings(tmp_path: Path) -> None:
 
 def test_a_race_without_certificates_makes_no_board(lies: Path) -> None:
     assert boards([("lies", read_content(lies))]) == []
+
+
+def test_ladders_are_compared_by_their_times_to_a_certified_accuracy(tmp_path: Path) -> None:
+    times: dict[str, list[float | None]] = {"csvc": [1.0, 2.0, 1.0], "libsvm": [3.0, 1.0, None]}
+    content = board_run(tmp_path / "run", times)
+    # The sum over all settings of the ladders is another number.
+    cells = [
+        replace(cell, metrics={**cell.metrics, "ratio:csvc:libsvm": 70.0})
+        for cell in content.run.cells
+        if cell.block == "ladder"
+    ]
+    run = replace(content.run, cells=tuple(cells))
+    found = ratios([("run", Content(run, [], []))], lambda _, label: label)
+    assert [(one.problem, one.value) for one in found] == [
+        ("set0 (ladder)", 3.0),
+        ("set1 (ladder)", 0.5),
+    ]

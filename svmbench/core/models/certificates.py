@@ -52,6 +52,10 @@ AT_BOUND = 1e-9
 #: feature, and so many in all.
 NEAR_A_FEATURE, MOST_NEAR = 4, 1500
 
+#: Rows of a sample on which a primal value is estimated, its parts, and the standard errors of
+#: their mean that are added.
+SAMPLED_ROWS, SAMPLE_PARTS, STANDARD_ERRORS = 20_000, 10, 3.0
+
 #: Quadratic programs of one search, and the relative gap that ends it.
 SEARCHES, SMALL_GAP = 8, 1e-10
 
@@ -156,6 +160,9 @@ class Certificate:
     shows : str
         ``weights``, ``multipliers``, ``points`` (an expansion over points that are no training
         rows) or ``decision values``.
+    n_sampled : int or None
+        Number of rows from which the primal value was estimated, three standard errors upwards;
+        None if it is of all rows.
     """
 
     problem: str
@@ -167,6 +174,7 @@ class Certificate:
     sum_violation: float | None = None
     shows: str = "weights"
     n_parts: int = 1
+    n_sampled: int | None = None
 
     @property
     def gap(self) -> float | None:
@@ -228,10 +236,11 @@ def sum_of(parts: Sequence[Certificate], n_samples: int) -> Certificate:
         box_violation=largest("box_violation"),
         sum_violation=largest("sum_violation"),
         n_parts=len(parts),
+        n_sampled=max(part.n_sampled or 0 for part in parts) or None,
     )
 
 
-def certify_part(part: Part, *, search: bool = True) -> Certificate:
+def certify_part(part: Part, *, search: bool = True, sample: bool = False) -> Certificate:
     """Return the certificate of one problem.
 
     Parameters
@@ -240,12 +249,18 @@ def certify_part(part: Part, *, search: bool = True) -> Certificate:
     search : bool, default=True
         Whether quadratic programs choose the multipliers of a linear hinge model, which takes
         longer than a prediction.
+    sample : bool, default=False
+        Whether a sample of the rows is enough for the primal value of an expansion over training
+        rows. The bound is exact, and takes products of the support vectors alone.
     """
     model = part.model
     certificate = Certificate(
         problem=str(part.problem.objective_id(part.offset)), n_samples=len(part.y), primal=np.nan
     )
     if isinstance(model, Expansion):
+        is_large = len(part.y) > SAMPLED_ROWS and part.problem.name != "svdd"
+        if sample and is_large and model.rows is not None:
+            return _of_sample(part, model, certificate)
         s = weighted_sums(model.function, model.points, model.coefficients, part.X)
         if model.rows is None:
             own = weighted_sums(model.function, model.points, model.coefficients, model.points)
@@ -292,31 +307,11 @@ def _of_multipliers(
     part: Part, model: Expansion, values: Values, certificate: Certificate
 ) -> Certificate:
     """Return the certificate of an expansion over training rows."""
-    alpha, rows = np.zeros(len(part.y)), np.asarray(model.rows)
-    np.add.at(alpha, rows, model.coefficients * part.y[rows])
-    scale = 1.0
-    if part.rho is None:
-        total = float(np.abs(alpha).sum())
-        scale = part.parameter / total if total > 0.0 else 1.0
-        alpha *= scale
+    alpha, scale = _multipliers_of(part, model)
     outside = float(np.max(np.maximum(part.least - alpha, alpha - part.most), initial=0.0))
     bounds = part.most[np.isfinite(part.most)]
     unit = float(np.max(bounds, initial=0.0)) or float(np.max(np.abs(alpha), initial=0.0)) or 1.0
-    feasible = _feasible(part, alpha)
-    dual = None
-    if feasible is not None:
-        if np.array_equal(feasible, alpha):
-            square = scale**2 * float(values.square)
-            if part.bias:
-                # The offset that belongs to the multipliers, whatever the model's is.
-                square -= (scale * model.b / part.bias) ** 2
-                square += (part.bias * float(alpha @ part.y)) ** 2
-        else:
-            square = _square_at(part, model.function, feasible)
-        dual = _dual(part, replace(values, alpha=feasible, square=square))
-    if model.function.name == INDEFINITE:
-        # Weak duality needs a kernel without negative eigenvalues.
-        dual = None
+    dual = _dual_near(part, model, values, alpha, scale)
     return replace(
         certificate,
         primal=_primal(part, values),
@@ -325,6 +320,72 @@ def _of_multipliers(
         box_violation=outside / unit,
         sum_violation=_sum_violation(part, alpha),
         shows="multipliers",
+    )
+
+
+def _dual_near(
+    part: Part, model: Expansion, values: Values, alpha: np.ndarray, scale: float
+) -> float | None:
+    """Return the dual value at feasible multipliers near those of an expansion times `scale`."""
+    feasible = _feasible(part, alpha)
+    if feasible is None or model.function.name == INDEFINITE:
+        # Weak duality needs a kernel without negative eigenvalues.
+        return None
+    if np.array_equal(feasible, alpha):
+        square = scale**2 * float(values.square)
+        if part.bias:
+            # The offset that belongs to the multipliers, whatever the model's is.
+            square -= (scale * model.b / part.bias) ** 2
+            square += (part.bias * float(alpha @ part.y)) ** 2
+    else:
+        square = _square_at(part, model.function, feasible)
+    return _dual(part, replace(values, alpha=feasible, square=square))
+
+
+def _multipliers_of(part: Part, model: Expansion) -> tuple[np.ndarray, float]:
+    """Return the multipliers of all rows, and the factor that gives them their problem's scale."""
+    alpha, rows = np.zeros(len(part.y)), np.asarray(model.rows)
+    np.add.at(alpha, rows, model.coefficients * part.y[rows])
+    if part.rho is not None:
+        return alpha, 1.0
+    total = float(np.abs(alpha).sum())
+    scale = part.parameter / total if total > 0.0 else 1.0
+    return scale * alpha, scale
+
+
+def _of_sample(part: Part, model: Expansion, certificate: Certificate) -> Certificate:
+    """Return the certificate of an expansion, with a primal value from a sample of the rows.
+
+    The sample has several parts, each an estimate of the whole problem. Their mean, and standard
+    errors upwards, stands for the primal value.
+    """
+    n = len(part.y)
+    own = weighted_sums(model.function, model.points, model.coefficients, model.points)
+    square = float(model.coefficients @ own)
+    drawn = np.random.default_rng(0).permutation(n)[:SAMPLED_ROWS]
+    primals = []
+    for rows in np.array_split(drawn, SAMPLE_PARTS):
+        # A sum over all rows is that over these, times n / len(rows); means need no factor.
+        factor = n / len(rows) if isinstance(part.problem, LossProblem) else 1.0
+        few = replace(
+            part,
+            X=part.X[rows],
+            y=part.y[rows],
+            parameter=part.parameter * factor,
+            weights=None if part.weights is None else part.weights[rows],
+        )
+        s = weighted_sums(model.function, model.points, model.coefficients, few.X)
+        primals.append(_primal(few, _values(few, s, square)))
+    error = float(np.std(primals, ddof=1)) / np.sqrt(len(primals))
+    alpha, scale = _multipliers_of(part, model)
+    square += (model.b / part.bias) ** 2 if part.bias else 0.0
+    values = Values(f=np.zeros(0), square=square, y=part.y, weights=part.weights)
+    return replace(
+        certificate,
+        primal=float(np.mean(primals)) + STANDARD_ERRORS * error,
+        dual=_dual_near(part, model, values, alpha, scale),
+        shows="multipliers",
+        n_sampled=len(drawn),
     )
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import svmbench
 from svmbench.base.errors import SvmbenchError
+from svmbench.core.models import certificates as certificates_of_models
+from svmbench.experiment.protocols import certified
 from svmbench.experiment.protocols.certified import Certificates, named, share_bounds
 from svmbench.experiment.protocols.race import _Racer, run_race
 from svmbench.experiment.protocols.task import Task
@@ -254,3 +256,31 @@ def test_classes_of_others_are_certified_beside_solvers(private_cache: object) -
     # A class doesn't tell why it stopped; one that used up its iterations claims nothing.
     assert metrics["claims_true_pct:theirs"] == 100.0
     assert "claims_true_pct:early" not in metrics
+
+
+def test_a_race_of_very_many_rows_samples_the_check_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(certified, "MOST_WHOLE_ROWS", 400)
+    monkeypatch.setattr(certificates_of_models, "SAMPLED_ROWS", 200)
+    rows = np.random.default_rng(1).normal(size=(400, 2))
+    y = np.where(rows[:, 0] + 0.5 * np.random.default_rng(2).normal(size=400) > 0, 1, -1)
+    for model, room in (
+        (svmbench.NuSVC(nu=0.4, gamma=1.0, tol=1e-6), np.inf),
+        (svmbench.CSVC(C=1.0, gamma=1.0, tol=1e-6), 0.5),
+    ):
+        fitted = model.fit(rows, y)
+        whole = svmbench.certify(fitted, rows, y)
+        one = Certificates("one", rows, y)
+        one.add(0, fitted)
+        (found,) = one.found.values()
+        assert found.n_sampled == 200
+        assert found.dual == pytest.approx(whole.dual, rel=1e-9)
+        # Three standard errors above the mean of the sample: above the truth, and near it.
+        assert whole.primal < found.primal < whole.primal + room * abs(whole.primal)
+        notes: list[str] = []
+        one.report([0], {}, notes)
+        assert notes[0] == "one's objective was estimated on 200 of 400 rows"
+    monkeypatch.setattr(certified, "MOST_WHOLE_ROWS", 401)
+    one.add(0, fitted)
+    assert one.found[0].n_sampled is None
