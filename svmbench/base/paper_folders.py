@@ -24,9 +24,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from svmbench.base import paths
 from svmbench.base.errors import ConfigError
@@ -74,6 +74,7 @@ class _PaperFile(_Strict):
     title: str
     authors: tuple[str, ...]
     venue: str = ""
+    url: Annotated[str, Field(pattern=r"^(https://\S+)?$", max_length=500)] = ""
     order: int = 1000
     claimed: str = ""
     configs: tuple[str, ...] = ()
@@ -95,6 +96,8 @@ class Paper(_PaperFile):
     authors : tuple of str
     venue : str, default=""
         Where and when it appeared; empty for a preprint.
+    url : str, default=""
+        Where it can be read; empty if that is not known.
     order : int, default=1000
         Papers are listed by this number, and then by key.
     claimed : str, default=""

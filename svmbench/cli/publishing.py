@@ -307,7 +307,9 @@ def make_site(
             folders=tuple(folders),
             verdicts=tuple(_with_printed_values(verdicts, trust=trust)),
             papers={
-                key: PaperFacts(paper.title, paper.citation, paper.configs, paper.claimed)
+                key: PaperFacts(
+                    paper.title, paper.citation, paper.configs, paper.claimed, paper.url
+                )
                 for key, paper in papers().items()
             },
             solvers={

@@ -56,12 +56,15 @@ class PaperFacts:
         page of their own; if it is empty, all runs stand on the paper's page.
     claimed : str
         What it claims, in a sentence; empty where nobody said it.
+    url : str
+        Where it can be read; empty if that is not known.
     """
 
     title: str
     citation: str
     configs: tuple[str, ...] = ()
     claimed: str = ""
+    url: str = ""
 
 
 @dataclass(frozen=True)

@@ -126,10 +126,14 @@ def read_pages(site: Path) -> dict[Path, Page]:
 
 
 def dead_ends(pages: dict[Path, Page]) -> list[str]:
-    """Return every link and file of some pages that leads nowhere, or out of the site."""
+    """Return every link and file of some pages that leads nowhere, or out of the site.
+
+    A reader may follow a link to another site (``https://``), from which nothing is loaded.
+    """
     found = []
     for path, page in pages.items():
-        for target in [*page.links, *page.loads]:
+        inner = [target for target in page.links if not target.startswith("https://")]
+        for target in [*inner, *page.loads]:
             where = f"{path.name}: {target}"
             file, _, fragment = target.partition("#")
             if re.match(r"[a-zA-Z][\w+.-]*:|//|/", file):

@@ -125,7 +125,13 @@ def material(results: Path, **more: object) -> Material:
         "folders": (results,),
         "verdicts": tuple(verdicts),
         "papers": {
-            "smo": PaperFacts("Sequential SMO", "J. C. Platt: Sequential SMO", (), "It claims."),
+            "smo": PaperFacts(
+                "Sequential SMO",
+                "J. C. Platt: Sequential SMO",
+                (),
+                "It claims.",
+                "https://example.org/smo?a=1&b=2",
+            ),
             "alsvm": PaperFacts("Adaptable", "Le: Adaptable", ("alsvm_fig2", "alsvm_table2")),
             "srbo": PaperFacts("Safe screening", "Yang: Safe screening"),
         },
@@ -199,8 +205,12 @@ def test_a_site_is_checked_by_a_script(
     assert "none.svg is not there" in said
 
 
-def test_links_lead_somewhere_and_nothing_leads_out(pages: dict[Path, Page]) -> None:
+def test_links_lead_somewhere_and_nothing_is_loaded_from_outside(
+    pages: dict[Path, Page],
+) -> None:
     assert dead_ends(pages) == []
+    outside = {link for one in pages.values() for link in one.links if "//" in link}
+    assert outside == {"https://example.org/smo?a=1&b=2"}
     assert sum(len(one.links) for one in pages.values()) > 100
     assert sum(len(one.loads) for one in pages.values()) > 2 * len(pages)
 
@@ -366,6 +376,12 @@ def test_a_paper_opens_with_what_it_claims_and_what_came_of_it(site: Path) -> No
     text = " ".join(Page(site / "papers/smo.html").text.split())
     assert text.index("It claims. Of 13 claims ") < text.index("smo-1")
     assert re.search(r"\. (\d+ of 13 claims? (was|were) decided: |No claim is decided\.)", text)
+
+
+def test_a_papers_page_links_to_the_paper_where_its_place_is_known(site: Path) -> None:
+    link = '<a href="https://example.org/smo?a=1&amp;b=2">The paper</a>'
+    assert link in (site / "papers" / "smo.html").read_text()
+    assert "The paper</a>" not in (site / "papers" / "alsvm.html").read_text()
 
 
 def test_the_scale_of_a_papers_claims_is_one_sentence(site: Path) -> None:

@@ -48,7 +48,7 @@ function makeFilterable(table) {
   const status = document.createElement("span");
   input.type = "search";
   status.setAttribute("role", "status");
-  label.append("Rows with ", input);
+  label.append("Show rows that contain ", input);
   let verdict = "";
   const show = () => {
     const wanted = input.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
