@@ -12,7 +12,7 @@ from svmbench.experiment.config.loader import load_config
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.papers import judging
 from svmbench.papers.judging import export
-from svmbench.papers.judging.cuts import fewer_settings, missing_work, to_decide
+from svmbench.papers.judging.cuts import fewer_settings, is_repeatable, missing_work, to_decide
 from svmbench.papers.judging.evidence import Source
 from svmbench.report.forecasts import Forecaster, Timed, n_values, whole_work_of, work_of
 from svmbench.report.records import CellResult, Run
@@ -196,6 +196,22 @@ def test_a_claim_that_no_missing_cell_can_decide_has_no_hours():
         "1 of them would end at their time limit and decide nothing"
     )
     assert not re.search("hour|minute", said + late)
+
+
+def test_a_verdict_says_which_commands_make_other_records_now():
+    note = profile_of("nlsgd_table2", "small").note
+    same = run("nlsgd_table2", "small", note)
+    assert is_repeatable(same)
+    assert not is_repeatable(replace(same, profile_note="the nine small sets, once"))
+    assert not is_repeatable(replace(same, profile="tiny"))
+    assert is_repeatable(replace(same, name="mine", profile="tiny"))
+    kept = judging.gather_evidence([ROOT / "results"], only_kept=True)
+    for verdict in judging.judge([ALL["srbo-9"], ALL["srbo-3"]], kept):
+        folders = {folder for folder, _, _ in verdict.sources}
+        own = [one for one in kept.runs if one.path.as_posix() in folders]
+        changed = [one for one in own if not is_repeatable(one)]
+        said = [one for one in verdict.notes if "has changed since this run" in one]
+        assert len(said) == len({(one.name, one.profile) for one in changed})
 
 
 def test_a_cell_that_a_smaller_profile_runs_in_full_is_not_missing():

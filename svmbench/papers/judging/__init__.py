@@ -19,7 +19,7 @@ from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.escape import line
 from svmbench.base.paper_folders import FULL_PROFILE, Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load_checks
-from svmbench.papers.judging.cuts import to_decide, with_cuts
+from svmbench.papers.judging.cuts import is_repeatable, to_decide, with_cuts
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 from svmbench.papers.judging.evidence import Evidence, Source, gather_by_machine, gather_evidence
 from svmbench.papers.judging.verdict import (
@@ -209,6 +209,12 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     scale = scale_of(outcome, parts, CHECKS[claim.id].datasets, stand_ins)
     verdict = _of_a_cut(Verdict(claim, outcome, reason, tuple(parts), scale), sources)
     notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
+    notes += [
+        f"The profile {source.run.profile} of {source.run.name} has changed since this run: the "
+        "command makes other records now."
+        for source in sources
+        if not is_repeatable(source.run)
+    ]
     notes += [
         f"{config}: {note}" for config in claim.configs for note in kept.notes.get(config, ())
     ]

@@ -121,6 +121,24 @@ def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
     return [f"{left} of {len(planned)} cells not run"] if left else []
 
 
+def is_repeatable(run: Run) -> bool:
+    """Return whether the config's profile of a run's name is still the one that the run had.
+
+    Of a config that doesn't ship nobody knows otherwise.
+
+    Parameters
+    ----------
+    run : Run
+    """
+    config = shipped_config(run.name)
+    profiles = {FULL_PROFILE: {}, **config.get("profiles", {})}
+    if not config:
+        return True
+    if run.profile not in profiles:
+        return False
+    return bool(run.profile_note == (profiles[run.profile] or {}).get("note", ""))
+
+
 def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
     """Return of what cells have less than the full protocol, such as ``2 of 8 values of C``.
 
