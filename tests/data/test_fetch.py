@@ -553,3 +553,11 @@ def test_fetch_many_checks_all_names_first(use_registry):
     use_registry(registry_text())
     with pytest.raises(UnknownNameError, match="unknown data set 'tine'; did you mean 'tiny'"):
         data.fetch_many(["tiny", "tine"])
+
+
+def test_a_note_on_a_partial_file_is_small_or_no_note(tmp_path):
+    said = {"etag": "a", "modified": "b", "total": 3}
+    place = tmp_path / "note"
+    for n_blanks, is_read in ((0, True), (16_000, True), (17_000, False)):
+        place.write_text(json.dumps(said) + " " * n_blanks)
+        assert (download._read_version(place) is not None) is is_read

@@ -19,6 +19,7 @@ from svmbench.report.curves import read_plot, trace_curves
 from svmbench.report.folders import run_folders
 from svmbench.report.kinds import bars, curve
 from svmbench.report.records import read_run
+from svmbench.report.wording import label_of
 
 
 def curves_of(folder, name):
@@ -423,6 +424,24 @@ def test_a_speed_up_is_drawn_beside_a_line_at_one(tmp_path, monkeypatch):
         build(runs.write_run(folder, cells, records, plots=[plot]))
         at_one = [ys for ys in seen.pop() if list(ys) == [1.0, 1.0]]
         assert len(at_one) == n_lines
+
+
+def test_times_begin_at_zero_and_axes_say_what_they_show(tmp_path, monkeypatch):
+    seen = watched(
+        monkeypatch, curve, lambda a: (a.get_xlabel(), a.get_ylabel(), a.get_ylim()[0])
+    )  # fmt: skip
+    for metric in ("train_time_s", "accuracy_pct"):
+        cells = [runs.planned("fit", "a9a", "smo", size=size) for size in (10, 20)]
+        records = [
+            runs.record(cell, {metric: value})
+            for cell, value in zip(cells, (90.0, 91.0), strict=True)
+        ]
+        plot = {"name": "line", "kind": "curve", "title": "Line", "block": "fit", "x": "rows",
+                "y": metric, "series": "solver"}  # fmt: skip
+        build(runs.write_run(tmp_path / metric, cells, records, plots=[plot]))
+        across, up, low = seen.pop()
+        assert (across, up) == ("training samples", label_of(metric))
+        assert low == 0.0 if metric == "train_time_s" else low > 80.0
 
 
 def test_more_series_than_colours_are_told_apart(tmp_path, monkeypatch):

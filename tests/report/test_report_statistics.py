@@ -192,5 +192,8 @@ def test_win_draw_loss():
     assert win_draw_loss([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]) == (1, 1, 1)
     assert win_draw_loss([90.0, 80.0], [80.0, 80.4], better="higher") == (1, 0, 1)
     assert win_draw_loss([90.0, 80.0], [80.0, 80.4], better="higher", near=0.01) == (1, 1, 0)
+    # Near is relative to the larger of the two, on either side.
+    assert win_draw_loss([10.0, 11.0], [11.0, 10.0], near=0.095) == (0, 2, 0)
+    assert win_draw_loss([10.0, 11.0], [11.0, 10.0], near=0.09) == (1, 0, 1)
     with pytest.raises(ValueError, match="differ in length"):
         win_draw_loss([1.0], [])
