@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import beyond
@@ -386,6 +387,19 @@ def test_what_asks_for_no_times_goes_anywhere() -> None:
     assert not run._may_run(one, timed)
     other.is_gone = True
     assert run._may_run(one, timed)
+
+
+def test_a_wait_for_workers_is_told_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, said, clock = object.__new__(cluster.ClusterRun), [], [1000.0]
+    monkeypatch.setattr(cluster, "monotonic", lambda: clock[-1])
+    run.listener = SimpleNamespace(note=said.append)  # type: ignore[assignment]
+    run.options = SimpleNamespace(cluster="tcp://x:1")  # type: ignore[assignment]
+    run.places, run.running, run.kind, run.warned = {}, {}, "", clock[0]
+    for seconds, n_told in ((1059.0, 0), (1060.0, 1), (1119.0, 1), (1121.0, 2)):
+        clock.append(seconds)
+        run._say_if_nobody_comes()
+        assert len(said) == n_told
+    assert said[0] == "no worker at tcp://x:1 yet; waiting"
 
 
 def test_a_worker_has_one_cell_at_a_time() -> None:

@@ -11,6 +11,7 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.files import write_text
 from svmbench.report.best import best_places, contests, left_out
 from svmbench.report.builder import build, read_content
+from svmbench.report.provenance import dimension_text
 from svmbench.report.records import read_run
 
 
@@ -529,3 +530,16 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
     with pytest.raises(ResultsError, match="can't write"):
         write_text(tmp_path / "taken", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("rows", 3000, "3,000 rows"),
+        ("features", 1200, "1,200 features"),
+        ("rows", "all", "training samples all"),
+        ("solver.n_basis", 2000, "basis points 2000"),
+    ],
+)
+def test_sizes_are_counts_and_other_dimensions_are_named(name, value, said):
+    assert dimension_text(name, value) == said

@@ -55,6 +55,13 @@ def test_a_budget_for_everything_draws_everything() -> None:
     assert set(draw(cells, 600, 0)) == set(cells)
 
 
+def test_a_budget_that_is_used_up_draws_everything() -> None:
+    cells = candidates(2.0, 2.0, 2.0, 2.0, 2.0)
+    budget = sum(one.seconds + RECHECK_OVERHEAD_S for one in cells) + CONFIG_OVERHEAD_S
+    assert set(draw(cells, budget, 0)) == set(cells)
+    assert len(draw(cells, budget - 0.5, 0)) == 4
+
+
 def test_cells_too_long_for_the_budget_are_left_out() -> None:
     assert draw(candidates(61.0, 59.0), 60 / MAX_BUDGET_SHARE, 0) == candidates(61.0, 59.0)[1:]
 
