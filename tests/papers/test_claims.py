@@ -367,6 +367,20 @@ def test_data_sets_that_no_kept_run_plans_are_named_and_not_covered(tmp_path):
     assert found.reason.endswith("no kept run has mnist-0-vs-rest, mnist-low-vs-high")
 
 
+@pytest.mark.parametrize(("times", "holds"), [(3.0, False), (5.0, True)])
+def test_a_ratio_far_below_the_printed_one_fails(times, holds, tmp_path):
+    """MN-SVM takes 8 times NL-SGD's time on small sets in print, and half of that has to be left."""
+
+    def edit(cell):
+        own = {"nl-sgd": 1.0, "mn-svm": times, "nn-isda": 3.0}.get(cell["solver"])
+        if own is not None:
+            cell["metrics"]["nested_cv_cpu_time_s"] = own
+
+    found = verdict("nlsgd-2", scene("nlsgd-2", tmp_path, edit))
+    part = next(part for part in found.parts if part.what.endswith("beside mn-svm, small sets"))
+    assert part.holds is holds
+
+
 @pytest.mark.parametrize("name", SCENES)
 def test_a_point_estimate_decides_nothing(name, tmp_path):
     """Every decided part has intervals on one side of their limits."""

@@ -10,8 +10,10 @@ from scipy.optimize import minimize
 from small_problems import make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL1
+from svmbench.core.linear import cutting_plane
 from svmbench.core.linear.cutting_plane import SVMPerf
 from svmbench.core.linear.dcd import DCDL1
+from svmbench.core.numeric import qp
 from svmbench.core.numeric.qp import simplex_qp
 
 
@@ -85,3 +87,21 @@ def test_ends_within_its_precision_on_a9a(mirrored):
     best = LiblinearL1(C=0.05, tol=1e-4).fit(X, y).objective_
     model = SVMPerf(C=0.05, tol=1e-3).fit(X, y)
     assert model.objective_ - best <= len(y) * 0.05 * 1e-3
+
+
+def test_cuts_are_in_use_or_counted_as_dropped(monkeypatch):
+    made = []
+
+    class Watched(cutting_plane.CutSet):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+    monkeypatch.setattr(cutting_plane, "CutSet", Watched)
+    X, y = make_problem(n=80, d=4)
+    for idle_qps, drops in ((1000, False), (2, True)):
+        monkeypatch.setattr(qp, "IDLE_QPS", idle_qps)
+        counters = SVMPerf(C=10.0, tol=1e-3).fit(X, y).counters_
+        in_use = len(made.pop().alpha) - 1  # the first is no cut that was found
+        assert counters["dropped"] == counters["cuts"] - in_use
+        assert (counters["dropped"] > 0) is drops
