@@ -369,7 +369,7 @@ def test_data_sets_that_no_kept_run_plans_are_named_and_not_covered(tmp_path):
 
 @pytest.mark.parametrize(("times", "holds"), [(3.0, False), (5.0, True)])
 def test_a_ratio_far_below_the_printed_one_fails(times, holds, tmp_path):
-    """MN-SVM takes 8 times NL-SGD's time on small sets in print, and half of that has to be left."""
+    """MN-SVM takes 8 times NL-SGD's time on small sets in print; half of that has to be left."""
 
     def edit(cell):
         own = {"nl-sgd": 1.0, "mn-svm": times, "nn-isda": 3.0}.get(cell["solver"])
