@@ -11,18 +11,20 @@ A B C …, as the block's `call` (or, for some solvers, `calls`) names it:
 - ``cold-fit``: `fit` in a process that has imported scikit-learn and nothing else: what the solver
   imports and loads from the code cache counts.
 
-CPU time is that of the process, user and system time also apart.
+CPU time is that of the process, user and system time also apart. The models of ``train`` and
+``fit`` are certified outside the timed spans, as those of a race (``certified.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from svmbench.experiment.measuring import measure, timed_call
 from svmbench.experiment.protocols import folds
+from svmbench.experiment.protocols.certified import CERTIFIED_METRICS, Certificates, share_bounds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
 from svmbench.experiment.protocols.turns import outcome_of_rounds, take_turns
@@ -146,6 +148,7 @@ class _Caller:
     metrics=(
         *("ratio", "cpu_time_s", "user_time_s", "system_time_s", "wall_time_s", "objective"),
         *("n_train", "n_test"),
+        *CERTIFIED_METRICS,
     ),
 )
 def calls(task: Task) -> Outcome:
@@ -168,4 +171,19 @@ def calls(task: Task) -> Outcome:
         objective = caller.objective()
         if objective is not None:
             metrics[f"objective:{caller.name}"] = float(objective)
-    return outcome_of_rounds(task, costs, metrics)
+    notes = _certify(callers, metrics)
+    return outcome_of_rounds(task, costs, metrics, stop_reason="; ".join(notes))
+
+
+def _certify(callers: Sequence[_Caller], metrics: dict[str, Any]) -> list[str]:
+    """Enter what is certain about the models that are in this process; return notes on claims."""
+    found = []
+    for caller in callers:
+        if caller.call in ("train", "fit"):
+            found.append(Certificates(caller.name, caller.X, caller.y))
+            found[-1].add(0, caller.estimator)
+    share_bounds(found)
+    notes: list[str] = []
+    for one in found:
+        one.report([0], metrics, notes)
+    return notes

@@ -11,11 +11,19 @@ import statistics
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from svmbench.base.errors import SvmbenchError
 from svmbench.experiment.protocols.turns import Costs
 
 #: Relative gaps at which a model counts as solved, as metrics name them.
 ACCURACIES = ("1e-2", "1e-3", "1e-5")
+
+#: The metrics of a model's certificate.
+CERTIFIED_METRICS = (
+    *("certified_objective", "certified_bound", "certified_gap", "claims_true_pct"),
+    *(f"solved_{accuracy}_pct" for accuracy in ACCURACIES),
+)
 
 #: A solver that says it converged is believed if its relative gap is at most this.
 TRUE_CLAIM = 1e-2
@@ -124,9 +132,9 @@ def claim_of(model: Any) -> str:
     A class or a program that doesn't tell why it stopped claims it too, unless it did as many
     iterations as its `max_iter` allows.
     """
-    reason = getattr(model, "stop_reason_", "")
+    reason = getattr(model, "stop_reason_", UNTOLD)
     most, done = getattr(model, "max_iter", None), getattr(model, "n_iter_", 0)
-    is_early = isinstance(most, int) and 0 < most <= done
+    is_early = isinstance(most, int) and 0 < most <= np.max(done)
     if reason == UNTOLD:
         return "" if is_early else "ended as if it had converged"
     return "says that it converged" if reason == "converged" else ""

@@ -58,6 +58,11 @@ def test_a_call_is_timed_for_each_solver_and_in_turn(monkeypatch, private_cache)
     metrics, spread = outcome["metrics"], outcome["spread"]
     assert metrics["cpu_time_s:csvc"] > 0.0
     assert metrics["objective:csvc"] == pytest.approx(metrics["objective:trained"])
+    # The models are certified, whoever made them and however they were called.
+    for name in ("csvc", "trained", "SVC"):
+        assert metrics[f"certified_gap:{name}"] < 1e-3
+        assert metrics[f"claims_true_pct:{name}"] == 100.0
+    assert outcome["stop_reason"] == ""
     assert "objective:SVC" not in metrics
     for pair in ("csvc:SVC", "trained:csvc"):
         low, high = spread[f"ratio:{pair}"]
