@@ -39,8 +39,6 @@ LEFT_OUT = "left_out"
 MARKS = frozenset({"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 #: What Excel takes from a first line: the separator.
 SEPARATOR_LINE = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)
-#: How an ARFF file begins, after comments and blank lines.
-ARFF = re.compile(r"(\s*%[^\n]*\n|\s)*@relation\b", re.IGNORECASE)
 #: A column is of a kind if at least this share of its values are.
 NEARLY_ALL = 0.9
 #: A column that differs in every row is no feature in a table of at least so many rows.
@@ -128,7 +126,7 @@ class TableForm:
         if "\ufeff" in text:
             line = 1 + text[: text.index("\ufeff")].count("\n")
             raise DataError(f"{name}, line {line}: a byte order mark, as where files were joined")
-        if ARFF.match(text):
+        if _is_arff(text):
             raise DataError(f"{name} is an ARFF file of Weka; save it as CSV")
         return SEPARATOR_LINE.sub("", text).encode()
 
@@ -159,6 +157,13 @@ class TableForm:
         if not self.header:
             how.append(f"header=None, names=list(map(str, range(1, {n_columns + 1})))")
         return f"pandas.read_csv({', '.join(how)})"
+
+
+def _is_arff(text: str) -> bool:
+    """Return True for a text that begins as Weka's files do, after comments and blank lines."""
+    words = (line.strip() for line in io.StringIO(text))
+    first = next((word for word in words if word and not word.startswith("%")), "")
+    return first.lower().startswith("@relation")
 
 
 def read_frame(

@@ -30,7 +30,7 @@ from typing import Any, cast
 from svmbench.base import loaded_libraries, paths
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.parallel_map import ignoring_interrupts, without_unguarded_script
-from svmbench.experiment.measuring import environment, proc
+from svmbench.experiment.measuring import environment, measure, proc
 from svmbench.experiment.run import forked_server, ipc
 from svmbench.schema.record import Reply
 
@@ -410,7 +410,7 @@ def stop_server() -> None:
 
 
 #: Linux's folder of the files that this process has open.
-_DESCRIPTORS = "/proc/self/fd/"
+_DESCRIPTORS = f"{measure.PROC}/self/fd/"
 #: The descriptor that leads to the server's socket; -1 without one.
 _socket = -1
 
