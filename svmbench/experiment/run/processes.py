@@ -404,13 +404,11 @@ def _ensure_server(*, by_fork: bool = True) -> None:
 
 def stop_server() -> None:
     """Stop the server of workers, if there is one, and wait for its end."""
-    if _address().startswith(_DESCRIPTORS):
+    if _address().startswith(_descriptors()):
         _set_address("\0")  # there is no file that multiprocessing could remove
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
-#: Linux's folder of the files that this process has open.
-_DESCRIPTORS = f"{measure.PROC}/self/fd/"
 #: The descriptor that leads to the server's socket; -1 without one.
 _socket = -1
 
@@ -424,7 +422,7 @@ def _nameless_socket() -> Iterator[None]:
     """
     global _socket
     config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
-    if not Path(_DESCRIPTORS).is_dir():
+    if not Path(_descriptors()).is_dir():
         yield
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-") as folder:
@@ -436,9 +434,14 @@ def _nameless_socket() -> Iterator[None]:
                 if _socket >= 0:
                     os.close(_socket)
                 _socket = os.open(address, os.O_PATH | os.O_CLOEXEC)
-                _set_address(f"{_DESCRIPTORS}{_socket}")
+                _set_address(f"{_descriptors()}{_socket}")
         finally:
             config["tempdir"] = before
+
+
+def _descriptors() -> str:
+    """Return Linux's folder of the files that this process has open."""
+    return f"{measure.PROC}/self/fd/"
 
 
 def _address() -> str:
