@@ -561,3 +561,12 @@ def test_a_note_on_a_partial_file_is_small_or_no_note(tmp_path):
     for n_blanks, is_read in ((0, True), (16_000, True), (17_000, False)):
         place.write_text(json.dumps(said) + " " * n_blanks)
         assert (download._read_version(place) is not None) is is_read
+
+
+def test_an_existing_file_is_downloaded_again_only_if_asked(tmp_path, server):
+    url = f"{server.url}/tiny.svm"
+    for content, again, held in ((b"1", False, b"1"), (b"22", False, b"1"), (b"333", True, b"333")):
+        server.files["/tiny.svm"] = content
+        found = download.download(url, tmp_path, None, None, again=again)
+        assert found.place.read_bytes() == held
+        assert found.is_new is (held == content)
