@@ -259,3 +259,19 @@ def test_what_can_not_be_asked_is_one_sentence():
     ):
         with pytest.raises(ValueError, match=sentence):
             LASVM(**wrong).fit(X, y)
+
+
+def test_more_room_keeps_the_rows_that_it_holds(monkeypatch):
+    old = make_room(10, 4, 1.0)
+    old.K[:3] = np.arange(12).reshape(3, 4)
+    old.owner[:3], old.slot[:3], old.counts[lasvm.ROWS] = [2, 0, 1], [1, 2, 0], 3
+    wider = make_room(10, 8, 1.0, old)
+    assert wider.counts[lasvm.ROWS] == 3
+    assert np.array_equal(wider.K[:3, :4], old.K[:3])
+    assert wider.owner[:4].tolist() == [2, 0, 1, -1]
+    assert wider.slot.tolist() == [1, 2, 0, -1, -1, -1, -1, -1]
+    # In less memory a row without a place is no place's any more.
+    monkeypatch.setattr(lasvm, "MIN_ROWS", 2)
+    few = make_room(10, 8, 0.0, old)
+    assert len(few.K) == few.counts[lasvm.ROWS] == 2
+    assert few.slot[:3].tolist() == [1, -1, 0]
