@@ -385,3 +385,18 @@ def test_agrees_with_liblinear_on_the_reference_bed(mirrored):
     X, y = X[:1605], y[:1605]
     model = NNISDA(kernel="linear", C=2.0, tol=1e-4).fit(X, y)
     assert model.dual_objective_ == pytest.approx(663.515962, rel=1e-6)
+
+
+def test_mn_svm_stalls_where_no_eps_leads_to_the_gap(monkeypatch):
+    tried = []
+
+    def without_effect(_state, rules):
+        tried.append(rules.eps)
+        return "no violator", {"updates": 1}
+
+    monkeypatch.setattr(mn_svm, "approach_origin", without_effect)
+    monkeypatch.setattr(mn_svm, "relative_gap", lambda _state: 1.0)
+    rules = mn_svm.DrawRules(eps=1e-3, max_iter=1000, seed=1)
+    reason, counters = mn_svm.approach_to_gap(None, rules, 0.1)
+    assert (reason, counters["updates"]) == ("stalled", len(tried))
+    assert tried[-2] >= mn_svm.LEAST_EPS > tried[-1]
