@@ -374,3 +374,18 @@ def test_a_full_basis_far_from_the_optimum_of_its_span_is_said(solver):
     assert model.stop_reason_ == "basis full"
     gap = model.objective_ - model.dual_objective_
     assert 20.0 * model.dual_objective_ < gap <= model.C * 60 * model.tol * (1.0 + 1e-9)
+
+
+def test_a_basis_takes_values_in_single_precision_for_points_in_its_coordinates(monkeypatch):
+    monkeypatch.setattr(basis, "FLOAT64_MAX_BASIS_VALUES", 0)
+    X = np.random.default_rng(5).normal(size=(7, 2))
+
+    class Near:
+        def column(self, z, out):
+            out[:] = z[0]
+
+    made = basis.Basis(X, RBF, Near(), 3)
+    assert made.add(X[0], np.array([0.25]), 1.0)
+    assert made.add(X[1], None, 1.0)
+    assert_allclose(made.values[:, 0], 0.25)
+    assert_allclose(made.values[:, 1], RBF.between(X[1:2], X)[0], rtol=1e-6)
