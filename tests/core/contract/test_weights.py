@@ -189,3 +189,17 @@ def test_balanced_multipliers_within_rounding_are_at_their_bound(n):
         assert m < M
         assert model.intercept_[0] == pytest.approx(0.5 * (m + M), abs=1e-9)
         assert model.counters_["bounded_support_vectors"] == n
+
+
+@pytest.mark.parametrize("weights", [{0: 1.0, 1: 9.0, 2: 0.2}, "balanced"])
+def test_one_against_the_rest_weighs_its_class(weights):
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(90, 3)), np.repeat([0, 1, 2], [20, 30, 40])
+    model = DCDL2(C=0.5, tol=1e-9, class_weight=weights).fit(X, y)
+    plain = DCDL2(C=0.5, tol=1e-9).fit(X, y)
+    for row, label in enumerate((0, 1, 2)):
+        factor = weights[label] if weights != "balanced" else 30.0 / np.sum(y == label)
+        own = DCDL2(C=0.5, tol=1e-9, class_weight={True: factor}).fit(X, y == label)
+        assert_allclose(model.coef_[row], own.coef_[0], atol=1e-5)
+        if factor != 1.0:
+            assert not np.allclose(plain.coef_[row], own.coef_[0], atol=1e-3)
