@@ -18,6 +18,9 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_json
 from svmbench.report import kept
 
+#: The folder of results of configs that belong to no paper.
+OF_NO_PAPER = "perf"
+
 
 def keep(run: Path, name: str = "") -> Path:
     """Keep a run folder where references lie, and return that place.
@@ -25,13 +28,12 @@ def keep(run: Path, name: str = "") -> Path:
     Raises
     ------
     SystemExit
-        If the folder is no finished run folder of a paper's config, or can't be kept.
+        If the folder is no finished run folder, or can't be kept.
     """
     config = read_config(run)
-    if not config.get("paper"):
-        raise SystemExit(f"{run}: the config {config['name']} belongs to no paper")
     try:
-        return kept.keep_run(run, run.parent / config["paper"] / (name or config["name"]))
+        folder = run.parent / (config["paper"] or OF_NO_PAPER)
+        return kept.keep_run(run, folder / (name or config["name"]))
     except ResultsError as error:
         raise SystemExit(str(error)) from error
 

@@ -5,10 +5,11 @@ README, the first page of the site, the FAQ and ``svmbench try`` recommend the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from svmbench.report.certified import RANKED_AT, Board
+from svmbench.report.certified import RANKED_AT, Board, Standing
 from svmbench.report.ratios import Leader
 from svmbench.report.wording import number
 
@@ -69,6 +70,10 @@ def _load(board: Board) -> str:
     return ", measured beside other programs" if board.n_disturbed else ""
 
 
+def _by_ratio(one: Standing) -> float:
+    return math.inf if one.ratio is None else one.ratio
+
+
 def _reasons(
     solver: str, reference: str, boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]
 ) -> list[str]:
@@ -79,6 +84,8 @@ def _reasons(
             if one.solver == solver and one.ratio is not None:
                 ratio = number("ratio", one.ratio)
                 at = "fastest" if ratio == "1.00" else f"{ratio} times the fastest solver's time"
+                if ratio != "1.00" and one is min(board.standings, key=_by_ratio):
+                    at = f"least of {len(board.standings)} solvers, {at}"
                 n_solved, title = one.solved[RANKED_AT], board.title.partition(":")[0]
                 said.append(
                     f"{title}: {at} in the median, {n_solved} of {len(board.problems)} problems"
