@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from svmbench.base.files import read_bytes, read_json, write_text
 from svmbench.base.paper_folders import papers
 from svmbench.report.records import Run
 
@@ -70,11 +71,11 @@ def write_metadata(folder: Path, runs: Sequence[Run], about: About) -> list[Path
         name = "codecheck.yml" if len(keys) == 1 else f"codecheck-{key}.yml"
         texts[name] = _yaml(_codecheck(key, folder, about))
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
     crate = folder / _CRATE_FILE
     described = [*sorted((folder / PACKS).glob("*")), *(folder / name for name in texts)]
     content = json.dumps(_crate(folder, described, keys, about), indent=1, ensure_ascii=False)
-    crate.write_text(content + "\n", encoding="utf-8")
+    write_text(crate, content + "\n")
     return [*(folder / name for name in texts), crate]
 
 
@@ -108,7 +109,7 @@ def _codecheck(key: str, folder: Path, about: About) -> dict[str, Any]:
     paper = papers()[key]
     manifest = []
     for place in sorted((folder / SITE / "data").glob("*/plan.json")):
-        plan = json.loads(place.read_text(encoding="utf-8"))
+        plan = read_json(place)
         config = plan.get("config") or {}
         if config.get("paper") != key:
             continue
@@ -197,7 +198,7 @@ def _crate(
 
 
 def _file_entity(path: Path, folder: Path) -> dict[str, Any]:
-    content = path.read_bytes()
+    content = read_bytes(path)
     return {
         "@id": path.relative_to(folder).as_posix(),
         "@type": "File",

@@ -245,12 +245,12 @@ def _counted_difference(first: Estimate, second: Estimate) -> Interval:
 def test_rows(cell: CellResult) -> float | None:
     """Return on how many rows a cell was tested; None where nothing tells it.
 
-    Records of the protocol ``fit`` lack the number. Their scores are those of the data set's own
-    test part, and a share of correct rows has to be one of so many rows.
+    Records of a fit to all rows lack the number. Their scores are those of the data set's own test
+    part, and a share of correct rows has to be one of so many rows.
     """
     recorded = measured(cell, "n_test")
     share = measured(cell, "accuracy_pct")
-    if recorded is not None or share is None or cell.protocol != "fit":
+    if recorded is not None or share is None:
         return recorded
     n_test = _test_part(str(cell.dataset))
     correct = share / 100.0 * n_test

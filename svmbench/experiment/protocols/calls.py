@@ -175,11 +175,15 @@ def calls(task: Task) -> Outcome:
     return outcome_of_rounds(task, costs, metrics, stop_reason="; ".join(notes))
 
 
+#: The calls that leave a trained model in this process.
+_TRAINING_CALLS = ("train", "fit")
+
+
 def _certify(callers: Sequence[_Caller], metrics: dict[str, Any]) -> list[str]:
     """Enter what is certain about the models that are in this process; return notes on claims."""
     found = []
     for caller in callers:
-        if caller.call in ("train", "fit"):
+        if caller.call in _TRAINING_CALLS:
             found.append(Certificates(caller.name, caller.X, caller.y))
             found[-1].add(0, caller.estimator)
     share_bounds(found)

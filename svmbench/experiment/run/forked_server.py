@@ -20,10 +20,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from svmbench.base import loaded_libraries
 from svmbench.experiment.measuring import proc
+
+#: The streams of the command in a fork of it, which hold what the command could not write.
+_STREAMS_BEFORE: list[Any] = []
 
 
 def can_be_forked() -> bool:
@@ -60,6 +63,14 @@ def _fork(_interpreter: str, words: list[str], descriptors: Iterable[int]) -> in
     return pid
 
 
+def _anew(stream: TextIO | None, descriptor: int) -> Any:
+    """Return a stream without what the command couldn't write to its own, as on a full disk."""
+    if stream is None:
+        return None
+    encoding, errors = stream.encoding, stream.errors
+    return open(descriptor, "w", buffering=1, encoding=encoding, errors=errors, closefd=False)
+
+
 def _serve(command: str, descriptors: set[int]) -> NoReturn:
     """Leave behind what an interpreter started anew would not have; run the command's statements.
 
@@ -74,7 +85,8 @@ def _serve(command: str, descriptors: set[int]) -> NoReturn:
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):
                 signal.signal(number, signal.SIG_DFL)
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        _STREAMS_BEFORE.extend([sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__])
+        sys.stdout, sys.stderr = _anew(sys.__stdout__, 1), _anew(sys.__stderr__, 2)
         logging.getLogger("svmbench").handlers[:] = [logging.NullHandler()]
         for descriptor in {*(proc.open_descriptors() or ())} - descriptors:
             with suppress(OSError):  # the list was read through one that is closed
