@@ -77,7 +77,6 @@ def test_a_fit_was_tested_on_the_data_sets_own_test_part():
     assert rows_of(fitted(share, n_test=50)) == 50
     assert rows_of(fitted(share + 1e-4)) is None  # no share of so many rows
     assert rows_of(fitted(share, dataset="splice[:100]")) is None
-    assert rows_of(fitted(share, protocol="cv")) is None
     first, second = (Estimate(value, cells=(fitted(value),)) for value in (share, share - 100 / n))
     found = difference(first, second, "accuracy_pct")
     assert found.low < 0.0 < found.high < 0.3
