@@ -79,7 +79,7 @@ compiled: setup-dev
 
 # A file's tests stay in one process, which makes what they share once.
 test: compiled  ## Run the tests but the slow ones (those of real data need SVMBENCH_MIRROR, and say so).
-	@echo "the tests took 174 s on two idle cores; PYTEST_FLAGS='tests/report' runs a part of them"
+	@echo "the tests took 262 s on two idle cores; PYTEST_FLAGS='tests/report' runs a part of them"
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile -m "not slow" $(PYTEST_FLAGS) \
 	  $(if $(APART),$(addprefix --ignore=,$(BEYOND_TESTS)))
 
