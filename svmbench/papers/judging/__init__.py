@@ -232,7 +232,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
             (source.run.path.as_posix(), source.profile, source.machine) for source in sources
         ),
         commands=tuple(_commands(claim, sources)),
-        cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := _cpu_of(source)))),
+        cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),
         to_decide=_what_decides(claim, parts, sources, kept) if _is_open(verdict) else "",
     )
 
@@ -244,11 +244,6 @@ def _what_decides(
     if claim.out_of_reach:
         return f"no run of {', '.join(claim.configs)} can: {claim.out_of_reach}"
     return to_decide(parts, sources, kept.forecaster)
-
-
-def _cpu_of(source: Source) -> str:
-    """Return the CPU model of the environment whose results count; "" where it isn't known."""
-    return str(source.run.environments.get(source.machine, {}).get("cpu") or "")
 
 
 def _of_single_times(parts: Sequence[Part]) -> str:

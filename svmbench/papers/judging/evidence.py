@@ -62,6 +62,11 @@ class Source:
         """The profile of the run."""
         return self.run.profile
 
+    @property
+    def cpu(self) -> str:
+        """The CPU model of the environment whose results count; "" where it isn't known."""
+        return str(self.run.environments.get(self.machine, {}).get("cpu") or "")
+
     def block(self, *names: str) -> list[CellResult]:
         """Return the cells of some blocks that have a result."""
         return [cell for cell in self.planned(*names) if cell.status == "ok"]

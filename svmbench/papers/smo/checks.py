@@ -442,7 +442,7 @@ def slower_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
             said = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
             said += " the time of the linear kernel"
             said += f", longer at {slower.count(True)} of {len(both)} sizes"
-            if source.machine != other.machine:
+            if source.cpu != other.cpu:
                 holds, said = OPEN, f"{said}, on two machines"
             what = part_label(source, rbf.removeprefix("smo_"))
             parts.append(Part(what, holds, said, "", cells_of(*(e for pair in both for e in pair))))
