@@ -66,8 +66,10 @@ def caption(boards: Sequence[Board]) -> str:
 
 
 def _load(board: Board) -> str:
-    """Return in words that other programs shared the CPU, if they did."""
-    return ", measured beside other programs" if board.n_disturbed else ""
+    """Return in words in how many problems other programs shared the CPU; "" if in none."""
+    if not board.n_disturbed:
+        return ""
+    return f", other programs shared the CPU in {board.n_disturbed} of {len(board.problems)}"
 
 
 def _by_ratio(one: Standing) -> float:
