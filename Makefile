@@ -18,7 +18,7 @@ BEYOND_TESTS := $(wildcard $(addprefix tests/,$(BEYOND)))
 OLDEST_PYTHON ?= python3.11
 OLDEST := .venv-oldest
 OLDEST_TESTS := tests/schema tests/baselines/test_liblinear.py tests/baselines/test_foreign.py tests/cli/test_cli.py \
-  tests/core/csvc/test_gap.py tests/core/linear/test_dcd.py tests/report/test_report_tables.py
+  tests/core/csvc/test_gap.py tests/core/linear/test_dcd.py tests/report/tables/test_layout.py
 # Whether `make test` leaves these to `make test-beyond`.
 APART ?=
 # Empty where what they need can't be had: they are skipped then.

@@ -9,8 +9,8 @@ The short cells of ``configs/regress.yaml`` are run with each seed under each of
 types, into ``runs/<seed>-<core>``; what is there already is not run again. Every two runs of a seed
 are honest runs of one version, so that ``svmbench compare`` may find no regression between them:
 the exit code is 1 if it does. Printed are, by solver, the largest differences, from which the
-tolerances in ``svmbench/report/compare.py`` and ``trends.py`` were chosen. A core type must be one
-that this CPU has the instructions of.
+tolerances in ``svmbench/report/gate/compare.py`` and ``trends.py`` were chosen. A core type must be
+one that this CPU has the instructions of.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from svmbench.report.compare import Side, compare_folders, read_side
+from svmbench.report.gate.compare import Side, compare_folders, read_side
 
 SHORT = "block=accuracy,block=kernel-accuracy"
 CORES = ("Haswell", "SkylakeX", "Zen", "Sandybridge", "Nehalem")

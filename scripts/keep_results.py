@@ -16,7 +16,7 @@ from typing import Any
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_json
-from svmbench.report import kept
+from svmbench.report.output import kept
 
 #: The folder of results of configs that belong to no paper.
 OF_NO_PAPER = "perf"

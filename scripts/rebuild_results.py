@@ -16,7 +16,7 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import restore_below
-from svmbench.report import kept
+from svmbench.report.output import kept
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 

@@ -3,10 +3,10 @@
     python scripts/single_times.py [--check]
 
 Claims take a single time to lie within this share of what repeats would give
-(``svmbench.report.estimates``). It is the 95 % quantile, over all kept fits with repeats, of twice
-the kept spread over the time: the interquartile range of the repeats, relative to their median.
-Shorter fits vary more, so that times below ``SHORTEST_SINGLE_S`` count neither here nor there.
-``--check`` fails where kept records say something else than the code's constants.
+(``svmbench.report.numbers.estimates``). It is the 95 % quantile, over all kept fits with repeats,
+of twice the kept spread over the time: the interquartile range of the repeats, relative to their
+median. Shorter fits vary more, so that times below ``SHORTEST_SINGLE_S`` count neither here nor
+there. ``--check`` fails where kept records say something else than the code's constants.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from svmbench.papers.judging import gather_evidence
-from svmbench.report.estimates import (
+from svmbench.report.numbers.estimates import (
     N_REPEATED_TIMES,
     SHORTEST_SINGLE_S,
     SINGLE_TIME_MARGIN,
@@ -51,7 +51,7 @@ def main() -> int:
     same = len(spreads) == N_REPEATED_TIMES and round(float(margin), 2) == SINGLE_TIME_MARGIN
     if "--check" in sys.argv[1:] and not same:
         print(
-            "svmbench/report/estimates.py has other numbers: "
+            "svmbench/report/numbers/estimates.py has other numbers: "
             f"N_REPEATED_TIMES = {N_REPEATED_TIMES}, SINGLE_TIME_MARGIN = {SINGLE_TIME_MARGIN}",
             file=sys.stderr,
         )

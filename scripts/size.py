@@ -106,7 +106,7 @@ FIELD_TERMS_OF_MODULES = {
 #: Names that every module of a folder defines because a caller looks the name up in a module that
 #: it knows by its file's name alone. All definitions below the folder are one meaning.
 CONTRACTS = {
-    "KIND": "svmbench/report/kinds",  # `schema/specs.py` reads it from the module of a plot's kind
+    "KIND": "svmbench/report/plots/kinds",  # `schema/specs.py` reads it from a kind's module
     "register": "svmbench/cli",  # `cli/__init__.py` calls it in the module of a command
     "main": "svmbench",  # the entry point of each module that is run as a program
 }

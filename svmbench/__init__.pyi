@@ -49,5 +49,5 @@ from .core.oneclass.one_class import OneClass as OneClass
 from .core.oneclass.svdd import SVDD as SVDD
 from .data import load as load
 from .experiment.run.session import run as run
-from .report.frames import plot as plot
-from .report.frames import table as table
+from .report.output.frames import plot as plot
+from .report.output.frames import table as table

@@ -23,7 +23,7 @@ from runs import Ended, svmbench, write_config
 from script_loading import load_script
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.report import kept
+from svmbench.report.output import kept
 
 MARKER = "precious-7c1f"
 #: How long a command may take before it is thought to wait for ever, on a loaded machine, seconds.

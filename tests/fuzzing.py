@@ -76,12 +76,14 @@ from svmbench.experiment.run import records
 from svmbench.experiment.settings.blocks import RaceBlock, TrainingBlock
 from svmbench.papers import judging as claims
 from svmbench.papers.judging import export
-from svmbench.report import compare, packs, shapes, sides
-from svmbench.report.curves import Curves, read_plot, trace_curves
-from svmbench.report.kinds import decision
-from svmbench.report.records import read_run
-from svmbench.report.tables import lay_out, read_spec, table_markdown, wide_csv
-from svmbench.report.tidy import tidy_csv
+from svmbench.report.gate import compare, sides
+from svmbench.report.output import packs
+from svmbench.report.plots.curves import Curves, read_plot, trace_curves
+from svmbench.report.plots.kinds import decision
+from svmbench.report.reading import shapes
+from svmbench.report.reading.records import read_run
+from svmbench.report.tables.layout import lay_out, read_spec, table_markdown, wide_csv
+from svmbench.report.tables.tidy import tidy_csv
 from svmbench.schema import record
 from svmbench.schema.rechecks import MANIFEST
 from svmbench.schema.record import parse_record

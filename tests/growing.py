@@ -192,7 +192,7 @@ def grown(schema: Mapping[str, Any], chooser: Draw, most: int = MOST_BYTES) -> A
 
 
 def of_shape(shape: Any) -> dict[str, Any]:
-    """Return the JSON schema of a shape of the report (``svmbench.report.shapes``)."""
+    """Return the JSON schema of a shape of the report (``svmbench.report.reading.shapes``)."""
     names = {str: "string", int: "integer", float: "number", bool: "boolean"}
     if isinstance(shape, Mapping):
         properties = {key: of_shape(each) for key, each in shape.items() if key != "*"}

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from svmbench.cli import cli
-from svmbench.report import kept
+from svmbench.report.output import kept
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = kept.folders(ROOT / "results")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from svmbench.report.statistics import signed_rank, win_draw_loss
+from svmbench.report.numbers.statistics import signed_rank, win_draw_loss
 
 #: Columns of the table that say what a value is of; the rest is about the value.
 APART = {

@@ -38,7 +38,7 @@ def compare_command(base: Path, new: Path, slowdown: float | None, as_json: bool
       svmbench compare results/regress results/regress-quick
       svmbench compare before/ after/ --json
     """
-    from svmbench.report import compare as comparing
+    from svmbench.report.gate import compare as comparing
 
     found = comparing.compare_folders(
         comparing.read_side(base), comparing.read_side(new), slowdown=slowdown
@@ -65,7 +65,7 @@ def keep(results: Path, target: Path) -> None:
     Example:
       svmbench keep results/regress-quick results/regress
     """
-    from svmbench.report.compare import write_baseline
+    from svmbench.report.gate.compare import write_baseline
 
     terminal.print_line(write_baseline(results, target))
 

@@ -120,7 +120,7 @@ def list_protocols() -> list[dict[str, Any]]:
 def list_plot_kinds() -> list[dict[str, Any]]:
     """Return one row for each kind of plot, those of plug-ins included, by name."""
     from svmbench.baselines.catalogue import load_plugins
-    from svmbench.report.kinds import kind_named
+    from svmbench.report.plots.kinds import kind_named
     from svmbench.schema.specs import plot_kinds
 
     load_plugins()

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import replace
 
 from svmbench.cli import terminal
-from svmbench.report.best import contests, left_out
-from svmbench.report.builder import BuiltReport
-from svmbench.report.records import Run
-from svmbench.report.tables import Table, cell_text, row_texts
+from svmbench.report.output.builder import BuiltReport
+from svmbench.report.reading.records import Run
+from svmbench.report.tables.best import contests, left_out
+from svmbench.report.tables.layout import Table, cell_text, row_texts
 
 #: Largest number of characters of a line, and of rows, of the overview.
 OVERVIEW_CHARACTERS = 80

@@ -17,7 +17,7 @@ from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_C
 if TYPE_CHECKING:
     from svmbench.papers.judging.entries import Claim
     from svmbench.papers.judging.verdict import Verdict
-    from svmbench.report.records import Run
+    from svmbench.report.reading.records import Run
     from svmbench.schema.rechecks import Ages
     from svmbench.site.material import FreshnessLookup
 
@@ -60,7 +60,7 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
     if form == "markdown":
         if output is not None:
             raise ConfigError("-o is for --format latex: other files go to the results folder")
-        from svmbench.report.folders import origin_of
+        from svmbench.report.reading.folders import origin_of
 
         rebuild(results, console, allow_contended=allow_contended)
         known = ages_of(results)
@@ -68,8 +68,8 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
         terminal.print_on(console, f"results: {', '.join(said)}")
         return
     from svmbench.base.files import make_folder, write_bytes
-    from svmbench.report.builder import read_content
-    from svmbench.report.latex import paper_files
+    from svmbench.report.output.builder import read_content
+    from svmbench.report.output.latex import paper_files
 
     content = read_content(results, allow_contended=allow_contended)
     target = output or results / "latex"
@@ -97,7 +97,7 @@ def rebuild(
 
     Unless it is quiet, name the files, or print an overview of them.
     """
-    from svmbench.report.builder import build
+    from svmbench.report.output.builder import build
 
     built = build(path, allow_contended=allow_contended)
     if only_overview and not quiet:
@@ -332,7 +332,7 @@ def ages_of(folder: Path, run: Run | None = None) -> Ages:
     A caller that has read the folder's run passes it, so that it isn't read again.
     """
     from svmbench.experiment.plan.freshness import changes, is_present
-    from svmbench.report.records import read_run
+    from svmbench.report.reading.records import read_run
     from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 
     said = changes(folder)
@@ -387,7 +387,7 @@ def _verdicts(
 ) -> list[Verdict]:
     """Judge some claims from some folders, each machine apart and all together."""
     from svmbench.papers import judging
-    from svmbench.report.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
+    from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 
     look: judging.Freshness | None = (
         None if age is None else lambda source: age(source.run.path, source.run)
@@ -430,7 +430,7 @@ def _with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Ve
 
 def _require_results(folders: Sequence[Path]) -> None:
     """Raise a ResultsError if no folder holds a run or tables: probably another one was meant."""
-    from svmbench.report.folders import folders_with_tables, run_folders
+    from svmbench.report.reading.folders import folders_with_tables, run_folders
 
     if not any(run_folders(folder) or folders_with_tables(folder) for folder in folders):
         verb = "holds" if len(folders) == 1 else "hold"
@@ -465,7 +465,7 @@ def repository() -> str:
 
 def _variants() -> dict[tuple[str, str], str]:
     """Return the solver's name for each label in a config that ships, by config and label."""
-    from svmbench.report.forecasts import shipped_config
+    from svmbench.report.numbers.forecasts import shipped_config
 
     found: dict[tuple[str, str], str] = {}
 

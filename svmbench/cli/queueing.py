@@ -2,7 +2,7 @@
 
 A config is in the queue if a cell of its plan has no kept result, of any age. All of its cells run
 that no kept run has by today's code, so that its folder gets complete. Times come from
-:mod:`svmbench.report.forecasts`.
+:mod:`svmbench.report.numbers.forecasts`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svmbench.experiment.run.batch import ConfigOutcome
     from svmbench.experiment.settings.cells import Cell
     from svmbench.papers.judging import Evidence
-    from svmbench.report.forecasts import Work
+    from svmbench.report.numbers.forecasts import Work
 
 #: A machine is idle if fewer processes than this wait for a core on average.
 IDLE_LOAD = 0.3
@@ -69,7 +69,7 @@ class Queued:
     def sentence(self) -> str:
         """Return what runs and how long it takes."""
         from svmbench.experiment.run.session import counted
-        from svmbench.report.forecasts import in_hours
+        from svmbench.report.numbers.forecasts import in_hours
 
         n_cells, untold = len(self.cells), sum(one is None for one in self.cells.values())
         kind = ", races, when the machine is idle" if self.is_race else ""
@@ -138,7 +138,7 @@ def planned_work(cell: Cell, config: str) -> Work:
     config : str
     """
     from svmbench.experiment.settings.cells import own_settings
-    from svmbench.report.forecasts import Work, printed_facts
+    from svmbench.report.numbers.forecasts import Work, printed_facts
     from svmbench.schema.record import canonical
 
     shown, spec = cell.shown, own_settings(cell.spec)
@@ -204,8 +204,8 @@ def compared(one: Queued, outcome: ConfigOutcome) -> str:
     outcome : ConfigOutcome
     """
     from svmbench.experiment.run.session import counted
-    from svmbench.report.forecasts import in_hours
-    from svmbench.report.records import result_lines
+    from svmbench.report.numbers.forecasts import in_hours
+    from svmbench.report.reading.records import result_lines
 
     if outcome.path is None:
         return ""
@@ -241,7 +241,7 @@ def keep_complete(outcome: ConfigOutcome, one: Queued, root: Path, held: Mapping
     held : dict of Path to int
         The kept folders of the config and profile, and how many results of each would be lost.
     """
-    from svmbench.report import kept
+    from svmbench.report.output import kept
 
     if outcome.path is None or outcome.error:
         return ""
@@ -290,7 +290,7 @@ def as_lines(found: Sequence[Queued]) -> list[str]:
         In order.
     """
     from svmbench.experiment.run.session import counted
-    from svmbench.report.forecasts import in_hours
+    from svmbench.report.numbers.forecasts import in_hours
 
     if not found:
         return ["no cell is missing"]

@@ -32,7 +32,7 @@ from svmbench.cli.publishing import ages_of, kept_results
 if TYPE_CHECKING:
     from svmbench.experiment.run.draws import Candidate
     from svmbench.experiment.settings.cells import Cell
-    from svmbench.report.sides import KeptCell
+    from svmbench.report.gate.sides import KeptCell
     from svmbench.schema.rechecks import Recheck
 
 #: The time limit of a cell is this many times its recorded time, and at least `_MIN_TIMEOUT_S`.
@@ -186,7 +186,7 @@ class KeptRun:
 
 
 def _kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
-    from svmbench.report.folders import runs_below
+    from svmbench.report.reading.folders import runs_below
 
     for run in runs_below(folders).values():
         yield KeptRun(str(run), run, tuple(_candidates(run)))
@@ -197,7 +197,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     from svmbench.base.renames import present_name
     from svmbench.experiment.plan.freshness import is_present
     from svmbench.experiment.run.draws import Candidate
-    from svmbench.report.records import result_lines
+    from svmbench.report.reading.records import result_lines
     from svmbench.schema.rechecks import read_rechecks
 
     try:
@@ -256,8 +256,8 @@ def _run_again(
     """
     from svmbench.experiment.plan.freshness import place_of
     from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
-    from svmbench.report.records import read_run, result_lines
-    from svmbench.report.sides import judged_scores
+    from svmbench.report.gate.sides import judged_scores
+    from svmbench.report.reading.records import read_run, result_lines
 
     content = read_run(run.folder)
     wanted = {one.key for one in drawn}
@@ -319,7 +319,7 @@ def _run_again(
 
 def _lines_of(run: KeptRun, keys: Collection[str]) -> dict[str, list[Any]]:
     """Return the kept lines of some cells, by key."""
-    from svmbench.report.records import result_lines
+    from svmbench.report.reading.records import result_lines
 
     kept: dict[str, list[Any]] = {}
     for line in result_lines(run.folder):
@@ -356,8 +356,8 @@ def _compared(
     """Return the lines that compare a cell's record with a new one; the last is the cell's own."""
     from svmbench.experiment.plan.keys import code_hash
     from svmbench.experiment.plan.planner import modules_of
-    from svmbench.report.compare import compare_cell
-    from svmbench.report.sides import arithmetic_of, group_of, where_of
+    from svmbench.report.gate.compare import compare_cell
+    from svmbench.report.gate.sides import arithmetic_of, group_of, where_of
     from svmbench.schema.rechecks import RECHECK_SCHEMA
 
     # Compiled code is of the CPU model, which no library's version tells.

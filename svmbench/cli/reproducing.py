@@ -27,7 +27,7 @@ from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
 from svmbench.cli.options import AUTO, FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST, Jobs
 from svmbench.cli.publishing import ages_of, kept_results
-from svmbench.report.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
 
 if TYPE_CHECKING:
     from svmbench.cli.queueing import Queued
@@ -256,7 +256,7 @@ def _queued(
     """Return what is to run of a config, with the request that takes over its kept results."""
     from svmbench.cli import queueing
     from svmbench.experiment.run.session import plan_run
-    from svmbench.report import kept
+    from svmbench.report.output import kept
 
     try:
         run_plan = plan_run(request, print_line=terminal.print_line)
@@ -354,7 +354,7 @@ def refresh_command(
     """
     from svmbench.experiment.run.batch import Job
     from svmbench.experiment.run.session import Request
-    from svmbench.report import kept
+    from svmbench.report.output import kept
 
     if not (results or Path("results").is_dir()):
         raise ResultsError("there is no folder results here: name the results to measure again")
@@ -447,7 +447,7 @@ class OldRun:
 
 def _old_runs(folders: Sequence[Path]) -> list[OldRun]:
     """Return our runs to measure again: changed, races, deciding a claim, then by seconds."""
-    from svmbench.report.folders import our_runs
+    from svmbench.report.reading.folders import our_runs
 
     runs = our_runs(folders)
     deciding = _deciding_configs()
@@ -466,7 +466,7 @@ def _deciding_configs() -> frozenset[str]:
 
 
 def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
-    from svmbench.report.records import read_run, result_lines
+    from svmbench.report.reading.records import read_run, result_lines
     from svmbench.schema.rechecks import CHANGED, OLDER
 
     run = read_run(folder)
@@ -507,7 +507,7 @@ def _places(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]
 
 def _results_in(folder: Path) -> list[Any]:
     """Return the records of a folder's results, without failures."""
-    from svmbench.report.records import result_lines
+    from svmbench.report.reading.records import result_lines
 
     lines = (line for line in result_lines(folder) if line["kind"] == "cell")
     return [line for line in lines if line["status"] == "ok"]
@@ -529,7 +529,7 @@ def _n_lost(places: Mapping[str, list[frozenset[str]]], path: Path) -> int:
 
 def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> None:
     """Print the outcome of a run; keep the new run if asked for and no result is lost."""
-    from svmbench.report import kept
+    from svmbench.report.output import kept
 
     if outcome.path is None or outcome.error:
         return
@@ -582,7 +582,7 @@ def _expected(request: Request, kept: Path | None) -> float:
 
 def _kept_cells(kept: Path, config: str, profile: str) -> Iterator[Any]:
     """Yield the kept records of a config's cells at one profile."""
-    from svmbench.report.records import result_lines
+    from svmbench.report.reading.records import result_lines
 
     for folder in _kept_by_config(kept).get((config, profile), []):
         with suppress(ResultsError):  # an estimate can do without a damaged run
@@ -593,7 +593,7 @@ def _kept_cells(kept: Path, config: str, profile: str) -> Iterator[Any]:
 def _kept_by_config(kept: Path) -> dict[tuple[str, str], list[Path]]:
     """Return our kept run folders by config and profile."""
     from svmbench.base.files import read_json
-    from svmbench.report.folders import our_runs
+    from svmbench.report.reading.folders import our_runs
 
     found: dict[tuple[str, str], list[Path]] = {}
     for folder in our_runs([kept]):

@@ -15,7 +15,7 @@ from svmbench.cli import terminal
 from svmbench.cli.options import FOLDER, MIRROR, RESULTS
 
 if TYPE_CHECKING:
-    from svmbench.report.packs import Manifest
+    from svmbench.report.output.packs import Manifest
 
 #: The folder of added runs, in a folder of results.
 _CONTRIBUTED = "contributed"
@@ -41,7 +41,7 @@ def pack_run(run: Path, output: Path | None) -> None:
       svmbench pack results/smo_variants-paper
       svmbench pack results/smo/smo_variants -o smo_variants-epyc.zip
     """
-    from svmbench.report.packs import write_pack
+    from svmbench.report.output.packs import write_pack
 
     target = output or Path(f"{run.resolve().name}.svmbench.zip")
     write_pack(run, target)
@@ -75,8 +75,8 @@ def add(file: Path, results: Path, mirror: str | None) -> None:
     """
     from svmbench.base.files import exists_in_results, replaced
     from svmbench.baselines.catalogue import load_plugins
-    from svmbench.report.builder import build
-    from svmbench.report.packs import unpack_pack
+    from svmbench.report.output.builder import build
+    from svmbench.report.output.packs import unpack_pack
 
     load_plugins()
     with tempfile.TemporaryDirectory(prefix="svmbench-add-") as scratch:
@@ -153,10 +153,10 @@ def archive(
     import svmbench
     from svmbench.base.files import exists_in_results, replaced
     from svmbench.cli.publishing import kept_results, make_site, repository
-    from svmbench.report.archives import PACKS, SITE, About, write_metadata
-    from svmbench.report.folders import is_contributed, runs_below
-    from svmbench.report.packs import write_pack
-    from svmbench.report.records import read_run
+    from svmbench.report.output.archives import PACKS, SITE, About, write_metadata
+    from svmbench.report.output.packs import write_pack
+    from svmbench.report.reading.folders import is_contributed, runs_below
+    from svmbench.report.reading.records import read_run
 
     folders = results or (kept_results(),)
     own = [path for path in runs_below(folders).values() if not is_contributed(path)]

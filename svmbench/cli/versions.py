@@ -23,7 +23,7 @@ from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.cli import terminal
 from svmbench.cli.race import Racer
 from svmbench.experiment.config.yaml_source import yaml_of_value
-from svmbench.report.records import result_lines
+from svmbench.report.reading.records import result_lines
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 #: Results that a comparison of versions shows: the name in records, its head, the format.

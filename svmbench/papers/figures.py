@@ -38,7 +38,7 @@ where its verdicts have changed since it was written (`svmbench.papers.judging.o
     <!-- outcomes smo -->
     <!-- /outcomes -->
 
-and between two others which solver to take (`svmbench.report.choices`)::
+and between two others which solver to take (`svmbench.report.numbers.choices`)::
 
     <!-- choices -->
     <!-- /choices -->
@@ -68,12 +68,11 @@ from svmbench.papers.judging.outcomes import FILE, outcomes
 from svmbench.papers.judging.picture import alternative_text, draw_parts
 from svmbench.papers.judging.printed import beside_printed, printed_evidence
 from svmbench.papers.judging.verdict import SUPPORTED
-from svmbench.report.builder import Content
-from svmbench.report.certified import boards
-from svmbench.report.choices import HEAD, Choice, caption, choices
-from svmbench.report.folders import runs_below
-from svmbench.report.ratios import leaderboard, ratios
-from svmbench.report.records import read_run
+from svmbench.report.numbers.certified import boards
+from svmbench.report.numbers.choices import HEAD, Choice, caption, choices
+from svmbench.report.numbers.ratios import leaderboard, ratios
+from svmbench.report.reading.folders import runs_below
+from svmbench.report.reading.records import read_run
 from svmbench.schema.record import canonical
 
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
@@ -164,11 +163,7 @@ class Results:
     def choices(self) -> tuple[list[Choice], str]:
         """Which solver to take, with reasons from the races of all kept runs, and a caption."""
         runs = [read_run(folder) for folder in runs_below([self.root]).values()]
-        raced = [
-            (run.path.name, Content(run, [], []))
-            for run in runs
-            if any(cell.is_race for cell in run.cells)
-        ]
+        raced = [(run.path.name, run) for run in runs if any(cell.is_race for cell in run.cells)]
         found, others = boards(raced), leaderboard(ratios(raced, lambda _, label: label))
         return choices(found, others), caption(found)
 

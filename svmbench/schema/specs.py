@@ -32,7 +32,7 @@ from svmbench.schema.record import IDENTITY, canonical
 _PLAIN = ("rows", "features", "point")
 
 #: The folder of the kinds of plot, one module each.
-_KINDS = PACKAGE / "report" / "kinds"
+_KINDS = PACKAGE / "report" / "plots" / "kinds"
 
 
 def is_dimension(name: str) -> bool:
@@ -40,7 +40,7 @@ def is_dimension(name: str) -> bool:
     return canonical(name) in _PLAIN or re.fullmatch(r"[a-z]\w*(\.\w+)+", name) is not None
 
 
-#: Kinds of plot that plug-ins declare (`svmbench.report.kinds.declare_kind`).
+#: Kinds of plot that plug-ins declare (`svmbench.report.plots.kinds.declare_kind`).
 OTHER_KINDS: dict[str, Any] = {}
 
 
@@ -57,7 +57,7 @@ def own_axes(kind: str) -> tuple[str, ...] | None:
     """
     found = OTHER_KINDS.get(kind)
     if found is None:
-        found = import_module(f"svmbench.report.kinds.{kind}").KIND
+        found = import_module(f"svmbench.report.plots.kinds.{kind}").KIND
     axes = found.axes
     return None if axes is None else tuple(axes)
 
@@ -162,7 +162,7 @@ class PlotSpec(Spec):
     name, title, block : str
         As for a table.
     kind : str
-        Kind of plot: a module of ``svmbench/report/kinds``.
+        Kind of plot: a module of ``svmbench/report/plots/kinds``.
     dataset : str or None
         The data set to show; by default all data sets of the block, with a panel each.
     x : str or None

@@ -10,7 +10,7 @@ network.
 
 from __future__ import annotations
 
-from svmbench.report.folders import SITE as MARKER
+from svmbench.report.reading.folders import SITE as MARKER
 from svmbench.site.folder import check_place
 from svmbench.site.material import Material, PaperFacts, SolverFacts
 from svmbench.site.pages import Site, build_site

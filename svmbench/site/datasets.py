@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from svmbench.report.best import contests
-from svmbench.report.builder import Content
-from svmbench.report.ratios import DeclaredName, trains
-from svmbench.report.records import VERSUS, CellResult, take_apart
-from svmbench.report.summary import group, summarise_folds
+from svmbench.report.numbers.ratios import DeclaredName, trains
+from svmbench.report.numbers.summary import group, summarise_folds
+from svmbench.report.output.builder import Content
+from svmbench.report.reading.records import VERSUS, CellResult, take_apart
+from svmbench.report.tables.best import contests
 from svmbench.site.standings import quantity_of
 
 #: Metrics of accuracy in per cent, the first that is there.

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from svmbench.base import escape
-from svmbench.report.axes import COLOURS, series_styles
+from svmbench.report.plots.axes import COLOURS, series_styles
 
 #: Width of a diagram, width of a side and height of a line, in pixels.
 _WIDTH, _SIDE, _LINE = 760, 220, 20
@@ -91,7 +91,7 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
     Parameters
     ----------
     steps : dict of str to list of (float, float)
-        Result of `svmbench.report.comparisons.performance_profile`.
+        Result of `svmbench.report.numbers.comparisons.performance_profile`.
     """
     farthest = max((ratio for one in steps.values() for ratio, _ in one), default=1.0)
     decades = max(math.log10(min(farthest, _MAX_PROFILE_RATIO)) * 1.05, 0.1)

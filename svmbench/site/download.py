@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import escape
-from svmbench.report.builder import Content
-from svmbench.report.records import take_apart
-from svmbench.report.summary import measured, metric_names
+from svmbench.report.numbers.summary import measured, metric_names
+from svmbench.report.output.builder import Content
+from svmbench.report.reading.records import take_apart
 
 #: Names of the files.
 _CSV, _CROISSANT = "records.csv", "croissant.json"

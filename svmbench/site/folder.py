@@ -8,7 +8,7 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text, replaced
-from svmbench.report.folders import SITE as MARKER
+from svmbench.report.reading.folders import SITE as MARKER
 
 
 def check_place(target: Path) -> Path:

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from svmbench.base.errors import ResultsError
 from svmbench.papers.judging.verdict import Ages, Verdict
-from svmbench.report.folders import bare_folders, runs_below
-from svmbench.report.records import Run
+from svmbench.report.reading.folders import bare_folders, runs_below
+from svmbench.report.reading.records import Run
 
 
 class FreshnessLookup(Protocol):

@@ -14,12 +14,9 @@ from svmbench.papers.judging.made_again import MadeAgain, made_again
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
-from svmbench.report.builder import Content, read_content
-from svmbench.report.certified import ACCURACIES, FEWEST_PROBLEMS, RANKED_AT, Board, boards
-from svmbench.report.choices import HEAD, caption, choices
-from svmbench.report.folders import OURS, is_contributed
-from svmbench.report.media import HTML, Sentence
-from svmbench.report.ratios import (
+from svmbench.report.numbers.certified import ACCURACIES, FEWEST_PROBLEMS, RANKED_AT, Board, boards
+from svmbench.report.numbers.choices import HEAD, caption, choices
+from svmbench.report.numbers.ratios import (
     EQUAL_OBJECTIVE,
     REFERENCES,
     Leader,
@@ -29,7 +26,10 @@ from svmbench.report.ratios import (
     reference_of,
     repeated,
 )
-from svmbench.report.wording import number
+from svmbench.report.output.builder import Content, read_content
+from svmbench.report.reading.folders import OURS, is_contributed
+from svmbench.report.reading.wording import number
+from svmbench.report.tables.media import HTML, Sentence
 from svmbench.site.datasets import (
     base_name,
     best_solvers,
@@ -134,9 +134,10 @@ class _Pages:
         self.standing = standings(contents, material.declared)
         # Times of other machines say nothing of ours.
         own = [(slug, one) for slug, one in contents if not is_contributed(one.run.path)]
-        self.ratios = ratios(own, material.declared)
-        self.repeated = repeated(own, material.declared)
-        self.boards = boards(own)
+        runs = [(slug, one.run) for slug, one in own]
+        self.ratios = ratios(runs, material.declared)
+        self.repeated = repeated(runs, material.declared)
+        self.boards = boards(runs)
         self.leaders = leaderboard(self.ratios)
         self.best = best_solvers(contents)
         self.outcomes = list(outcomes_of(own, material.declared))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from svmbench.report.published import PrintedNumber, numbers
-from svmbench.report.wording import label_of
+from svmbench.report.reading.published import PrintedNumber, numbers
+from svmbench.report.reading.wording import label_of
 
 #: The names of the fields that tell the rows of a table apart, in the order of its columns.
 _FIELDS = ("dataset", "kernel", "size")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from svmbench.report.comparisons import Friedman
-from svmbench.report.rankings import TEST_LEVEL, Ranking, SolverPair, rankings
-from svmbench.report.records import Run
-from svmbench.report.tables import Table
+from svmbench.report.numbers.comparisons import Friedman
+from svmbench.report.reading.records import Run
+from svmbench.report.tables.layout import Table
+from svmbench.report.tables.rankings import TEST_LEVEL, Ranking, SolverPair, rankings
 from svmbench.site.diagrams import critical_difference, profile
 
 

@@ -20,18 +20,18 @@ from svmbench.base.files import (
 )
 from svmbench.base.paper_folders import papers
 from svmbench.papers.judging.verdict import Ages
-from svmbench.report.builder import Content, exponents
-from svmbench.report.curves import Curves, exponents_csv
-from svmbench.report.folders import BESIDE_RECORDS, origin_of
-from svmbench.report.grids import PageTable, grid_of
-from svmbench.report.kinds import kind_of
-from svmbench.report.newest import PACKED_RECORDS, RECORDS
-from svmbench.report.plots import code_digest, draw_plot, drawing_key
-from svmbench.report.provenance import describe_environment
-from svmbench.report.records import Run, used_environments
-from svmbench.report.tables import wide_csv
-from svmbench.report.tidy import tidy_lines
-from svmbench.report.wording import status_word
+from svmbench.report.output.builder import Content, exponents
+from svmbench.report.plots.curves import Curves, exponents_csv
+from svmbench.report.plots.drawing import code_digest, draw_plot, drawing_key
+from svmbench.report.plots.kinds import kind_of
+from svmbench.report.reading.folders import BESIDE_RECORDS, origin_of
+from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.reading.provenance import describe_environment
+from svmbench.report.reading.records import Run, used_environments
+from svmbench.report.reading.wording import status_word
+from svmbench.report.tables.grids import PageTable, grid_of
+from svmbench.report.tables.layout import wide_csv
+from svmbench.report.tables.tidy import tidy_lines
 from svmbench.site.ranks import RankingView, show_rankings
 
 #: Largest number of sentences about changes of one run on a page.

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from svmbench.report.best import contests
-from svmbench.report.builder import Content
-from svmbench.report.folders import is_contributed
-from svmbench.report.ratios import DeclaredName
-from svmbench.report.records import VERSUS
-from svmbench.report.tables import Table
-from svmbench.report.wording import number, quantity
+from svmbench.report.numbers.ratios import DeclaredName
+from svmbench.report.output.builder import Content
+from svmbench.report.reading.folders import is_contributed
+from svmbench.report.reading.records import VERSUS
+from svmbench.report.reading.wording import number, quantity
+from svmbench.report.tables.best import contests
+from svmbench.report.tables.layout import Table
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from synthetic_runs import sweep_run
 
 from svmbench.base import escape
 from svmbench.cli import progress
-from svmbench.report.builder import build
+from svmbench.report.output.builder import build
 
 EVIL = [
     "<script>alert(1)</script>",

@@ -19,12 +19,12 @@ from script_loading import load_script
 from svmbench.base import files
 from svmbench.base.errors import ResultsError
 from svmbench.experiment.plan.keys import names_own_module
-from svmbench.report import newest, records, shapes
-from svmbench.report.builder import read_content
-from svmbench.report.folders import run_folders
-from svmbench.report.records import result_lines
-from svmbench.report.sides import read_side
-from svmbench.report.tidy import tidy_lines
+from svmbench.report.gate.sides import read_side
+from svmbench.report.output.builder import read_content
+from svmbench.report.reading import newest, records, shapes
+from svmbench.report.reading.folders import run_folders
+from svmbench.report.reading.records import result_lines
+from svmbench.report.tables.tidy import tidy_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -218,15 +218,16 @@ OPENERS += (
     "experiment/run/cluster.py",
 )
 MAY_OPEN = {
-    "report/plots.py": {"open", "read_bytes"},  # a picture in memory; sources of programs
+    "report/plots/drawing.py": {"open", "read_bytes"},  # a picture in memory; sources of programs
     # What is made is a new folder of this process's own.
     "site/pages.py": {"read_text", "write_text"},
     "site/runs.py": {"write_text", "write_bytes"},
     "site/download.py": {"open", "read_bytes", "write_text"},
     "site/ranks.py": {"write_text"},
     "site/folder.py": {"write_text"},
-    "report/kept.py": {"write_bytes", "touch"},
-    "report/packs.py": {"open", "copyfileobj"},  # entries of an open ZIP file, into such a folder
+    "report/output/kept.py": {"write_bytes", "touch"},
+    # Entries of an open ZIP file, into such a folder.
+    "report/output/packs.py": {"open", "copyfileobj"},
 }
 OPENS = {
     *("open", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "memmap"),

@@ -51,7 +51,7 @@ def installed(tmp_path: Path) -> Path:
     (site / "steps.py").write_text(code)
     parts += [
         "import steps",
-        "from svmbench.report import kinds",
+        "from svmbench.report.plots import kinds",
         "kinds.declare_kind('steps', steps.KIND)",
     ]
     (site / "theirs.py").write_text("\n".join([*parts, ""]))

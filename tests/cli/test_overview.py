@@ -9,7 +9,7 @@ import pytest
 import synthetic_runs as runs
 
 from svmbench.cli.overview import print_overview
-from svmbench.report.builder import build
+from svmbench.report.output.builder import build
 
 
 def test_an_overview_has_all_rows_the_printed_numbers_and_what_was_not_compared(

@@ -24,8 +24,8 @@ from svmbench.experiment.plan.keys import code_hash
 from svmbench.experiment.run import batch
 from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S, Batch, Hooks, Job
 from svmbench.experiment.run.session import Request
-from svmbench.report import kept
-from svmbench.report.records import read_run
+from svmbench.report.output import kept
+from svmbench.report.reading.records import read_run
 from svmbench.schema.rechecks import MANIFEST, append_recheck
 
 ROOT = Path(__file__).resolve().parents[2]

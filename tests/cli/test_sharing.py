@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from runs import svmbench, write_config
 
-from svmbench.report import packs
-from svmbench.report.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
-from svmbench.report.kept import pack_records, rebuild_differences, rebuild_folder
-from svmbench.report.records import result_lines
+from svmbench.report.output import packs
+from svmbench.report.output.kept import pack_records, rebuild_differences, rebuild_folder
+from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
+from svmbench.report.reading.records import result_lines
 from svmbench.schema.rechecks import RECHECKS, Ages
 
 Files = dict[str, bytes]
@@ -336,7 +336,7 @@ def test_a_pack_that_is_killed_while_it_is_placed(
     def fail(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("svmbench.report.builder.build", fail)
+    monkeypatch.setattr("svmbench.report.output.builder.build", fail)
     assert svmbench("add", packed).code == 130
     assert list(Path("results/contributed").iterdir()) == []
 

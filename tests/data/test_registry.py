@@ -11,7 +11,7 @@ from svmbench.base import paths
 from svmbench.base.errors import ConfigError, UnknownNameError
 from svmbench.base.paper_folders import papers
 from svmbench.data import card, registry
-from svmbench.report.published import numbers
+from svmbench.report.reading.published import numbers
 
 TINY = """
 [tiny]

@@ -156,7 +156,7 @@ def storage(kept):
 
 
 def bound_vectors(kept):
-    from svmbench.report.published import lookup
+    from svmbench.report.reading.published import lookup
 
     for config in ("smo_adult_linear", "smo_adult_rbf", "smo_web_linear", "smo_web_rbf"):
         for name in WEBS if "web" in config else SITES:
@@ -169,7 +169,7 @@ def bound_vectors(kept):
 
 
 def printed_times(kept):
-    from svmbench.report.published import lookup
+    from svmbench.report.reading.published import lookup
 
     for config in ("smo_adult_linear", "smo_adult_rbf", "smo_web_linear", "smo_web_rbf"):
         for name, n in (WEBS if "web" in config else SITES).items():

@@ -22,8 +22,8 @@ from svmbench.experiment.config.requested_metrics import _metrics
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.values import dimension_values
 from svmbench.papers.judging.evidence import Source
-from svmbench.report.records import VERSUS, CellResult, Run
-from svmbench.report.wording import is_timing
+from svmbench.report.reading.records import VERSUS, CellResult, Run
+from svmbench.report.reading.wording import is_timing
 from svmbench.schema.scores import SCORES
 
 #: Metrics of a race that belong to a pair of solvers.

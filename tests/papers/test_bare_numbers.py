@@ -11,7 +11,7 @@ PAGES = [ROOT / "docs/README.in", *sorted((ROOT / "results").rglob("README.md"))
 #: Numbers that say how something was measured, in words of their own; by page.
 ALLOWED = {
     "alsvm": {
-        "more than 1.15 times": "the limit from which tables mark a time (report.records)",
+        "more than 1.15 times": "the limit from which tables mark a time (report.reading.records)",
         "within 1 % of": "where solvers are stopped",
         "run to within 0.1 % of": "where solvers are stopped",
     },

@@ -43,11 +43,11 @@ from svmbench.papers.judging.verdict import (
     scale_of,
 )
 from svmbench.papers.srbo.checks import _most_of
-from svmbench.report.builder import read_spec
-from svmbench.report.estimates import Estimate, difference
-from svmbench.report.records import CellResult, read_run
-from svmbench.report.statistics import Interval, PowerLaw
-from svmbench.report.tables import lay_out
+from svmbench.report.numbers.estimates import Estimate, difference
+from svmbench.report.numbers.statistics import Interval, PowerLaw
+from svmbench.report.output.builder import read_spec
+from svmbench.report.reading.records import CellResult, read_run
+from svmbench.report.tables.layout import lay_out
 from svmbench.schema.rechecks import Ages
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -153,7 +153,7 @@ def test_an_unfinished_cell_has_no_age_though_its_points_are_shown(
 ) -> None:
     from svmbench.cli import publishing
     from svmbench.experiment.plan import freshness
-    from svmbench.report.records import read_run
+    from svmbench.report.reading.records import read_run
 
     done, cut, failed = (planned("cv", "a9a", name) for name in ("alsvm", "falsvm", "pegasos"))
     points = [

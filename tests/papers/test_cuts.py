@@ -14,8 +14,8 @@ from svmbench.papers import judging
 from svmbench.papers.judging import export
 from svmbench.papers.judging.cuts import fewer_settings, is_repeatable, missing_work, to_decide
 from svmbench.papers.judging.evidence import Source
-from svmbench.report.forecasts import Forecaster, Timed, n_values, whole_work_of, work_of
-from svmbench.report.records import CellResult, Run
+from svmbench.report.numbers.forecasts import Forecaster, Timed, n_values, whole_work_of, work_of
+from svmbench.report.reading.records import CellResult, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = {claim.id: claim for claim in judging.read_all_claims()}

@@ -25,11 +25,11 @@ from svmbench.papers.figures import (
     without_comments,
     written,
 )
-from svmbench.report import kept
-from svmbench.report.builder import build, read_content
-from svmbench.report.newest import PACKED_RECORDS
-from svmbench.report.records import result_lines
-from svmbench.report.tidy import tidy_csv
+from svmbench.report.output import kept
+from svmbench.report.output.builder import build, read_content
+from svmbench.report.reading.newest import PACKED_RECORDS
+from svmbench.report.reading.records import result_lines
+from svmbench.report.tables.tidy import tidy_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Results(ROOT / "results")

@@ -14,7 +14,7 @@ from runs import COMMAND, svmbench
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.paper_folders import papers
 from svmbench.papers import judging
-from svmbench.report.published import lookup, numbers
+from svmbench.report.reading.published import lookup, numbers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -252,7 +252,7 @@ def test_few_files_judge_claims() -> None:
     )
     assert said.split() == ["13"]
     files = {name for name in loaded if _has_code(name)}
-    assert {"svmbench.papers.smo.checks", "svmbench.report.records"} <= files
+    assert {"svmbench.papers.smo.checks", "svmbench.report.reading.records"} <= files
     assert len(files) <= MOST_TO_JUDGE, sorted(files)
 
 

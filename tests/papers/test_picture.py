@@ -13,7 +13,7 @@ from runs import svmbench
 from svmbench.papers.judging.measures import Answer, Criterion, SideTest
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.statistics import Interval
+from svmbench.report.numbers.statistics import Interval
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"

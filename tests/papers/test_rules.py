@@ -18,7 +18,7 @@ from svmbench.papers import judging
 from svmbench.papers.judging.entries import LINEAR, read_claims
 from svmbench.papers.judging.measures import OPEN, counted, is_most
 from svmbench.papers.srbo.checks import ARTIFICIAL
-from svmbench.report import published
+from svmbench.report.reading import published
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = {claim.id: claim for claim in judging.read_all_claims()}

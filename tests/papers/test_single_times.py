@@ -7,14 +7,14 @@ import pytest
 from claimed_runs import SCENES, Kept
 
 from svmbench.papers import judging
-from svmbench.report.estimates import (
+from svmbench.report.numbers.estimates import (
     N_REPEATED_TIMES,
     SHORTEST_SINGLE_S,
     SINGLE_TIME_MARGIN,
     Estimate,
     interval,
 )
-from svmbench.report.records import CellResult
+from svmbench.report.reading.records import CellResult
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = {claim.id: claim for claim in judging.read_all_claims()}

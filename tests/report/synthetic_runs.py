@@ -146,7 +146,7 @@ def sweep_run(folder, *, crossing_at=900.0):
 
 def smo_run(folder):
     """Platt's sizes with the printed times as measurements: exponents beside the printed ones."""
-    from svmbench.report.published import numbers
+    from svmbench.report.reading.published import numbers
 
     cells, records = [], []
     for row in numbers("smo"):

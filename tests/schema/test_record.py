@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from synthetic_runs import planned, record, write_run
 
-from svmbench.report.records import read_run
+from svmbench.report.reading.records import read_run
 from svmbench.schema.record import LONGEST_RECORD_NAME, RECORD_SCHEMA, parse_record
 
 #: What each form lacks or has beside today's fields, oldest first.

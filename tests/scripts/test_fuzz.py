@@ -219,13 +219,13 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "archive": ("svmbench.data.archives._Streams.readinto", unending, "slow"),
     "yaml": ("svmbench.experiment.config.yaml_source.YamlSource.read", unguarded_text, "internal"),
     "toml": ("svmbench.data.registry._parsed", unguarded_toml, "internal"),
-    "artifact": ("svmbench.report.kinds.decision.read_arrays", unguarded_arrays, "internal"),
-    "pack": ("svmbench.report.shapes.read_checked_json", unguarded_json, "internal"),
-    "baseline": ("svmbench.report.sides._check_kept", lambda *_: None, "internal"),
-    "environment": ("svmbench.report.shapes.read_checked_json", unguarded_json, "internal"),
+    "artifact": ("svmbench.report.plots.kinds.decision.read_arrays", unguarded_arrays, "internal"),
+    "pack": ("svmbench.report.reading.shapes.read_checked_json", unguarded_json, "internal"),
+    "baseline": ("svmbench.report.gate.sides._check_kept", lambda *_: None, "internal"),
+    "environment": ("svmbench.report.reading.shapes.read_checked_json", unguarded_json, "internal"),
     "idx": ("svmbench.data.idx.read_idx", read_as_is, "internal"),
     "records": ("svmbench.schema.record._is_well_typed", lambda _: True, "internal"),
-    "plan": ("svmbench.report.shapes.mismatch", lambda *_: "", "internal"),
+    "plan": ("svmbench.report.reading.shapes.mismatch", lambda *_: "", "internal"),
 }
 
 

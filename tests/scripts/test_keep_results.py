@@ -19,10 +19,11 @@ from script_loading import load_script
 
 from svmbench.base import files
 from svmbench.base.errors import ResultsError
-from svmbench.report import kept, newest, records
-from svmbench.report.builder import build
-from svmbench.report.compare import compare_folders, read_side
-from svmbench.report.records import read_run
+from svmbench.report.gate.compare import compare_folders, read_side
+from svmbench.report.output import kept
+from svmbench.report.output.builder import build
+from svmbench.report.reading import newest, records
+from svmbench.report.reading.records import read_run
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from claimed_runs import SCENES, Kept
 from synthetic_runs import race_run
 
 from svmbench.papers.judging.verdict import MachineVerdict
-from svmbench.report.folders import ELSEWHERE, OURS
+from svmbench.report.reading.folders import ELSEWHERE, OURS
 from svmbench.schema.rechecks import MANIFEST, Ages
 from svmbench.site import Material, build_site
 

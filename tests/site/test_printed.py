@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svmbench.base.paper_folders import papers
-from svmbench.report.published import numbers
+from svmbench.report.reading.published import numbers
 from svmbench.site.printed import printed_tables
 
 WITH_NUMBERS = [key for key in papers() if numbers(key)]

@@ -27,12 +27,12 @@ from svmbench.papers import judging as claims
 from svmbench.papers.judging.export import scales
 from svmbench.papers.judging.measures import Answer, Criterion
 from svmbench.papers.judging.verdict import Part, Scale
-from svmbench.report.builder import read_content
-from svmbench.report.curves import Curves
-from svmbench.report.ratios import leaderboard, ratios
-from svmbench.report.records import Run
-from svmbench.report.statistics import Interval
-from svmbench.report.tables import Table
+from svmbench.report.numbers.ratios import leaderboard, ratios
+from svmbench.report.numbers.statistics import Interval
+from svmbench.report.output.builder import read_content
+from svmbench.report.plots.curves import Curves
+from svmbench.report.reading.records import Run
+from svmbench.report.tables.layout import Table
 from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
 from svmbench.site.datasets import SettingOutcome, pareto_front, subsample_baseline
@@ -479,7 +479,7 @@ def test_variants_belong_to_the_page_of_their_solver(site: Path) -> None:
 
 def test_a_ratio_is_one_of_training_and_of_a_reference(race: Path) -> None:
     content = read_content(race)
-    found = ratios([("a", content), ("b", content)], lambda _, label: label)
+    found = ratios([("a", content.run), ("b", content.run)], lambda _, label: label)
     # A second run of a config counts no problem twice.
     assert [(one.solver, one.reference, round(one.value, 2)) for one in found] == [
         ("alsvm-batch", "liblinear-l2-dual", 38.8), ("alsvm-batch", "liblinear-l2", 9.7),
@@ -490,7 +490,7 @@ def test_a_ratio_is_one_of_training_and_of_a_reference(race: Path) -> None:
     assert [(one.solver, one.problems, one.low) for one in leaders] == [("alsvm-batch", 2, 0.8)]
     name = found[0].problem.partition("(")[2].rstrip(")")
     blocks = {name: {"call": "predict"}}
-    predicting = replace(content, run=replace(content.run, blocks=blocks))
+    predicting = replace(content.run, blocks=blocks)
     assert ratios([("a", predicting)], lambda _, label: label) == []
 
 
@@ -703,7 +703,7 @@ def test_a_plot_is_drawn_again_if_its_data_or_its_code_changed(
     records.write_text(changed)
     assert made() != first
     assert drawn == ["accuracies"]
-    monkeypatch.setattr("svmbench.report.plots.code_digest", lambda _: "other code")
+    monkeypatch.setattr("svmbench.report.plots.drawing.code_digest", lambda _: "other code")
     made()
     assert set(drawn) == {"times", "accuracies"}
 

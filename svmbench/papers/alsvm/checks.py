@@ -35,8 +35,8 @@ from svmbench.papers.judging.measures import (
 )
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.estimates import Estimate, difference, estimates, ratio
-from svmbench.report.statistics import Interval, crossing
+from svmbench.report.numbers.estimates import Estimate, difference, estimates, ratio
+from svmbench.report.numbers.statistics import Interval, crossing
 
 #: The block of Table II that does what the paper did, and its four solvers.
 _PRINTED_BLOCK = "cv"

@@ -35,10 +35,17 @@ from svmbench.papers.judging.measures import (
 )
 from svmbench.papers.judging.parts import growth_parts
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.estimates import Estimate, difference, estimates, interval, quotient, total
-from svmbench.report.records import CellResult
-from svmbench.report.statistics import Interval
-from svmbench.report.summary import measured
+from svmbench.report.numbers.estimates import (
+    Estimate,
+    difference,
+    estimates,
+    interval,
+    quotient,
+    total,
+)
+from svmbench.report.numbers.statistics import Interval
+from svmbench.report.numbers.summary import measured
+from svmbench.report.reading.records import CellResult
 
 #: Methods that draw their vectors before training, and methods that choose them greedily.
 SAMPLED, GREEDY = ("nystrom", "icf"), ("cvm", "bvm", "lasvm")

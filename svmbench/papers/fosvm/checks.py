@@ -21,8 +21,8 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.estimates import Estimate, difference, estimates, ratio
-from svmbench.report.statistics import Interval
+from svmbench.report.numbers.estimates import Estimate, difference, estimates, ratio
+from svmbench.report.numbers.statistics import Interval
 
 BLOCKS = ("small", "medium", "large")
 OURS = ("fosvm1", "fosvm2")

@@ -31,8 +31,12 @@ from svmbench.papers.judging.verdict import (
     decide,
     scale_of,
 )
-from svmbench.report.estimates import N_REPEATED_TIMES, SHORTEST_SINGLE_S, SINGLE_TIME_MARGIN
-from svmbench.report.folders import OURS
+from svmbench.report.numbers.estimates import (
+    N_REPEATED_TIMES,
+    SHORTEST_SINGLE_S,
+    SINGLE_TIME_MARGIN,
+)
+from svmbench.report.reading.folders import OURS
 from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
 __all__ = [

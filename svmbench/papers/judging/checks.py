@@ -20,9 +20,9 @@ from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import OPEN, Answer, all_of
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
-from svmbench.report import published
-from svmbench.report.estimates import Estimate, MeasurementPlace
-from svmbench.report.records import CellResult
+from svmbench.report.numbers.estimates import Estimate, MeasurementPlace
+from svmbench.report.reading import published
+from svmbench.report.reading.records import CellResult
 
 #: From a claim and what is kept to its parts; nothing where there is nothing to judge.
 ClaimCheck = Callable[[Claim, Evidence], list[Part]]

@@ -1,8 +1,8 @@
 """Parts whose records are of less than the paper's protocol, and count at a reduced scale.
 
-:mod:`svmbench.report.summary` finds fewer rows. This module finds fewer folds, repeats, or values
-of a grid or a sweep: it compares the kept profile of a run with the profile ``paper`` of its
-config, which is the full protocol.
+:mod:`svmbench.report.numbers.summary` finds fewer rows. This module finds fewer folds,
+repeats, or values of a grid or a sweep: it compares the kept profile of a run with the profile
+``paper`` of its config, which is the full protocol.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
-from svmbench.report.forecasts import (
+from svmbench.report.numbers.forecasts import (
     Forecaster,
     Work,
     in_hours,
@@ -25,8 +25,8 @@ from svmbench.report.forecasts import (
     whole_work_of,
     work_of,
 )
-from svmbench.report.records import VERSUS, CellResult, Run
-from svmbench.report.summary import cut_to
+from svmbench.report.numbers.summary import cut_to
+from svmbench.report.reading.records import VERSUS, CellResult, Run
 
 #: Settings of a block that count something, and what they count.
 _COUNTS = {

@@ -23,10 +23,10 @@ from pathlib import Path
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.base.paper_folders import FULL_PROFILE
-from svmbench.report.folders import folders_with_tables, is_contributed, runs_below
-from svmbench.report.forecasts import Forecaster, timed_cells
-from svmbench.report.newest import PACKED_RECORDS, RECORDS
-from svmbench.report.records import CellResult, Run, read_run, take_apart, used_environments
+from svmbench.report.numbers.forecasts import Forecaster, timed_cells
+from svmbench.report.reading.folders import folders_with_tables, is_contributed, runs_below
+from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.reading.records import CellResult, Run, read_run, take_apart, used_environments
 
 #: The profile that only shows that everything runs.
 SMOKE_TEST_PROFILE = "quick"

@@ -21,7 +21,7 @@ from svmbench.papers.judging.verdict import (
     Part,
     Verdict,
 )
-from svmbench.report.forecasts import in_hours
+from svmbench.report.numbers.forecasts import in_hours
 from svmbench.schema.rechecks import WORDS
 
 #: Largest number of characters of a claim's number in a Markdown table.

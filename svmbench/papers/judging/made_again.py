@@ -16,10 +16,10 @@ from svmbench.papers.judging.cuts import fewer_settings
 from svmbench.papers.judging.entries import VALUE
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE
 from svmbench.papers.judging.verdict import FULL, UNAVAILABLE_STATUSES, Part, Verdict
-from svmbench.report import published
-from svmbench.report.forecasts import shipped_config
-from svmbench.report.records import Run
-from svmbench.report.summary import cut_to
+from svmbench.report.numbers.forecasts import shipped_config
+from svmbench.report.numbers.summary import cut_to
+from svmbench.report.reading import published
+from svmbench.report.reading.records import Run
 
 #: Whether a table or figure was made again: as the paper has it, less of it, or not at all.
 YES, SHARE, NO = ("yes", "in part", "no")

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from svmbench.report.estimates import NORMAL_95, Estimate, difference
-from svmbench.report.statistics import Interval, PowerLaw, fit_power_law
-from svmbench.report.wording import number
+from svmbench.report.numbers.estimates import NORMAL_95, Estimate, difference
+from svmbench.report.numbers.statistics import Interval, PowerLaw, fit_power_law
+from svmbench.report.reading.wording import number
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from svmbench.papers.judging.measures import (
     spelt,
 )
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report.estimates import Estimate, difference, estimates
+from svmbench.report.numbers.estimates import Estimate, difference, estimates
 
 
 def fastest_parts(

@@ -14,10 +14,10 @@ from svmbench.base.paper_folders import FULL_PROFILE, Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
 from svmbench.papers.judging.verdict import Verdict
-from svmbench.report import published
-from svmbench.report.forecasts import shipped_config
-from svmbench.report.published import PrintedNumber
-from svmbench.report.records import CellResult, Run
+from svmbench.report.numbers.forecasts import shipped_config
+from svmbench.report.reading import published
+from svmbench.report.reading.published import PrintedNumber
+from svmbench.report.reading.records import CellResult, Run
 
 #: Printed tables whose names differ from those of the configs that make them, by config and block.
 _TABLES = {

@@ -9,9 +9,9 @@ from typing import Any
 
 from svmbench.papers.judging.entries import EVERY, MOST, Claim
 from svmbench.papers.judging.measures import Answer, Criterion
-from svmbench.report.records import CellResult
-from svmbench.report.statistics import Interval
-from svmbench.report.summary import measured
+from svmbench.report.numbers.statistics import Interval
+from svmbench.report.numbers.summary import measured
+from svmbench.report.reading.records import CellResult
 from svmbench.schema.rechecks import Ages as Ages  # the site takes it from here
 
 #: What came of a claim.

@@ -19,8 +19,8 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.comparisons import average_difference
-from svmbench.report.estimates import (
+from svmbench.report.numbers.comparisons import average_difference
+from svmbench.report.numbers.estimates import (
     Estimate,
     estimates,
     interval,
@@ -28,8 +28,8 @@ from svmbench.report.estimates import (
     test_share,
     total,
 )
-from svmbench.report.statistics import Interval
-from svmbench.report.summary import measured
+from svmbench.report.numbers.statistics import Interval
+from svmbench.report.numbers.summary import measured
 
 _PRINTED_BLOCK = "all-rows"
 OURS, RIVALS = ("nl-sgd", "nl-sgd-picked"), ("mn-svm", "nn-isda")

@@ -19,8 +19,8 @@ from svmbench.papers.judging.measures import (
 )
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
 from svmbench.papers.judging.verdict import Part
-from svmbench.report.comparisons import rank_correlation
-from svmbench.report.estimates import Estimate, difference, estimates
+from svmbench.report.numbers.comparisons import rank_correlation
+from svmbench.report.numbers.estimates import Estimate, difference, estimates
 
 SIX = ("sgd-lssvm", "svm-light", "cpsp", "libsvm", "nystrom", "icf")
 #: Where the paper itself is not the fastest; Reuters stands in for RCV1.

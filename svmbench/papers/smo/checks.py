@@ -26,10 +26,10 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report import published
-from svmbench.report.estimates import Estimate, estimates, quotient, ratio
-from svmbench.report.records import CellResult
-from svmbench.report.statistics import Interval
+from svmbench.report.numbers.estimates import Estimate, estimates, quotient, ratio
+from svmbench.report.numbers.statistics import Interval
+from svmbench.report.reading import published
+from svmbench.report.reading.records import CellResult
 
 SUBSETS, SIZES = "site-subsets", "sizes"
 #: The report's sizes of Adult and Web, each a data set of the LIBSVM site.

@@ -22,12 +22,12 @@ from svmbench.papers.judging.measures import (
     within_limits,
 )
 from svmbench.papers.judging.verdict import Part, size_of
-from svmbench.report import published
-from svmbench.report.comparisons import holm, rank_correlation
-from svmbench.report.estimates import Estimate, difference, estimates, interval
-from svmbench.report.records import VERSUS, CellResult
-from svmbench.report.statistics import Interval, SignedRank, signed_rank, win_draw_loss
-from svmbench.report.summary import measured
+from svmbench.report.numbers.comparisons import holm, rank_correlation
+from svmbench.report.numbers.estimates import Estimate, difference, estimates, interval
+from svmbench.report.numbers.statistics import Interval, SignedRank, signed_rank, win_draw_loss
+from svmbench.report.numbers.summary import measured
+from svmbench.report.reading import published
+from svmbench.report.reading.records import VERSUS, CellResult
 
 #: Tables of paths: the solver that screens and the one that does not, by config and block.
 SUPERVISED, ONE_CLASS = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")

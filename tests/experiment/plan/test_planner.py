@@ -19,7 +19,7 @@ from svmbench.experiment.plan.freshness import changes
 from svmbench.experiment.plan.planner import make_plan, prepare_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import PROTOCOLS
-from svmbench.report import kept
+from svmbench.report.output import kept
 
 CV = {"protocol": "cv", "folds": 3}
 GRID = {"C": [0.5, 1.0]}

@@ -16,8 +16,8 @@ from sklearn.svm import SVC, NuSVC
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.path import path
 from svmbench.experiment.protocols.task import Task
-from svmbench.report.curves import read_plot, trace_curves
-from svmbench.report.records import read_run
+from svmbench.report.plots.curves import read_plot, trace_curves
+from svmbench.report.reading.records import read_run
 
 
 def lines_of(out: Path) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.task import Task
-from svmbench.report.kinds import frequency
-from svmbench.report.records import read_run
+from svmbench.report.plots.kinds import frequency
+from svmbench.report.reading.records import read_run
 from svmbench.schema import scores
 from svmbench.schema.specs import PlotSpec
 

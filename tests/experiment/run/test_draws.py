@@ -20,7 +20,7 @@ from svmbench.experiment.run.draws import (
     draw,
     draw_samples,
 )
-from svmbench.report.records import result_lines
+from svmbench.report.reading.records import result_lines
 from svmbench.schema.rechecks import KeptResult, ages
 
 ROOT = Path(__file__).parents[3]

@@ -21,8 +21,8 @@ from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, wr
 
 from svmbench.experiment.run import execute, records
 from svmbench.experiment.run.records import RunFolder, read_records
-from svmbench.report import shapes
-from svmbench.report.records import read_run, read_scores
+from svmbench.report.reading import shapes
+from svmbench.report.reading.records import read_run, read_scores
 from svmbench.schema import record
 
 pytestmark = pytest.mark.usefixtures("workshop")

@@ -1,0 +1,1 @@
+"""Comparisons of two folders of results: `sides` reads them, `compare` finds regressions."""

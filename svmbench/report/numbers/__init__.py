@@ -1,0 +1,1 @@
+"""Numbers from records: statistics, estimates, comparisons, and boards over many runs."""

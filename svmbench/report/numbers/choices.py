@@ -1,0 +1,108 @@
+"""Which solver to take: four lines, with reasons from kept races.
+
+README, the first page of the site, the FAQ and ``svmbench try`` recommend the solvers of `CHOICES`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from svmbench.report.numbers.certified import RANKED_AT, Board, Standing
+from svmbench.report.numbers.ratios import Leader
+from svmbench.report.reading.wording import number
+
+#: What is trained, the solver to take, and the reference beside which it was measured.
+CHOICES = (
+    ("a kernel classifier", "csvc", "LIBSVM"),
+    ("a linear classifier", "newton-l2", "LIBLINEAR"),
+    ("a one-class SVM", "one-class", "LIBSVM"),
+    ("a ν-SVM", "nu-svc", "LIBSVM"),
+)
+#: The head of the table.
+HEAD = ("to train", "take", "why")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A line of the table: what is trained, the solver to take, and the reasons."""
+
+    task: str
+    solver: str
+    why: str
+
+
+def choices(boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]) -> list[Choice]:
+    """Return the table of recommended solvers, with reasons from kept races.
+
+    Parameters
+    ----------
+    boards : iterable of Board
+        Races at certified accuracy.
+    leaders : dict of str to list of Leader
+        Solvers of other races by class of problems.
+    """
+    boards = list(boards)
+    return [
+        Choice(
+            task, solver, "; ".join(_reasons(solver, reference, boards, leaders)) or "not measured"
+        )
+        for task, solver, reference in CHOICES
+    ]
+
+
+def caption(boards: Sequence[Board]) -> str:
+    """Return what the reasons of the table rest on."""
+    said = (
+        "The reasons are CPU times of kept races on one thread, in which the solvers train in turn."
+    )
+    if boards:
+        return f"{said} A certified gap says how far an answer may be from its optimum at most."
+    return (
+        f"{said} Their answers were not certified: these races are older than certificates, and"
+        " nobody measured `svmbench run perf_certified --profile paper` yet."
+    )
+
+
+def _load(board: Board) -> str:
+    """Return in words in how many problems other programs shared the CPU; "" if in none."""
+    if not board.n_disturbed:
+        return ""
+    return f", other programs shared the CPU in {board.n_disturbed} of {len(board.problems)}"
+
+
+def _by_ratio(one: Standing) -> float:
+    return math.inf if one.ratio is None else one.ratio
+
+
+def _reasons(
+    solver: str, reference: str, boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]
+) -> list[str]:
+    """Return what certified races say of a solver, or what other races do."""
+    said = []
+    for board in boards:
+        for one in board.standings:
+            if one.solver == solver and one.ratio is not None:
+                ratio = number("ratio", one.ratio)
+                at = "fastest" if ratio == "1.00" else f"{ratio} times the fastest solver's time"
+                if ratio != "1.00" and one is min(board.standings, key=_by_ratio):
+                    at = f"least of {len(board.standings)} solvers, {at}"
+                n_solved, title = one.solved[RANKED_AT], board.title.partition(":")[0]
+                said.append(
+                    f"{title}: {at} in the median, {n_solved} of {len(board.problems)} problems"
+                    f" solved to a certified gap of {RANKED_AT}{_load(board)}"
+                )
+    if said:
+        return said
+    for title, several in leaders.items():
+        what = title.partition(",")[2].rpartition(",")[0].strip()
+        for leader in several:
+            if leader.solver == solver and title.endswith(reference):
+                problems = [f"median of {leader.problems} problems", *([what] if what else [])]
+                problems += [] if leader.is_ranked else ["too few to rank"]
+                low, high = number("ratio", leader.low), number("ratio", leader.high)
+                said.append(
+                    f"{number('ratio', leader.median)} ({', '.join(problems)}; {low}–{high})"
+                )
+    return [f"CPU time of {reference} over its own: {', '.join(said)}"] if said else []

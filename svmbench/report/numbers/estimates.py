@@ -1,0 +1,330 @@
+"""Estimates of metrics over folds, and their differences and ratios, with uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from svmbench.base.paths import asset
+from svmbench.base.toml_source import read_toml
+from svmbench.report.numbers.statistics import (
+    Interval,
+    paired_difference,
+    student_quantile,
+    welch_difference,
+)
+from svmbench.report.numbers.summary import measured, summarise_folds
+from svmbench.report.reading.records import CellResult
+from svmbench.report.reading.wording import is_timing
+
+#: Number of standard deviations that cover 95 % of a normal distribution.
+NORMAL_95 = 1.96
+
+#: Relative margin of a time that was measured once. ``scripts/single_times.py`` measures it: for 95
+#: % of `N_REPEATED_TIMES` kept times with repeats, twice the spread is at most this share of the
+#: time.
+SINGLE_TIME_MARGIN = 0.22
+N_REPEATED_TIMES = 1185
+#: Seconds. Shorter times vary more: measured once, they have no margin, and decide no claim.
+SHORTEST_SINGLE_S = 0.01
+
+#: The place of a measurement: its data set, and the swept values.
+MeasurementPlace = tuple[str, tuple[tuple[str, object], ...]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One metric of one solver at one place.
+
+    Attributes
+    ----------
+    value : float
+        Mean over folds, or median over repeats.
+    spread : float or None
+        Standard deviation over folds or repeats.
+    low, high : float or None
+        Range over the rounds of a race, if the record has one.
+    n : int
+        Number of folds; 0 for repeats of one fit.
+    by_fold : dict of int to float
+        Values by fold, if each fold is a cell.
+    cells : tuple of Cell
+        The cells of the estimate.
+    """
+
+    value: float
+    spread: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    by_fold: Mapping[int, float] = field(default_factory=dict)
+    cells: tuple[CellResult, ...] = ()
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Return the range, or the value minus and plus twice its spread, or None."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        if self.spread is None:
+            return None
+        return self.value - 2.0 * self.spread, self.value + 2.0 * self.spread
+
+
+def estimate(cells: Sequence[CellResult], metric: str) -> Estimate | None:
+    """Estimate a metric over cells that differ in the fold only; return None without values."""
+    own = [cell for cell in cells if cell.status == "ok"]
+    values = [(cell, value) for cell in own if (value := measured(cell, metric)) is not None]
+    if not values:
+        return None
+    found = summarise_folds([cell for cell, _ in values], metric)
+    by_fold = {cell.fold: value for cell, value in values if cell.fold is not None}
+    return Estimate(
+        value=float(found.value or 0.0),
+        spread=found.spread,
+        low=found.low,
+        high=found.high,
+        n=len(by_fold) if len(by_fold) > 1 else values[0][0].folds,
+        by_fold=by_fold,
+        cells=tuple(cell for cell, _ in values),
+    )
+
+
+def estimates(
+    cells: Iterable[CellResult], metric: str, *, sweep: Sequence[str] | None = None
+) -> dict[MeasurementPlace, dict[str, Estimate]]:
+    """Estimate a metric for every solver at every place, in the order of the plan.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+    metric : str
+    sweep : sequence of str, optional
+        The dimensions that distinguish places; by default all.
+    """
+    grouped: dict[MeasurementPlace, dict[str, list[CellResult]]] = {}
+    for cell in cells:
+        swept = sorted(cell.dimensions.items())
+        place = (
+            str(cell.dataset),
+            tuple((name, value) for name, value in swept if sweep is None or name in sweep),
+        )
+        grouped.setdefault(place, {}).setdefault(str(cell.solver), []).append(cell)
+    found: dict[MeasurementPlace, dict[str, Estimate]] = {}
+    for place, solvers in grouped.items():
+        for solver, members in solvers.items():
+            one = estimate(members, metric)
+            if one is not None:
+                found.setdefault(place, {})[solver] = one
+    return found
+
+
+def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
+    """Return first minus second with its 95 % interval.
+
+    Over common folds the interval is paired; for scores, the variance is corrected for overlapping
+    training sets. Over different folds it is Welch's interval. For two ranges (:func:`interval`) it
+    is the widest possible one. For accuracies on one test part it is that of two shares, and for
+    areas under ROC curves it is Hanley and McNeil's.
+    """
+    common = sorted(first.by_fold.keys() & second.by_fold.keys())
+    if len(common) > 1:
+        share = 0.0 if is_timing(metric) else test_share(first)
+        pairs = [first.by_fold[fold] - second.by_fold[fold] for fold in common]
+        return paired_difference(pairs, test_to_train=share)
+    value = first.value - second.value
+    if first.n > 1 and second.n > 1 and first.spread is not None and second.spread is not None:
+        return welch_difference(
+            (first.value, first.spread, first.n), (second.value, second.spread, second.n)
+        )
+    one, other = interval(first, metric), interval(second, metric)
+    if None in (one.low, one.high, other.low, other.high):
+        known = {"accuracy_pct": _counted_difference, "auc_pct": _ranked_difference}
+        return known[metric](first, second) if metric in known else Interval(value)
+    low = float(one.low or 0.0) - float(other.high or 0.0)
+    high = float(one.high or 0.0) - float(other.low or 0.0)
+    return Interval(value, low, high, single=one.single or other.single)
+
+
+def interval(one: Estimate, metric: str) -> Interval:
+    """Return an estimate with its 95 % interval.
+
+    A mean over folds has Student's interval. Repeats and rounds have their range, or twice the
+    spread to both sides. A time that was measured once has the margin of single times. Other single
+    values have no interval.
+    """
+    if one.n > 1 and one.spread is not None:
+        half = student_quantile(0.975, one.n - 1) * one.spread / math.sqrt(one.n)
+        return Interval(one.value, one.value - half, one.value + half)
+    if one.ends is not None:
+        return Interval(one.value, *one.ends)
+    return _single(one, metric) if is_timing(metric) else Interval(one.value)
+
+
+def _single(one: Estimate, metric: str) -> Interval:
+    """Return a time, or a ratio of two times, that was measured once, with the margin of such.
+
+    A ratio of paths is of the sums over their values. Its record needn't hold both times.
+    """
+    times = [one.value] if metric.endswith("_s") else _times(one.cells)
+    if min(times, default=math.inf) < SHORTEST_SINGLE_S:
+        return Interval(one.value)
+    low, high = 1.0 - SINGLE_TIME_MARGIN, 1.0 + SINGLE_TIME_MARGIN
+    if not metric.endswith("_s"):
+        low, high = low / high, high / low
+    return Interval(one.value, one.value * low, one.value * high, single=True)
+
+
+def _times(cells: Sequence[CellResult]) -> list[float]:
+    """Return the CPU seconds of some paths, which records have as a mean over their values."""
+    found = ((measured(cell, "cpu_time_s"), measured(cell, "n_values")) for cell in cells)
+    return [mean * (n_values or 1.0) for mean, n_values in found if mean is not None]
+
+
+def quotient(first: Interval, second: Interval) -> Interval:
+    """Return the first over the second, with the widest possible interval.
+
+    The result has no interval if one of the two has none, or if the second interval reaches 0.
+    """
+    value = first.value / second.value if second.value else math.inf
+    if None in (first.low, first.high, second.low, second.high):
+        return Interval(value)
+    low, high = float(second.low or 0.0), float(second.high or 0.0)
+    if low <= 0.0:
+        return Interval(value)
+    single = first.single or second.single
+    return Interval(
+        value, float(first.low or 0.0) / high, float(first.high or 0.0) / low, single=single
+    )
+
+
+def ratio(first: Estimate, second: Estimate, metric: str) -> Interval:
+    """Return the ratio of the first to the second, with its 95 % interval.
+
+    Over common folds the interval comes from the paired logarithms, else from the quotient of the
+    two intervals.
+    """
+    common = sorted(first.by_fold.keys() & second.by_fold.keys())
+    pairs = [(first.by_fold[fold], second.by_fold[fold]) for fold in common]
+    if len(pairs) > 1 and all(a > 0.0 and b > 0.0 for a, b in pairs):
+        share = 0.0 if is_timing(metric) else test_share(first)
+        logs = paired_difference([math.log(a / b) for a, b in pairs], test_to_train=share)
+        if logs.low is not None and logs.high is not None:
+            return Interval(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high))
+    return quotient(interval(first, metric), interval(second, metric))
+
+
+def total(parts: Sequence[Interval]) -> Interval:
+    """Return the sum of uncertain numbers, with the widest possible interval."""
+    value = math.fsum(one.value for one in parts)
+    ends = [(one.low, one.high) for one in parts]
+    if any(low is None or high is None for low, high in ends):
+        return Interval(value)
+    low = math.fsum(low or 0.0 for low, _ in ends)
+    high = math.fsum(high or 0.0 for _, high in ends)
+    return Interval(value, low, high, single=any(one.single for one in parts))
+
+
+def _counted_difference(first: Estimate, second: Estimate) -> Interval:
+    """Return the difference of two shares of one test part, with independent errors."""
+    value = first.value - second.value
+    counts = [test_rows(one.cells[0]) for one in (first, second) if one.cells]
+    if len(counts) < 2 or not all(counts):
+        return Interval(value)
+    variance = math.fsum(
+        one.value * (100.0 - one.value) / float(n or 1)
+        for one, n in zip((first, second), counts, strict=True)
+    )
+    half = NORMAL_95 * math.sqrt(max(0.0, variance))
+    return Interval(value, value - half, value + half)
+
+
+def test_rows(cell: CellResult) -> float | None:
+    """Return on how many rows a cell was tested; None where nothing tells it.
+
+    Records of a fit to all rows lack the number. Their scores are those of the data set's own test
+    part, and a share of correct rows has to be one of so many rows.
+    """
+    recorded = measured(cell, "n_test")
+    share = measured(cell, "accuracy_pct")
+    if recorded is not None or share is None:
+        return recorded
+    n_test = _test_part(str(cell.dataset))
+    correct = share / 100.0 * n_test
+    return float(n_test) if n_test and abs(correct - round(correct)) < _INTEGER_TOLERANCE else None
+
+
+@cache
+def _test_part(dataset: str) -> int:
+    """Return how many rows the test part of a shipped data set has; 0 where it has none."""
+    place = asset("datasets.toml")
+    entries = read_toml(place, place.name)
+    own = entries.get(dataset, {})
+    n_test = own.get("n_test", entries.get(str(own.get("based_on")), {}).get("n_test", 0))
+    return n_test if isinstance(n_test, int) else 0
+
+
+def _ranked_difference(first: Estimate, second: Estimate) -> Interval:
+    """Return a difference of areas under ROC curves on one test part, as if both were independent.
+
+    Both rank the same rows, so that their errors go together, and the interval is rather too wide.
+    """
+    value = first.value - second.value
+    counts = _positives(first, second)
+    if not counts:
+        return Interval(value)
+    variance = max(
+        math.fsum(_area_variance(one.value / 100.0, *count) for one in (first, second))
+        for count in counts
+    )
+    half = 100.0 * NORMAL_95 * math.sqrt(max(0.0, variance))
+    return Interval(value, value - half, value + half)
+
+
+def _area_variance(area: float, n_positive: int, n_negative: int) -> float:
+    """Return the variance of an area under a ROC curve (Hanley and McNeil 1982, equation 2)."""
+    two_positives, two_negatives = area / (2.0 - area), 2.0 * area**2 / (1.0 + area)
+    return (
+        area * (1.0 - area)
+        + (n_positive - 1) * (two_positives - area**2)
+        + (n_negative - 1) * (two_negatives - area**2)
+    ) / (n_positive * n_negative)
+
+
+#: Largest difference from an integer of a product of a kept share and a count.
+_INTEGER_TOLERANCE = 1e-6
+
+
+def _positives(*ones: Estimate) -> list[tuple[int, int]]:
+    """Return the possible numbers of positive and negative test rows, by precision and recall.
+
+    A record has neither count, but recall times the positive rows, and that over the precision,
+    are whole numbers for every solver.
+    """
+    cells = [cell for one in ones for cell in one.cells]
+    sizes = {int(measured(cell, "n_test") or 0) for cell in cells}
+    n_test = sizes.pop() if len(sizes) == 1 else 0
+    found, known = np.arange(1, n_test), False
+    for cell in cells:
+        recall, precision = (measured(cell, f"{name}_pct") for name in ("recall", "precision"))
+        if not recall or not precision:  # no row was called positive
+            continue
+        hits = recall / 100.0 * found
+        said = hits / (precision / 100.0)
+        whole = (abs(hits - hits.round()) < _INTEGER_TOLERANCE) & (
+            abs(said - said.round()) < _INTEGER_TOLERANCE
+        )
+        found, known = found[whole & (said - hits <= n_test - found + _INTEGER_TOLERANCE)], True
+    return [(int(k), n_test - int(k)) for k in found] if known else []
+
+
+def test_share(one: Estimate) -> float:
+    """Return test rows over training rows, from the first fold that has both numbers."""
+    for cell in one.cells:
+        test, train = measured(cell, "n_test"), measured(cell, "n_train")
+        if test and train:
+            return test / train
+    return 0.0

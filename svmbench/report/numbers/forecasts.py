@@ -1,0 +1,336 @@
+"""Forecasts of how long cells take, from the recorded times of others.
+
+A cell's time is forecast from the nearest recorded cells of the same solver (nearest by data set,
+config, protocol and size). Each recorded time is scaled to the cell by the ratios of rows, features
+and fits, and the weighted median of the scaled times is the forecast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+from svmbench.base.files import read_bytes
+from svmbench.base.paper_folders import FULL_PROFILE, papers
+from svmbench.base.paths import asset
+from svmbench.report.numbers.summary import FILLED_SHARE, measured
+from svmbench.report.reading.records import CellResult, Run
+
+#: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
+CELL_OVERHEAD_S = 0.15
+#: By what power a time grows with rows, features and fits until records of a solver tell.
+USUAL_POWERS = (1.5, 0.4, 0.9)
+#: The usual power of rows counts as much as records whose logarithms of rows have this spread.
+_PRIOR = 2.0
+#: So many recorded cells have a say in a forecast at most.
+_MOST_NEIGHBOURS = 9
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is known of a cell before it runs.
+
+    Attributes
+    ----------
+    config, block, protocol : str
+    solver, kernel : str
+        The solver as the config calls it; those of a race with ``|`` between them.
+    dataset : str
+    rows, features, fits : float
+        Rows and features of the data, and models that are trained: values of the grid times folds,
+        times those of a sample; 0 where it isn't known.
+    """
+
+    config: str
+    block: str
+    protocol: str
+    solver: str
+    kernel: str
+    dataset: str
+    rows: float
+    features: float
+    fits: float
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The recorded seconds of some work."""
+
+    work: Work
+    seconds: float
+
+
+class Forecaster:
+    """Forecasts from some recorded times.
+
+    Parameters
+    ----------
+    known : iterable of Timed
+    """
+
+    def __init__(self, known: Iterable[Timed]) -> None:
+        self._of_solver: dict[tuple[str, str], list[Timed]] = {}
+        for one in known:
+            place = (one.work.solver, one.work.kernel)
+            self._of_solver.setdefault(place, []).append(one)
+
+    def seconds(self, work: Work) -> float | None:
+        """Return the forecast seconds of a cell; None if its rows or its solver's time are unknown.
+
+        Parameters
+        ----------
+        work : Work
+        """
+        found = self._of_solver.get((work.solver, work.kernel)) or self._alike(work)
+        if not found or math.isnan(work.rows):
+            return None
+        near = sorted(((_distance(one.work, work), one) for one in found), key=lambda pair: pair[0])
+        near = near[:_MOST_NEIGHBOURS]
+        powers = (_power_of_rows(found), *USUAL_POWERS[1:])
+        return CELL_OVERHEAD_S + _weighted_median(
+            [
+                (_net(one.seconds) * _scale(one.work, work, powers), 2.0 ** (near[0][0] - far))
+                for far, one in near
+            ]
+        )
+
+    def _alike(self, work: Work) -> list[Timed]:
+        """Return the records of those solvers, or races, that share most with a cell's."""
+        own = set(work.solver.split("|"))
+        shares: dict[float, list[Timed]] = {}
+        for (solver, kernel), found in self._of_solver.items():
+            others = set(solver.split("|"))
+            share = len(own & others) / len(own | others) - 0.1 * (kernel != work.kernel)
+            if own & others:
+                shares.setdefault(share, []).extend(found)
+        return shares[max(shares)] if shares else []
+
+
+def timed_cells(run: Run) -> list[Timed]:
+    """Return the recorded times of a run.
+
+    Parameters
+    ----------
+    run : Run
+    """
+    # Points of a cell share its key and its time.
+    cells = {cell.key: cell for cell in run.cells if cell.status == "ok" and cell.wall_s > 0}
+    return [Timed(work_of(run, cell), cell.wall_s) for cell in cells.values()]
+
+
+def in_hours(seconds: float) -> str:
+    """Return a forecast time in words, no more exactly than a forecast is.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+    if seconds < 60:
+        return "less than a minute"
+    number, unit = (seconds / 60, "minute") if seconds < 5400 else (seconds / 3600, "hour")
+    shown = f"{number:.0f}" if unit == "minute" else f"{float(f'{number:.2g}'):,g}"
+    return f"about {shown} {unit}{'' if shown == '1' else 's'}"
+
+
+def work_of(run: Run, cell: CellResult) -> Work:
+    """Return what is known of a cell of a run before it runs.
+
+    Parameters
+    ----------
+    run : Run
+    cell : CellResult
+    """
+    block = run.blocks.get(cell.block, {})
+    return _work(run, cell, block, _grids(run, cell.block))
+
+
+def whole_work_of(run: Run, cell: CellResult) -> Work:
+    """Return what would be known of a cell in the full protocol of its config.
+
+    Parameters
+    ----------
+    run : Run
+        Of a config that ships.
+    cell : CellResult
+        Of a run of less than the full protocol.
+    """
+    config = shipped_config(run.name)
+    full = config.get("profiles", {}).get(FULL_PROFILE) or {}
+    blocks = {one.get("name"): one for one in config.get("blocks", [])}
+    block = {**blocks.get(cell.block, {}), **full}
+    # A set has its printed rows, or those of a run that took all; else nobody knows here.
+    known = printed_facts(run.paper, cell.dataset)
+    most = run.blocks.get(cell.block, {}).get("max_samples") or math.inf
+    whole = _rows(cell) if 0 < _rows(cell) < FILLED_SHARE * most else math.nan
+    rows = cell.dimensions.get("rows") or known.get("n_samples") or whole
+    dimensions = {**cell.dimensions, "rows": min(rows, block.get("max_samples") or math.inf)}
+    return _work(
+        run, replace(cell, dimensions=dimensions), block, _config_grids(run.name, cell.block, full)
+    )
+
+
+def _work(
+    run: Run, cell: CellResult, block: Mapping[str, Any], grids: Mapping[str, Mapping[str, Any]]
+) -> Work:
+    known = printed_facts(run.paper, cell.dataset)
+    most = block.get("max_samples") or math.inf
+    rows = cell.dimensions.get("rows") or _rows(cell) or min(most, known.get("n_samples") or 0)
+    return Work(
+        config=run.name,
+        block=cell.block,
+        protocol=cell.protocol,
+        solver=str(cell.solver),
+        kernel=str(cell.kernel),
+        dataset=str(cell.dataset),
+        rows=float(rows),
+        features=float(cell.dimensions.get("features") or known.get("n_features") or 0),
+        fits=_n_fits(cell, block, grids),
+    )
+
+
+def _rows(cell: CellResult) -> float:
+    return (measured(cell, "n_train") or 0.0) + (measured(cell, "n_test") or 0.0)
+
+
+def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
+    """Return what a paper prints of a data set: its rows and features; empty where nothing is.
+
+    Parameters
+    ----------
+    paper : str
+    dataset : str or None
+    """
+    found = papers().get(paper)
+    sets = found.datasets if found is not None else {}
+    name = str(dataset)
+    return sets.get(name) or sets.get(name.partition("+")[0]) or {}
+
+
+def _n_fits(
+    cell: CellResult, block: Mapping[str, Any], grids: Mapping[str, Mapping[str, Any]]
+) -> float:
+    """Return how many models a cell trains: values of its solvers' grids times folds."""
+    values = 0.0
+    for solver in str(cell.solver).split("|"):
+        values += math.prod(n_values(given) for given in grids.get(solver, {}).values())
+    folds = block.get("inner_folds") or block.get("folds") or 1
+    return float(values * folds * n_values(block.get("gammas") or 1))
+
+
+def _grids(run: Run, block: str) -> dict[str, Mapping[str, Any]]:
+    """Return the grids of a block's solvers, as its plan or the config that ships has them."""
+    own = run.settings.get(block, {}).get("solvers")
+    if isinstance(own, Mapping):
+        return {name: one.get("grid") or {} for name, one in own.items()}
+    profile = shipped_config(run.name).get("profiles", {}).get(run.profile) or {}
+    return _config_grids(run.name, block, profile)
+
+
+def _config_grids(
+    config: str, block: str, profile: Mapping[str, Any]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the grids of a block's solvers in a config that ships, as a profile changes them."""
+    content, cut = shipped_config(config), profile.get("grid", {})
+    blocks = {one.get("name"): one for one in content.get("blocks", [])}
+    solvers = blocks.get(block, {}).get("solvers") or content.get("solvers", [])
+    return {
+        one.get("label", one.get("name")): {
+            name: cut.get(name, values) for name, values in (one.get("grid") or {}).items()
+        }
+        for one in solvers
+    }
+
+
+def n_values(given: Any) -> int:
+    """Return the number of values in a config's list, range of powers or range of numbers.
+
+    Parameters
+    ----------
+    given : list, dict or number
+    """
+    if isinstance(given, Mapping) and "step" not in given:
+        given = given.get("exponents", [])
+    if isinstance(given, Mapping):
+        step = given.get("step", 1)
+        return int((given["stop"] - given["start"]) / step + 1e-9) + 1
+    return len(given) if isinstance(given, Sequence) else 1
+
+
+@cache
+def shipped_config(name: str) -> Mapping[str, Any]:
+    """Return a config that ships, as its file has it; empty for any other name.
+
+    Parameters
+    ----------
+    name : str
+    """
+    import yaml
+
+    path = asset("configs") / f"{name}.yaml"
+    if path.name != f"{name}.yaml" or not path.is_file():
+        return {}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content = yaml.load(read_bytes(path), loader)
+    return content if isinstance(content, Mapping) else {}
+
+
+def _net(seconds: float) -> float:
+    """Return the seconds of a cell's protocol alone."""
+    return max(seconds - CELL_OVERHEAD_S, 0.05 * seconds)
+
+
+def _logs(work: Work, other: Work) -> tuple[float, float, float]:
+    """Return the logarithms of the ratios of rows, features and fits; 0 where one isn't known."""
+    pairs = ((other.rows, work.rows), (other.features, work.features), (other.fits, work.fits))
+    found = [math.log(b / a) if a > 0 and b > 0 else 0.0 for a, b in pairs]
+    return found[0], found[1], found[2]
+
+
+def _distance(known: Work, work: Work) -> float:
+    """Return how far a recorded cell is from a cell: a point more halves its weight."""
+    logs = _logs(work, known)
+    return (
+        2.0 * (known.dataset != work.dataset)
+        + 1.5 * (known.protocol != work.protocol)
+        + 1.0 * (known.config != work.config)
+        + 0.5 * (known.block != work.block)
+        + sum(w * abs(one) for w, one in zip((1.0, 0.3, 0.7), logs, strict=True))
+    )
+
+
+def _scale(known: Work, work: Work, powers: Sequence[float]) -> float:
+    return math.exp(sum(p * one for p, one in zip(powers, _logs(work, known), strict=True)))
+
+
+def _power_of_rows(found: Sequence[Timed]) -> float:
+    """Return by what power a solver's time grows with rows, as its records at several sizes say.
+
+    Each data set of a block has a line of its own; without sizes the power is the usual one.
+    """
+    lines: dict[tuple[str, str, str, float], list[tuple[float, float]]] = {}
+    for one in found:
+        work = one.work
+        if work.rows > 0:
+            place = (work.config, work.block, work.dataset, work.fits)
+            point = (math.log(work.rows), math.log(_net(one.seconds)))
+            lines.setdefault(place, []).append(point)
+    products = squares = 0.0
+    for points in lines.values():
+        x0, y0 = (fmean(values) for values in zip(*points, strict=True))
+        products += sum((x - x0) * (y - y0) for x, y in points)
+        squares += sum((x - x0) ** 2 for x, _ in points)
+    power = (products + _PRIOR * USUAL_POWERS[0]) / (squares + _PRIOR)
+    return min(max(power, 0.5), 3.0)
+
+
+def _weighted_median(pairs: Sequence[tuple[float, float]]) -> float:
+    half, sofar = sum(weight for _, weight in pairs) / 2.0, 0.0
+    for value, weight in sorted(pairs):
+        sofar += weight
+        if sofar >= half:
+            return value
+    return 0.0

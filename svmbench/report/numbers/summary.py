@@ -1,0 +1,299 @@
+"""Summarise cells that differ in the fold only: mean, spread and status."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from svmbench.base.paper_folders import FULL_PROFILE, papers
+from svmbench.report.numbers.statistics import mean_sd
+from svmbench.report.reading import published
+from svmbench.report.reading.records import CellResult, Run
+from svmbench.report.reading.wording import is_timing
+
+#: A sample with at least this share of the printed rows counts as the whole data set: a file may
+#: have a few rows fewer than its paper prints.
+WHOLE_SHARE = 0.98
+#: A sweep covers the whole data set if its largest training part has this share of the printed
+#: rows: four fifths, less a few rows for folds and classes.
+WHOLE_TRAINING_SHARE = 0.75
+#: Seconds that two readings of wall and CPU time one after the other are apart, rounded up
+#: (0.74 microseconds on a Xeon, the median of 20,000): no training takes less.
+CLOCK_RESOLUTION_S = 1e-6
+#: The times of a training, by the name before a racer's.
+_TRAINING_TIMES = frozenset({"train_time_s", "cpu_time_s"})
+#: A cut sample may lack a few rows because of folds and classes.
+FILLED_SHARE = 0.98
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric over the folds of one (data set, kernel, size, features, solver).
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    value, spread : float or None
+        Mean and sample standard deviation over the finished folds; with a single fold, the spread
+        of its repeats, if the record has one.
+    low, high : float or None
+        Range instead of a spread (races record the range of their rounds).
+    folds, planned : int
+        Folds with a value, and folds in the plan.
+    status, reason : str
+        ``ok``, or status and reason of the first fold with another status.
+    contended : bool
+        True for a time that was partly measured beside other workers of the run.
+    disturbed : bool
+        True for a time that was partly measured under load from other programs.
+    unresolved : bool
+        True for a time of a training that is shorter than the clock can tell on some fold, where it
+        counts as `CLOCK_RESOLUTION_S`.
+    undefined : tuple of str
+        Reasons for undefined values on finished folds, each once.
+    environments : tuple of str
+        Ids of the environments of the folds.
+    false_claim : bool
+        True for a time of a racer that says it converged, and did not; for a ratio, of one of both.
+    """
+
+    metric: str
+    value: float | None
+    spread: float | None
+    low: float | None
+    high: float | None
+    folds: int
+    planned: int
+    status: str
+    reason: str
+    contended: bool
+    environments: tuple[str, ...]
+    disturbed: bool = False
+    unresolved: bool = False
+    undefined: tuple[str, ...] = ()
+    false_claim: bool = False
+
+    @property
+    def partial(self) -> bool:
+        """True if some planned folds have no value."""
+        return 0 < self.folds < self.planned
+
+    @property
+    def busy(self) -> bool:
+        """True for a time that other work disturbed, of this run or of other programs."""
+        return self.contended or self.disturbed
+
+
+def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
+    """Summarise one metric over cells that share everything but the fold.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        At least one cell.
+    metric : str
+        Name of a metric, or of a counter if no metric has this name.
+    """
+    finished = [cell for cell in cells if cell.status == "ok"]
+    found = [(cell, value) for cell in finished if (value := measured(cell, metric)) is not None]
+    value = spread = low = high = None
+    if found:
+        value, spread = mean_sd([value for _, value in found])
+    if len(found) == 1:
+        spread, low, high = _own_spread(found[0][0].spread.get(metric), metric)
+    troubled = next((cell for cell in cells if cell.status != "ok"), None)
+    return Summary(
+        metric=metric,
+        value=value,
+        spread=spread,
+        low=low,
+        high=high,
+        folds=len(found),
+        planned=len(cells),
+        status=troubled.status if troubled else "ok",
+        reason=troubled.reason if troubled else "",
+        contended=is_timing(metric) and any(cell.contended for cell, _ in found),
+        environments=tuple(
+            dict.fromkeys(cell.environment for cell in finished if cell.environment)
+        ),
+        disturbed=is_timing(metric) and any(cell.disturbed for cell, _ in found),
+        unresolved=any(_is_unresolved(metric, cell.metrics.get(metric)) for cell, _ in found),
+        undefined=tuple(
+            dict.fromkeys(cell.undefined[metric] for cell in finished if metric in cell.undefined)
+        ),
+        false_claim=is_timing(metric) and any(cell.has_false_claim for cell, _ in found),
+    )
+
+
+def by_machine(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
+    """Group the folds of one measurement by machine.
+
+    Folds of different machines are not averaged. With several machines, each group has all folds,
+    with the status ``elsewhere`` for those of other machines, so that it is shown as a part.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Cells that share everything but the fold.
+    """
+    machines = dict.fromkeys(cell.machine for cell in cells if cell.status == "ok")
+    if len(machines) < 2:
+        return {next(iter(machines), ""): list(cells)}
+    return {
+        machine: [
+            cell if cell.status != "ok" or cell.machine == machine else _elsewhere(cell)
+            for cell in cells
+        ]
+        for machine in machines
+    }
+
+
+def _elsewhere(cell: CellResult) -> CellResult:
+    nothing: dict[str, Any] = {"metrics": {}, "spread": {}, "counters": {}, "undefined": {}}
+    reason = f"measured in environment {cell.environment}"
+    return replace(cell, status="elsewhere", reason=reason, **nothing)
+
+
+def measured(cell: CellResult, metric: str) -> float | None:
+    """Return the finite value of a metric or counter of a cell, or None.
+
+    A time of a training that is shorter than the clock can tell counts as `CLOCK_RESOLUTION_S`.
+    """
+    for source in (cell.metrics, cell.counters):
+        if metric in source:
+            value = _finite(source[metric])
+            return CLOCK_RESOLUTION_S if _is_unresolved(metric, value) else value
+    return None
+
+
+def _is_unresolved(metric: str, seconds: Any) -> bool:
+    """Return True for a time of a training that is shorter than the clock can tell."""
+    is_time = metric.partition(":")[0] in _TRAINING_TIMES and seconds is not None
+    return is_time and seconds < CLOCK_RESOLUTION_S
+
+
+def metric_names(cells: Sequence[CellResult]) -> list[str]:
+    """Return every metric and counter of the cells, in the order of first occurrence."""
+    names = dict.fromkeys(name for cell in cells for name in cell.metrics)
+    names.update(dict.fromkeys(name for cell in cells for name in cell.counters))
+    names.update(dict.fromkeys(name for cell in cells for name in cell.undefined))
+    return [
+        name
+        for name in names
+        if any(name in cell.undefined or measured(cell, name) is not None for cell in cells)
+    ]
+
+
+@dataclass(frozen=True)
+class PaperComparison:
+    """A printed number, and its difference from the measured one.
+
+    `difference` (measured − printed, in the unit of the metric) is None if the measured value can't
+    be compared: folds are missing, or it is a time that other work disturbed or that is shorter
+    than the clock can tell.
+    """
+
+    published: float | None
+    difference: float | None
+
+
+def compare_with_paper(
+    summary: Summary,
+    cell: CellResult,
+    table: str | None,
+    *,
+    allow_contended: bool = False,
+    is_cut: bool = False,
+) -> PaperComparison:
+    """Compare a summary with the printed number in `table` (None for no table).
+
+    With fewer rows than in the paper (`is_cut`), times are not compared.
+    """
+    if not table:
+        return PaperComparison(None, None)
+    printed = published.lookup(
+        cell.paper,
+        table,
+        cell.dataset,
+        summary.metric,
+        cell.solver,
+        kernel=cell.kernel,
+        dimensions=cell.dimensions,
+    )
+    fit = not summary.partial and (allow_contended or not summary.busy)
+    fit = fit and not summary.unresolved and not (is_cut and is_timing(summary.metric))
+    if printed is None or summary.value is None or not fit:
+        return PaperComparison(printed, None)
+    return PaperComparison(printed, summary.value - printed)
+
+
+def group(cells: Sequence[CellResult]) -> Mapping[tuple[Any, ...], list[CellResult]]:
+    """Group cells that differ in the fold only, in the order of first occurrence."""
+    groups: dict[tuple[Any, ...], list[CellResult]] = {}
+    for cell in cells:
+        groups.setdefault(cell.identity, []).append(cell)
+    return groups
+
+
+def _own_spread(spread: Any, metric: str) -> tuple[float | None, float | None, float | None]:
+    """Return (spread, low, high) of a record; a number is a spread, a pair is a range.
+
+    Older records have a spread of exactly 0 for a single measurement of a time; it counts as no
+    spread.
+    """
+    if isinstance(spread, (list, tuple)) and len(spread) == 2:
+        return None, _finite(spread[0]), _finite(spread[1])
+    number = _finite(spread)
+    return None if number == 0.0 and is_timing(metric) else number, None, None
+
+
+def _finite(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def cut_to(run: Run, cells: Sequence[CellResult]) -> str:
+    """Describe the reduced size of a data set in a run; return "" for the whole data set.
+
+    Parameters
+    ----------
+    run : Run
+    cells : sequence of Cell
+        Cells of one data set.
+    """
+    if not cells:
+        return ""
+    dataset, paper = str(cells[0].dataset), papers().get(run.paper)
+    printed = paper.datasets.get(dataset, {}).get("n_samples") if paper is not None else None
+    blocks = dict.fromkeys(cell.block for cell in cells)
+    most = max((run.blocks.get(name, {}).get("max_samples") or 0 for name in blocks), default=0)
+    if most and isinstance(printed, int):
+        return f"{most:,} of {printed:,} rows" if most < WHOLE_SHARE * printed else ""
+    if run.profile == FULL_PROFILE:
+        return ""
+    if most:
+        filled = any(_rows(cell) >= FILLED_SHARE * most for cell in cells)
+        return f"at {most:,} rows" if filled else ""
+    swept = [_rows(cell) for cell in cells if "rows" in cell.dimensions]
+    if swept and isinstance(printed, int) and max(swept) < WHOLE_TRAINING_SHARE * printed:
+        return f"{max(swept):,.0f} of {printed:,} rows"
+    return ""
+
+
+def is_cut(run: Run, cells: Sequence[CellResult]) -> bool:
+    """Return True if the cells of a table entry used fewer rows than the paper.
+
+    An entry of a sweep over sizes is compared with the printed number at its size.
+    """
+    return "rows" not in cells[0].dimensions and bool(cut_to(run, cells))
+
+
+def _rows(cell: CellResult) -> float:
+    """Return the number of training and test rows of a cell."""
+    swept = cell.dimensions.get("rows")
+    train = float(swept) if isinstance(swept, int | float) else measured(cell, "n_train")
+    return (train or 0.0) + (measured(cell, "n_test") or 0.0)

@@ -1,0 +1,225 @@
+"""Build all tables and plots in the plan of a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from svmbench.base import escape
+from svmbench.base.errors import DamagedResultsError
+from svmbench.base.files import exists_in_results, remove, write_bytes, write_text
+from svmbench.report.plots.curves import Curves, exponents_csv, read_plot, trace_curves
+from svmbench.report.plots.drawing import PLOT_ENDINGS, draw_plot
+from svmbench.report.plots.kinds import kind_of
+from svmbench.report.reading.provenance import describe_environment
+from svmbench.report.reading.records import Run, read_run, used_environments
+from svmbench.report.reading.wording import quantity
+from svmbench.report.tables.layout import Table, lay_out, read_spec, table_markdown, wide_csv
+from svmbench.report.tables.tidy import tidy_lines
+from svmbench.schema.rechecks import MANIFEST
+
+
+@dataclass(frozen=True)
+class BuiltReport:
+    """The files that `build` wrote.
+
+    Attributes
+    ----------
+    tidy : Path
+        ``table.csv``.
+    joined : Path
+        ``tables.md``: all tables with captions and notes.
+    tables : dict of str to tuple of Path
+        CSV and Markdown file of each table, by name.
+    plots : dict of str to tuple of Path
+        SVG and PNG file of each plot with points, by name.
+    exponents : dict of str to Path
+        CSV file of the fitted exponents of each scaling plot, by name.
+    notes : tuple of str
+        Irregularities of the records, one sentence each; also in ``tables.md``.
+    content : Content
+        What the files were made from.
+    """
+
+    tidy: Path
+    joined: Path
+    tables: Mapping[str, tuple[Path, ...]]
+    plots: Mapping[str, tuple[Path, ...]]
+    exponents: Mapping[str, Path]
+    notes: tuple[str, ...]
+    content: Content
+
+    @property
+    def files(self) -> list[Path]:
+        """All written files."""
+        several = [*self.tables.values(), *self.plots.values()]
+        tables_and_plots = (path for paths in several for path in paths)
+        return [self.tidy, self.joined, *tables_and_plots, *self.exponents.values()]
+
+
+@dataclass(frozen=True)
+class Content:
+    """The contents of a run folder, arranged as tables and plots.
+
+    Attributes
+    ----------
+    run : Run
+    tables : list of Table
+    curves : list of Curves
+        The curves of every plot.
+    """
+
+    run: Run
+    tables: list[Table]
+    curves: list[Curves]
+
+
+def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
+    """Read a run folder and arrange its tables and plots.
+
+    Raises
+    ------
+    ResultsError
+        If the folder isn't a run folder, or its plan can't be fulfilled.
+    """
+    run = read_run(run_dir)
+    plan_name = str(run.path / "plan.json")
+    specs = [read_spec(raw, plan_name) for raw in run.tables]
+    plots = [read_plot(raw, plan_name) for raw in run.plots]
+    names = [spec.name for spec in specs] + [plot.name for plot in plots]
+    for name in names:
+        if names.count(name) > 1 or name in {"table", "tables"}:
+            raise DamagedResultsError(
+                f"{plan_name}: the name {name!r} is taken; each table and plot needs its own"
+            )
+    return Content(
+        run=run,
+        tables=[lay_out(run, spec, allow_contended=allow_contended) for spec in specs],
+        curves=[trace_curves(run, plot) for plot in plots],
+    )
+
+
+def build(
+    run_dir: Path | str, *, allow_contended: bool = False, endings: Sequence[str] = PLOT_ENDINGS
+) -> BuiltReport:
+    """Write the tables and plots of a run folder from its plan and records.
+
+    The same records give the same bytes; every file is replaced in one step.
+
+    Parameters
+    ----------
+    run_dir : Path or str
+        Folder with ``plan.json``, ``runs.jsonl`` and ``environment-<id>.json``.
+    allow_contended : bool, default False
+        True to use times measured beside other workers like all other times. By default they are
+        marked, and not compared with printed times.
+    endings : sequence of str, default ("svg", "png")
+        The file formats of each plot.
+
+    Returns
+    -------
+    BuiltReport
+
+    Raises
+    ------
+    ResultsError
+        If the folder isn't a run folder, can't be written, or its plan can't be fulfilled.
+    """
+    content = read_content(Path(run_dir), allow_contended=allow_contended)
+    run, tables, curves = content.run, content.tables, content.curves
+    sections = [table_markdown(run, table, allow_contended=allow_contended) for table in tables]
+
+    written: dict[str, tuple[Path, ...]] = {}
+    for table, section in zip(tables, sections, strict=True):
+        name = table.spec.name
+        written[name] = (
+            write_text(run.path / f"{name}.csv", wide_csv(run, table)),
+            write_text(run.path / f"{name}.md", section),
+        )
+    drawn: dict[str, tuple[Path, ...]] = {}
+    fitted: dict[str, Path] = {}
+    for one in curves:
+        name = one.spec.name
+        fits = run.path / f"{name}-exponents.csv"
+        contents = draw_plot(run, one, allow_contended=allow_contended, endings=endings)
+        if not contents:
+            # Remove the plot of an earlier run: a plot without points is not drawn.
+            remove(fits, *(run.path / f"{name}.{ending}" for ending in PLOT_ENDINGS))
+            continue
+        drawn[name] = tuple(
+            write_bytes(run.path / f"{name}.{ending}", content)
+            for ending, content in contents.items()
+        )
+        if kind_of(one.spec).fits:
+            fitted[name] = write_text(fits, exponents_csv(one))
+    return BuiltReport(
+        tidy=write_text(
+            run.path / "table.csv", tidy_lines(run, tables, allow_contended=allow_contended)
+        ),
+        joined=write_text(run.path / "tables.md", _joined(run, tables, sections, curves)),
+        tables=written,
+        plots=drawn,
+        exponents=fitted,
+        notes=run.notes,
+        content=content,
+    )
+
+
+def _joined(
+    run: Run, tables: Sequence[Table], sections: Sequence[str], curves: Sequence[Curves]
+) -> str:
+    done = sum(cell.status == "ok" for cell in run.cells)
+    environments = used_environments(run.cells)
+    lines = [f"# {escape.markdown(run.title)}", ""]
+    lines.append(
+        f"Config {escape.markdown_code(run.name)}"
+        + (f", paper {escape.markdown_code(run.paper)}" if run.paper else "")
+        + f", profile **{escape.markdown(run.profile or 'none')}**;"
+        f" {done} of {len(run.cells)} cells have results."
+    )
+    lines.append("")
+    if exists_in_results(run.path / MANIFEST):
+        lines += ["**From elsewhere**: these records were added from a pack.", ""]
+    described = [describe_environment(run, name) for name in environments]
+    lines += [f"- Environment {escape.markdown(one)}" for one in described]
+    lines += [f"- {escape.markdown(note)}" for note in run.notes]
+    if lines[-1]:
+        lines.append("")
+    lines += sections
+    if not tables:
+        lines += ["This config asks for no tables; `table.csv` has every number.", ""]
+    for one in curves:
+        lines += [f"## {escape.markdown(one.spec.heading)}", ""]
+        if not one.panels:
+            lines += [f"Not drawn, there is no point: {escape.markdown(one.gaps)}.", ""]
+            continue
+        lines += [f"![{escape.markdown_label(one.spec.heading)}]({one.spec.name}.svg)", ""]
+        lines += [f"- {escape.markdown(sentence)}" for sentence in exponents(one)]
+        lines += [f"- Crossing: {escape.markdown(sentence)}." for sentence in one.crossings]
+        if lines[-1]:
+            lines.append("")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def exponents(curves: Curves) -> list[str]:
+    """Return a sentence for each fitted exponent, for the text."""
+    lines = []
+    for panel in curves.panels:
+        for series in panel.series:
+            if series.fit is None:
+                continue
+            where = f"{panel.title}, {series.name}" if panel.title else series.name
+            paper = ""
+            if series.printed_exponent is not None:
+                paper = f"; the paper prints {series.printed_exponent:g}"
+            if series.printed_fit is not None:
+                paper += (
+                    f"; the same fit to its {series.printed_fit.n_points} printed points gives "
+                    f"{series.printed_fit}"
+                )
+            lines.append(
+                f"{where}: exponent {series.fit} from {series.fit.n_points} points of "
+                f"{quantity(curves.y)}{paper}."
+            )
+    return lines

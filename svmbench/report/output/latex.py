@@ -1,0 +1,168 @@
+r"""Write tables and plots for papers: LaTeX (booktabs) and PDF, with footers as captions.
+
+A table has one unit for each metric and the best values in bold. A wide table stands sideways, and
+its columns in as many parts as keep the text readable; each part is a table with the names of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from svmbench.base import escape
+from svmbench.report.output.builder import Content
+from svmbench.report.plots.drawing import draw_plot, footer
+from svmbench.report.tables.grids import Head, PageTable, TableCell, grid_of
+from svmbench.report.tables.media import LATEX, Sentence
+
+#: Largest number of characters of a table's line, upright and sideways. On a page for text of 10
+#: points, such a line is scaled to about 8 points.
+UPRIGHT_LINE, SIDEWAYS_LINE = 75, 130
+#: The packages that a document needs.
+PREAMBLE = r"% \usepackage{booktabs,graphicx,rotating,textcomp}"
+
+
+def paper_files(
+    content: Content, *, allow_contended: bool = False, folder: str = ""
+) -> dict[str, bytes]:
+    """Return the tables of a run as LaTeX and its plots as PDF, by file name.
+
+    For each PDF there is a ``.tex`` file that includes it, with the footer of the plot as caption.
+
+    Parameters
+    ----------
+    content : Content
+    allow_contended : bool, default False
+        True to use times measured beside other workers like all other times.
+    folder : str, default ""
+        The folder of the files, as the document names it.
+    """
+    run = content.run
+    files = {}
+    for table in content.tables:
+        grid = grid_of(run, table, allow_contended=allow_contended)
+        name = table.spec.name
+        files[f"{name}.tex"] = latex_table(grid, f"{run.name}-{name}").encode()
+    for one in content.curves:
+        drawn = draw_plot(run, one, allow_contended=allow_contended, endings=("pdf",), bare=True)
+        if not drawn:
+            continue
+        name = one.spec.name
+        files[f"{name}.pdf"] = drawn["pdf"]
+        said = footer(run, one, hollow=not allow_contended)
+        lines = [
+            PREAMBLE,
+            r"\begin{figure}",
+            r"\centering",
+            rf"\includegraphics[width=\linewidth]{{{'/'.join(filter(None, (folder, name)))}}}",
+            rf"\caption{{{escape.latex(one.spec.heading)}. {escape.latex(said)}.}}",
+            rf"\label{{fig:{_label(f'{run.name}-{name}')}}}",
+            r"\end{figure}",
+        ]
+        files[f"{name}.tex"] = ("\n".join(lines) + "\n").encode()
+    return files
+
+
+def latex_table(grid: PageTable, label: str) -> str:
+    r"""Return a table as LaTeX.
+
+    Parameters
+    ----------
+    grid : Grid
+    label : str
+        The label for ``\ref``, without ``tab:``.
+    """
+    parts, is_wide = _parts(grid)
+    float_ = "sidewaystable" if is_wide else "table"
+    lines = [PREAMBLE]
+    for i, part in enumerate(parts):
+        said = [(f"{grid.title}.",), *grid.caption, *grid.notes]
+        lines += [
+            rf"\begin{{{float_}}}",
+            r"\centering",
+            rf"\caption{{{_sentences([(f'{grid.title}, continued.',)] if i else said)}}}",
+            rf"\label{{tab:{_label(label)}{f'-{i + 1}' * (i > 0)}}}",
+        ]
+        if grid.rows:
+            rows = [(map(escape.latex, names), map(_cell, boxes)) for names, boxes in part.rows]
+            lines += [
+                r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+                rf"\begin{{tabular}}{{{'l' * len(grid.fields)}{'r' * len(part.heads)}}}",
+                r"\toprule",
+                *_heads(part),
+                r"\midrule",
+                *(_row([*names, *boxes]) for names, boxes in rows),
+                r"\bottomrule",
+                r"\end{tabular}}",
+            ]
+        lines.append(rf"\end{{{float_}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _parts(grid: PageTable) -> tuple[list[PageTable], bool]:
+    """Return tables with some of the columns each, and whether they are to stand sideways.
+
+    The columns of a group stay together.
+    """
+    named = max((sum(map(len, names)) for names, _ in grid.rows), default=0)
+    columns = [
+        max(len(head.text), *(len(str(boxes[j].text)) for _, boxes in grid.rows), 0)
+        for j, head in enumerate(grid.heads)
+    ]
+    if named + sum(columns) <= UPRIGHT_LINE:
+        return [grid], False
+    groups = grid.groups or [Head("") for _ in grid.heads]
+    starts = [*accumulate((group.span for group in groups), initial=0)]
+    parts: list[tuple[int, int]] = []  # the first group of a part, and the one after its last
+    for i in range(len(groups)):
+        first = parts[-1][0] if parts else 0
+        if parts and named + sum(columns[starts[first] : starts[i + 1]]) <= SIDEWAYS_LINE:
+            parts[-1] = first, i + 1
+        else:
+            parts.append((i, i + 1))
+    return [
+        replace(
+            grid,
+            groups=grid.groups[first:end],
+            heads=grid.heads[starts[first] : starts[end]],
+            rows=[(names, boxes[starts[first] : starts[end]]) for names, boxes in grid.rows],
+        )
+        for first, end in parts
+    ], True
+
+
+def _heads(grid: PageTable) -> list[str]:
+    n_fields = len(grid.fields)
+    last = _row(
+        [*map(escape.latex, grid.fields), *(escape.latex(head.text) for head in grid.heads)]
+    )
+    if not grid.groups:
+        return [last]
+    groups, rules, column = [], [], n_fields + 1
+    for head in grid.groups:
+        groups.append(rf"\multicolumn{{{head.span}}}{{c}}{{{escape.latex(head.text)}}}")
+        rules.append(rf"\cmidrule(lr){{{column}-{column + head.span - 1}}}")
+        column += head.span
+    return [_row([""] * n_fields + groups), " ".join(rules), last]
+
+
+def _cell(box: TableCell) -> str:
+    text = box.text
+    value = LATEX.strong(text.value) if box.best else escape.latex(text.value)
+    said = " ".join(filter(None, (value, escape.latex(text.spread)))) + escape.latex(text.marks)
+    return " ".join(filter(None, (said, escape.latex(text.folds), escape.latex(text.printed))))
+
+
+def _row(texts: Sequence[str]) -> str:
+    line = " & ".join(texts) + r" \\"
+    # LaTeX would read a bracket after the end of a row as an amount of space.
+    return "{}" + line if line.startswith("[") else line
+
+
+def _sentences(sentences: Sequence[Sentence]) -> str:
+    return " ".join(map(LATEX.spell, sentences))
+
+
+def _label(name: str) -> str:
+    return "".join(sign if sign.isalnum() or sign in "-." else "-" for sign in name)

@@ -1,0 +1,1 @@
+"""Plots from records: `curves` reads them, `kinds` and `axes` draw them, `drawing` writes them."""

@@ -1,0 +1,1 @@
+"""Tables from records: `layout` gives rows and columns, `captions` the sentences beside them."""

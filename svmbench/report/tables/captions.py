@@ -1,0 +1,142 @@
+"""Captions and footnotes of tables, as sentences for any medium."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svmbench.report.numbers.summary import CLOCK_RESOLUTION_S
+from svmbench.report.reading import published
+from svmbench.report.reading.provenance import describe_cpu
+from svmbench.report.reading.records import OUTSIDE_LOAD_RATIO, Run, used_environments
+from svmbench.report.reading.wording import (
+    CONTENDED_MARK,
+    DISTURBED_MARK,
+    FALSE_CLAIM_MARK,
+    PARTIAL_MARK,
+    UNRESOLVED_MARK,
+)
+from svmbench.report.tables.media import Code, Sentence, Strong
+
+if TYPE_CHECKING:
+    from svmbench.report.tables.layout import Table, TableEntry
+
+#: The protocol whose intervals are bootstrap intervals.
+_SAMPLED = "screening-sample"
+
+
+def caption(run: Run, table: Table) -> list[Sentence]:
+    """Return the caption of a table: profile, block, scaling, folds and environment."""
+    spec = table.spec
+    note = (f" ({run.profile_note})",) if run.profile_note else ()
+    said: list[Sentence] = [("Profile: ", Strong(run.profile or "none"), *note, ".")]
+    parts = [f"Block {spec.block}"]
+    if scaling := run.block_scaling(spec.block):
+        parts.append(f"scaling {scaling}")
+    parts += [f"{run.label(name)} {value}" for name, value in table.constants.items()]
+    said.append(("; ".join(parts), "."))
+    planned = {entry.summary.planned for entry in table.entries.values()}
+    if planned and max(planned) > 1:
+        folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
+        said.append((f"Mean ± sample standard deviation over {folds} folds.",))
+    solvers = dict.fromkeys(str(cell.solver) for cell in table.cells)
+    said += [(Code(one), f": {run.references[one]}.") for one in solvers if one in run.references]
+    described = "; ".join(describe_cpu(run, name) for name in used_environments(table.cells))
+    said.append(("Environment: ", described or "none yet (nothing has been measured)", "."))
+    return said
+
+
+def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
+    """Return a note for each mark in a table."""
+    entries = [
+        entry
+        for row in table.row_keys
+        for column, metric in table.columns
+        if (entry := table.entries.get((row, column, metric)))
+    ]
+    notes: list[Sentence] = []
+    if table.spec.published:
+        notes.append(_of_the_paper(table.spec.published, entries))
+    if any(entry.summary.partial for entry in entries):
+        # A score may be undefined on a fold that finished.
+        if any(entry.summary.undefined for entry in entries):
+            had = "has a value here: the mean is over those that have one (with one/planned)"
+        else:
+            had = "finished: the mean is over those that did (finished/planned)"
+        notes.append((f"{PARTIAL_MARK} Not every fold {had}; the others are listed below.",))
+    if "machine" in table.row_fields:
+        notes.append(
+            (
+                "Folds of one measurement are from different environments, which make no mean: "
+                "each environment has a row of its own.",
+            )
+        )
+    notes += _of_busy_machines(entries, allow_contended=allow_contended)
+    if any(entry.summary.unresolved for entry in entries):
+        said = (
+            f"{UNRESOLVED_MARK} Shorter than the clock can tell: counts as"
+            f" {CLOCK_RESOLUTION_S:g} s, and is not compared."
+        )
+        notes.append((said,))
+    if any(entry.summary.false_claim for entry in entries):
+        liars = dict.fromkeys(
+            name for entry in entries for name, is_true in entry.cell.claims.items() if not is_true
+        )
+        said = (
+            f"{FALSE_CLAIM_MARK} Not for equal work, and not compared: {' and '.join(liars)}"
+            " stopped as if converged, and the certificate says that the objective may be more than"
+            " 1 % above the optimum."
+        )
+        notes.append((said,))
+    if any(entry.summary.low is not None for entry in entries):
+        of = {e.cell.protocol == _SAMPLED for e in entries if e.summary.low is not None}
+        what = "its 95 % bootstrap interval over the drawn values" if True in of else ""
+        what += " or " if len(of) > 1 else ""
+        what += "the range of its repeats" if False in of else ""
+        notes.append((f"In parentheses after a value: {what}.",))
+    elif any(e.summary.spread is not None and e.summary.folds == 1 for e in entries):
+        if all(entry.cell.folds for entry in entries if entry.summary.value is not None):
+            notes.append(("± is the sample standard deviation over the folds.",))
+        else:
+            said = "Where there is one fold, ± is half the interquartile range of repeats."
+            notes.append((said,))
+    if any(entry.cell.is_race for entry in entries):
+        said = ": how many times faster a is than b (median of interleaved rounds)."
+        notes.append((Code("a vs b"), said))
+    return notes
+
+
+def _of_the_paper(name: str, entries: list[TableEntry]) -> Sentence:
+    if any(entry.comparison.published is not None for entry in entries):
+        return (
+            "In brackets: what the paper prints, and how far the measured value is from it "
+            "(times: measured / printed; others: measured − printed; ",
+            Code("="),
+            ": the same). The difference is left out where folds are missing or a time is marked.",
+        )
+    found = any(published.has_table(entry.cell.paper, name) for entry in entries)
+    why = "for these cells" if found else "that this suite has"
+    return (f"The paper prints no numbers {why} (", Code(name), ").")
+
+
+def _of_busy_machines(entries: list[TableEntry], *, allow_contended: bool) -> list[Sentence]:
+    notes: list[Sentence] = []
+    if any(entry.summary.contended for entry in entries):
+        if allow_contended:
+            said = "Some times were measured while other workers ran, and are used as asked."
+        else:
+            said = (
+                f"{CONTENDED_MARK} Measured while other workers ran: an indication, not a timing "
+                "to compare. Run with one job for that."
+            )
+        notes.append((said,))
+    if any(entry.summary.disturbed for entry in entries):
+        busy = (
+            f"the wall time of the training is more than {OUTSIDE_LOAD_RATIO:g} times its CPU time:"
+            " other programs had the processor"
+        )
+        if allow_contended:
+            said = f"Of some cells {busy}; their times are used as asked."
+        else:
+            said = f"{DISTURBED_MARK} Measured under load from outside: {busy}."
+        notes.append((said,))
+    return notes

@@ -1,0 +1,162 @@
+"""Tables for pages and LaTeX: two rows of heads, cells in parts, one unit for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from svmbench.report.reading.provenance import missing, undefined
+from svmbench.report.reading.records import VERSUS, Run
+from svmbench.report.reading.units import Unit, unit_of
+from svmbench.report.tables import captions
+from svmbench.report.tables.best import best_places
+from svmbench.report.tables.layout import CellText, Table, TableEntry, cell_text, row_texts
+from svmbench.report.tables.media import Sentence
+
+#: The note about bold numbers.
+BEST_NOTE: Sentence = (
+    "Bold: the best of the compared solvers. Disturbed times and means over some of the folds "
+    "are not compared.",
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of one or several columns.
+
+    Attributes
+    ----------
+    text : str
+    span : int
+    solvers : tuple of str
+        The solvers in the text, which have pages.
+    """
+
+    text: str
+    span: int = 1
+    solvers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A cell of a table: its text in parts, its number for sorting, and its style.
+
+    Attributes
+    ----------
+    text : CellText
+    order : str
+        The number as text, or empty.
+    best : bool
+    state : str
+        ``ok``, or another status.
+    """
+
+    text: CellText
+    order: str
+    best: bool
+    state: str
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table for a page or a paper.
+
+    Attributes
+    ----------
+    name, title : str
+    caption, notes : list of Sentence
+        Sentences above and below the table.
+    fields : list of str
+        Heads of the columns that name the rows.
+    groups, heads : list of Head
+        Heads of the other columns, in two rows; `groups` is empty if one row is enough.
+    rows : list of (list of str, list of Box)
+        Texts and cells of each row.
+    gaps, without : list of str
+        Missing cells and undefined values, one line each.
+    """
+
+    name: str
+    title: str
+    caption: list[Sentence]
+    notes: list[Sentence]
+    fields: list[str]
+    groups: list[Head]
+    heads: list[Head]
+    rows: list[tuple[list[str], list[TableCell]]]
+    gaps: list[str]
+    without: list[str]
+
+
+def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> PageTable:
+    """Arrange a table for pages and papers."""
+    units = units_of(table)
+    best = best_places(run, table, allow_contended=allow_contended)
+    rows = [
+        (
+            row_texts(table, row),
+            [
+                _box(
+                    table.entries.get((row, c, m)),
+                    units.get(m),
+                    best=(row, c, m) in best,
+                    allow_contended=allow_contended,
+                )
+                for c, m in table.columns
+            ],
+        )
+        for row in table.row_keys
+    ]
+    groups = [
+        Head(table.column_text(column), len(list(members)), _solvers(table, column))
+        for column, members in groupby(table.columns, key=lambda pair: pair[0])
+    ]
+    notes = captions.footnotes(table, allow_contended=allow_contended)
+    return PageTable(
+        name=table.spec.name,
+        title=table.spec.heading,
+        caption=captions.caption(run, table),
+        notes=[BEST_NOTE, *notes] if best else notes,
+        fields=[run.label(name) for name in table.row_fields],
+        groups=groups if any(group.text for group in groups) else [],
+        heads=[Head(_metric(run, m, units)) for _, m in table.columns],
+        rows=rows,
+        gaps=missing(run.block_cells(table.spec.block)),
+        without=undefined(run, table.cells, table.spec.metrics),
+    )
+
+
+def units_of(table: Table) -> dict[str, Unit]:
+    """Return the unit of each time of a table; all its columns share the unit."""
+    found: dict[str, list[float | None]] = {}
+    for (_, _, metric), entry in table.entries.items():
+        found.setdefault(metric, []).append(entry.summary.value)
+    units = {metric: unit_of(metric, values) for metric, values in found.items()}
+    return {metric: unit for metric, unit in units.items() if unit is not None}
+
+
+def _metric(run: Run, metric: str, units: Mapping[str, Unit]) -> str:
+    label = run.label(metric)
+    return units[metric].head(label) if metric in units else label
+
+
+def _solvers(table: Table, column: Sequence[Any]) -> tuple[str, ...]:
+    named = [
+        str(value)
+        for name, value in zip(table.column_fields, column, strict=True)
+        if name == "solver" and value is not None
+    ]
+    return tuple(part for name in named for part in name.split(VERSUS))
+
+
+def _box(
+    entry: TableEntry | None, unit: Unit | None, *, best: bool, allow_contended: bool
+) -> TableCell:
+    if entry is None:
+        return TableCell(CellText(""), "", best=False, state="ok")
+    summary = entry.summary
+    order = "" if summary.value is None else f"{summary.value:.6g}"
+    text = cell_text(entry, allow_contended=allow_contended, unit=unit)
+    return TableCell(text, order, best, summary.status)

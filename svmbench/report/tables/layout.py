@@ -1,0 +1,419 @@
+"""Arrange tables as in the papers: rows, columns, and a summary in every cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from svmbench.base import escape
+from svmbench.base.errors import DamagedResultsError
+from svmbench.base.validation_messages import sentence, shown
+from svmbench.report.numbers.summary import (
+    PaperComparison,
+    Summary,
+    by_machine,
+    compare_with_paper,
+    group,
+    is_cut,
+    summarise_folds,
+)
+from svmbench.report.reading import wording
+from svmbench.report.reading.provenance import missing, undefined
+from svmbench.report.reading.records import VERSUS, CellResult, Run, take_apart
+from svmbench.report.reading.units import SECONDS, Unit
+from svmbench.report.reading.wording import (
+    CONTENDED_MARK,
+    DISTURBED_MARK,
+    FALSE_CLAIM_MARK,
+    PARTIAL_MARK,
+    UNRESOLVED_MARK,
+)
+from svmbench.report.tables import captions
+from svmbench.report.tables.media import MARKDOWN
+from svmbench.schema.record import IDENTITY
+from svmbench.schema.specs import Spec, TableSpec
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """One cell of a table."""
+
+    cell: CellResult
+    summary: Summary
+    comparison: PaperComparison
+
+
+@dataclass(frozen=True)
+class Table:
+    """An arranged table.
+
+    Attributes
+    ----------
+    spec : TableSpec
+        Specification of the table.
+    cells : list of Cell
+        Cells of the block, with races split.
+    row_fields, column_fields : tuple of str
+        Identifying fields of the rows and of the columns. The last field of the rows is ``machine``
+        if folds of one measurement come from different machines, which are not averaged.
+    row_keys : list of tuple
+        Values of the row fields, in the order of the plan.
+    columns : list of (tuple, str)
+        Values of the column fields and the metric.
+    entries : dict
+        Entries by (row key, column key, metric), for planned combinations.
+    constants : dict of str to object
+        Identifying fields with the same value in the whole block that the layout doesn't show.
+    kernels : dict of tuple to str
+        The kernels of each column, if solvers with different kernels share the rows.
+    """
+
+    spec: TableSpec
+    cells: list[CellResult]
+    row_fields: tuple[str, ...]
+    column_fields: tuple[str, ...]
+    row_keys: list[tuple[Any, ...]]
+    columns: list[tuple[tuple[Any, ...], str]]
+    entries: Mapping[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry]
+    constants: Mapping[str, Any]
+    kernels: Mapping[tuple[Any, ...], str] = field(default_factory=dict)
+
+    def column_words(self, column: tuple[Any, ...]) -> list[str]:
+        """Return the values of a column without its metric, with the kernels at the end."""
+        return [*filter(None, map(_shown, column)), *filter(None, [self.kernels.get(column)])]
+
+    def column_text(self, column: tuple[Any, ...]) -> str:
+        """Return the head of a column without its metric; kernels stand in parentheses."""
+        text = " ".join(filter(None, map(_shown, column)))
+        return f"{text} ({self.kernels[column]})" if self.kernels.get(column) else text
+
+
+def read_spec(raw: Mapping[str, Any], where: str) -> TableSpec:
+    """Read the entry of a table in the plan.
+
+    Raises
+    ------
+    ResultsError
+        If a field is missing, or names a field that cells don't have.
+    """
+    return read_checked(TableSpec, raw, f"{where}: table")
+
+
+SpecType = TypeVar("SpecType", bound=Spec)
+
+
+def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> SpecType:
+    """Read a specification in the plan.
+
+    Raises
+    ------
+    ResultsError
+        If it is invalid; the message names the first error.
+    """
+    try:
+        return model.model_validate(dict(raw))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = next((part for part in first["loc"] if isinstance(part, str)), "")
+        named = shown(raw.get("name"))
+        said = f"{escape.line(key, 60)}: {sentence(first)}"
+        raise DamagedResultsError(f"{where} {named}: {said}") from error
+
+
+def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
+    """Arrange the summaries of a block in rows and columns."""
+    cells = take_apart(run.block_cells(spec.block))
+    beside_print = partial(compare_with_paper, allow_contended=allow_contended)
+    varying = varying_fields(cells)
+    rows, across = spec.row_fields, spec.column_fields
+    shares_rows = "solver" in across and "kernel" not in (*rows, *across) and mixes_kernels(cells)
+    if shares_rows:
+        varying.remove("kernel")
+    row_fields = (*rows, *(f for f in varying if f not in (*rows, *across)))
+    parts = [by_machine(members) for members in group(cells).values()]
+    is_split = any(len(part) > 1 for part in parts)
+    machines: dict[tuple[Any, ...], dict[str, None]] = {}
+    for part in parts:
+        row = _values(next(iter(part.values()))[0], row_fields)
+        machines.setdefault(row, {}).update(dict.fromkeys(filter(None, part)))
+    entries: dict[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry] = {}
+    row_keys: dict[tuple[Any, ...], None] = {
+        (*row, machine) if is_split else row: None
+        for row, several in machines.items()
+        for machine in (several or [""] if is_split else [""])
+    }
+    column_keys: dict[tuple[Any, ...], dict[str, None]] = {}
+    for part in parts:
+        for machine, members in part.items():
+            cell = members[0]
+            row, column = _values(cell, row_fields), _values(cell, across)
+            if is_split:
+                # Cells without a measurement belong to the first row of their group.
+                row = (*row, machine or next(iter(machines[row]), ""))
+            column_keys.setdefault(column, {})[cell.kernel or ""] = None
+            cut = bool(spec.published) and is_cut(run, members)
+            for metric in spec.metrics:
+                summary = summarise_folds(members, metric)
+                comparison = beside_print(summary, cell, spec.published, is_cut=cut)
+                entries[row, column, metric] = TableEntry(cell, summary, comparison)
+    columns = [(column, metric) for column in column_keys for metric in spec.metrics]
+    if any(cell.is_race for cell in cells):
+        # Ratios belong to pairs and times to single solvers: drop the other combinations.
+        filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
+        columns = [
+            (column, metric)
+            for column, metric in columns
+            if (column, metric) in filled
+            or (not filled and metric == "ratio" and VERSUS in str(column))
+        ]
+    first = cells[0] if cells else None
+    return Table(
+        spec=spec,
+        cells=cells,
+        row_fields=(*row_fields, "machine") if is_split else row_fields,
+        column_fields=across,
+        row_keys=list(row_keys),
+        columns=columns,
+        entries=entries,
+        constants={
+            name: first.value(name)
+            for name in fields_of(cells)
+            if first and name not in (*row_fields, *across) and first.value(name)
+            if not (shares_rows and name == "kernel")
+        },
+        kernels={
+            column: "/".join(filter(None, kernels))
+            for column, kernels in column_keys.items()
+            if shares_rows
+        },
+    )
+
+
+def mixes_kernels(cells: Sequence[CellResult]) -> bool:
+    """Return True if solvers with different kernels share a data set, each with one kernel there.
+
+    Then the kernel is a property of the solver, and doesn't separate rows of a table or panels of a
+    plot.
+    """
+    places: dict[tuple[Any, ...], dict[str | None, set[str | None]]] = {}
+    for cell in cells:
+        place = (cell.dataset, *sorted(cell.dimensions.items()))
+        places.setdefault(place, {}).setdefault(cell.solver, set()).add(cell.kernel)
+    if any(len(kernels) > 1 for solvers in places.values() for kernels in solvers.values()):
+        return False
+    return any(len(set().union(*solvers.values())) > 1 for solvers in places.values())
+
+
+def varying_fields(cells: Sequence[CellResult]) -> list[str]:
+    """Return the identifying fields that vary among the cells."""
+    return [name for name in fields_of(cells) if len({cell.value(name) for cell in cells}) > 1]
+
+
+def fields_of(cells: Sequence[CellResult]) -> list[str]:
+    """Return the fields of cells, with swept dimensions before the solver."""
+    *first, last = IDENTITY
+    return [*first, *dict.fromkeys(name for cell in cells for name in cell.dimensions), last]
+
+
+def wide_csv(run: Run, table: Table) -> str:
+    """Return a table as CSV, with separate columns for numbers and statuses.
+
+    Each column is named ``<column>.<metric>``, with ``.sd`` (or ``.low``/``.high``), ``.folds``,
+    ``.published``, ``.difference`` and ``.status`` after it.
+    """
+    suffixes = ["", ".sd", ".folds"]
+    shown = [table.entries.get((r, c, m)) for r in table.row_keys for c, m in table.columns]
+    if any(entry and entry.summary.low is not None for entry in shown):
+        suffixes += [".low", ".high"]
+    if table.spec.published:
+        suffixes += [".published", ".difference"]
+    suffixes.append(".status")
+    header = list(table.row_fields)
+    for column, metric in table.columns:
+        stem = ".".join([*table.column_words(column), metric])
+        header += [stem + suffix for suffix in suffixes]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(escape.csv_field, [*header, "scaling", "profile", "environment"]))
+    for row in table.row_keys:
+        line = [_shown(value) for value in row]
+        environments: dict[str, None] = {}
+        for column, metric in table.columns:
+            fields = _csv_fields(table.entries.get((row, column, metric)))
+            line += [fields[suffix] for suffix in suffixes]
+            entry = table.entries.get((row, column, metric))
+            environments.update(dict.fromkeys(entry.summary.environments if entry else ()))
+        line += [run.block_scaling(table.spec.block), run.profile, ";".join(environments)]
+        writer.writerow(map(escape.csv_field, line))
+    return out.getvalue()
+
+
+def _csv_fields(entry: TableEntry | None) -> dict[str, str]:
+    if entry is None:
+        return dict.fromkeys(
+            ("", ".sd", ".folds", ".low", ".high", ".published", ".difference", ".status"), ""
+        )
+    summary, comparison = entry.summary, entry.comparison
+    state = wording.status_word(summary.status)
+    if summary.partial:
+        state = f"{state}, {summary.folds} of {summary.planned} folds"
+    if summary.contended:
+        state = f"{state}, contended"
+    if summary.disturbed:
+        state = f"{state}, outside load"
+    if summary.false_claim:
+        state = f"{state}, false claim"
+    return {
+        "": wording.csv_number(summary.value),
+        ".sd": wording.csv_number(summary.spread),
+        ".folds": str(summary.folds),
+        ".low": wording.csv_number(summary.low),
+        ".high": wording.csv_number(summary.high),
+        ".published": wording.csv_number(comparison.published),
+        ".difference": wording.csv_number(comparison.difference),
+        ".status": state,
+    }
+
+
+def table_markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
+    """Return a table as a section of Markdown, with caption, footnotes and missing cells."""
+    spec = table.spec
+    caption = " ".join(map(MARKDOWN.spell, captions.caption(run, table)))
+    lines = [f"## {escape.markdown(spec.heading)}", "", caption, ""]
+    if not table.row_keys:
+        lines += ["No cells: this profile's plan has none for this table.", ""]
+        return "\n".join(lines)
+    heads = [run.label(name) for name in table.row_fields]
+    heads += [
+        " ".join(filter(None, (table.column_text(column), run.label(metric))))
+        for column, metric in table.columns
+    ]
+    lines.append(_markdown_row(heads))
+    left = len(table.row_fields)
+    lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
+    for row in table.row_keys:
+        texts = row_texts(table, row)
+        texts += [
+            str(
+                cell_text(table.entries.get((row, column, metric)), allow_contended=allow_contended)
+            )
+            for column, metric in table.columns
+        ]
+        lines.append(_markdown_row(texts))
+    lines.append("")
+    for note in captions.footnotes(table, allow_contended=allow_contended):
+        lines += [MARKDOWN.spell(note), ""]
+    gaps = missing(run.block_cells(spec.block))
+    if gaps:
+        lines += ["Missing cells:", "", *(f"- {escape.markdown(gap)}" for gap in gaps), ""]
+    else:
+        lines += ["Missing cells: none.", ""]
+    if without := undefined(run, table.cells, spec.metrics):
+        lines += ["Undefined values:", "", *(f"- {escape.markdown(line)}" for line in without), ""]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class CellText:
+    """The text of a cell of a table in parts, which may be empty.
+
+    Attributes
+    ----------
+    value, spread : str
+        The number or the word for its status; the spread.
+    marks, folds : str
+        Marks of a disturbed time and of a false claim; number of folds with a value.
+    printed : str
+        The paper's number, and the difference from it.
+    """
+
+    value: str
+    spread: str = ""
+    marks: str = ""
+    folds: str = ""
+    printed: str = ""
+
+    def __str__(self) -> str:
+        text = " ".join(filter(None, (self.value, self.spread))) + self.marks
+        return " ".join(filter(None, (text, self.folds, self.printed)))
+
+
+def cell_text(
+    entry: TableEntry | None, *, allow_contended: bool = False, unit: Unit | None = None
+) -> CellText:
+    """Return the text of a cell: value, spread, marks, and the paper's number.
+
+    Parameters
+    ----------
+    entry : Entry or None
+        None for an unplanned combination, which has an empty cell.
+    allow_contended : bool, default False
+        True to mark no times.
+    unit : Unit, optional
+        Unit of a time instead of seconds; the paper's number then shows its own unit.
+    """
+    if entry is None:
+        return CellText("")
+    summary, comparison = entry.summary, entry.comparison
+    value, spread = _value_text(summary, unit or SECONDS)
+    marks = folds = printed = ""
+    if not allow_contended:
+        marks += CONTENDED_MARK if summary.contended else ""
+        marks += DISTURBED_MARK if summary.disturbed else ""
+    marks += UNRESOLVED_MARK if summary.unresolved else ""
+    marks += FALSE_CLAIM_MARK if summary.false_claim else ""
+    if summary.partial:
+        folds = f"{PARTIAL_MARK}{summary.folds}/{summary.planned}"
+    if comparison.published is not None:
+        printed = wording.beside(
+            summary.metric,
+            summary.value,
+            comparison.published,
+            comparison.difference,
+            unit="s" if unit not in {None, SECONDS} else "",
+        )
+    return CellText(value, spread, marks, folds, printed)
+
+
+def _value_text(summary: Summary, unit: Unit) -> tuple[str, str]:
+    """Return the value and the spread of a summary as texts."""
+    metric, value = summary.metric, summary.value
+    if value is None:
+        if summary.undefined:
+            return "undefined", ""
+        return "–" if summary.status == "ok" else wording.status_word(summary.status), ""
+    if metric.endswith("_s"):
+        value *= unit.per_second
+        low, high, spread = map(unit.of, (summary.low, summary.high, summary.spread))
+    else:
+        low, high, spread = summary.low, summary.high, summary.spread
+    text = wording.number(metric, value)
+    if low is not None and high is not None:
+        return text, f"({wording.number(metric, low)}–{wording.number(metric, high)})"
+    return text, wording.spread_text(metric, value, spread)
+
+
+def row_texts(table: Table, row: tuple[Any, ...]) -> list[str]:
+    """Return the texts of the heads of a row."""
+    return [
+        _shown(value) or ("–" if name == "kernel" else "all")
+        for name, value in zip(table.row_fields, row, strict=True)
+    ]
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(escape.markdown(text) for text in texts) + " |"
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _values(cell: CellResult, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(cell.value(name) for name in names)

@@ -1,0 +1,64 @@
+"""Which solver to take: README, FAQ, ``svmbench try`` and the first page agree."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from svmbench.baselines.catalogue import solvers
+from svmbench.cli.trying import CANDIDATES
+from svmbench.report.numbers.choices import CHOICES, HEAD, choices
+from svmbench.report.numbers.ratios import Leader
+
+ROOT = Path(__file__).resolve().parents[3]
+TAKEN = {task: solver for task, solver, _ in CHOICES}
+
+
+def test_readme_has_the_table() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = text[text.index("## Which solver to take") :].splitlines()
+    place = lines.index(f"| {' | '.join(HEAD)} |") + 2
+    shown = [line.split(" | ") for line in lines[place : place + len(CHOICES)]]
+    assert [(one[0].removeprefix("| "), one[1]) for one in shown] == [
+        (task, f"`{solver}`") for task, solver in TAKEN.items()
+    ]
+
+
+def test_the_faq_names_the_same_solvers() -> None:
+    text = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    section = text[text.index("## Which solver should I use?") :].split("\n## ")[0]
+    named = re.findall(r"`([\w-]+)`", section)
+    assert named[: len(CHOICES)] == list(TAKEN.values())
+
+
+def test_try_prefers_them_among_solvers_of_their_kind() -> None:
+    known = solvers()
+    is_linear = {name: known[name].kernels == ("linear",) for name, _, _ in CANDIDATES}
+    first = {kind: next(n for n, one in is_linear.items() if one is kind) for kind in (True, False)}
+    assert first == {True: TAKEN["a linear classifier"], False: TAKEN["a kernel classifier"]}
+
+
+def test_every_choice_is_a_solver_of_its_problem() -> None:
+    known = solvers()
+    assert [known[solver].problem for solver in TAKEN.values()] == [
+        "hinge", "squared-hinge", "one-class", "nu-svc",
+    ]  # fmt: skip
+
+
+def test_reasons_say_how_much_was_measured() -> None:
+    leaders = {
+        "kernel classifier, up to 5,000 rows, against LIBSVM": [
+            Leader("csvc", 3.28, 1.12, 22.0, 41, is_exact=True)
+        ],
+        "linear classifier, against LIBLINEAR": [
+            Leader("newton-l2", 1.63, 0.526, 9.09, 4, is_exact=True)
+        ],
+    }
+    assert [one.why for one in choices([], leaders)] == [
+        "CPU time of LIBSVM over its own: 3.28 (median of 41 problems, up to 5,000 rows;"
+        " 1.12–22.0)",
+        "CPU time of LIBLINEAR over its own: 1.63 (median of 4 problems, too few to rank;"
+        " 0.526–9.09)",
+        "not measured",
+        "not measured",
+    ]

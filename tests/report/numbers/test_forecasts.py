@@ -1,0 +1,111 @@
+"""Forecasts of times agree with recorded times that they have not seen."""
+
+import math
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from svmbench.report.numbers.forecasts import (
+    CELL_OVERHEAD_S,
+    Forecaster,
+    Timed,
+    Work,
+    in_hours,
+    n_values,
+    timed_cells,
+    whole_work_of,
+    work_of,
+)
+from svmbench.report.reading.folders import our_runs
+from svmbench.report.reading.records import CellResult, Run, read_run
+
+ROOT = Path(__file__).resolve().parents[3]
+WORK = Work("c", "b", "cv", "smo", "rbf", "a9a", 1000.0, 100.0, 10.0)
+
+
+def quadratic(work):
+    return CELL_OVERHEAD_S + 1e-6 * work.rows**2 * (work.fits / 10.0) ** 0.9
+
+
+def test_a_forecast_follows_rows_and_fits_of_the_same_solver():
+    sizes = [replace(WORK, rows=float(2**k)) for k in range(7, 16)]
+    forecaster = Forecaster(Timed(one, quadratic(one)) for one in sizes)
+    for asked in (replace(WORK, rows=2.0**18), replace(WORK, rows=2.0**14, fits=240.0)):
+        found = forecaster.seconds(asked)
+        assert found == pytest.approx(quadratic(asked), rel=0.35)
+    # What was measured itself is forecast as it was measured.
+    assert forecaster.seconds(sizes[3]) == pytest.approx(quadratic(sizes[3]))
+
+
+def test_the_same_data_set_counts_more_than_another():
+    slow = [Timed(replace(WORK, dataset="web", rows=900.0 + k), 100.0) for k in range(3)]
+    assert Forecaster([Timed(WORK, 2.0), *slow]).seconds(replace(WORK, block="d")) < 10.0
+
+
+def test_a_solver_without_records_has_no_forecast_and_a_race_that_of_its_like():
+    race = replace(WORK, solver="smo|chunking")
+    forecaster = Forecaster([Timed(race, 5.0)])
+    assert forecaster.seconds(replace(WORK, solver="osuna")) is None
+    assert forecaster.seconds(replace(WORK, solver="smo|osuna")) == pytest.approx(5.0)
+    assert Forecaster([]).seconds(WORK) is None
+
+
+def test_work_has_the_fits_of_the_profile_and_of_the_full_protocol():
+    blocks = {"cv": {"folds": 3, "max_samples": 4000}}
+    run = Run(Path("r"), "sgdlssvm_table2", "sgdlssvm", "t", "medium", "", blocks, (), (), (), {})
+    cell = CellResult("k", "cv", "cv", "sgdlssvm", "ijcnn1", "rbf", "sgd-lssvm", None, "ok",
+                      metrics={"n_train": 3200, "n_test": 800}, wall_s=7.0)  # fmt: skip
+    own, whole = work_of(run, cell), whole_work_of(run, cell)
+    assert (own.rows, own.fits) == (4000.0, 3 * 3 * 3)
+    assert (whole.rows, whole.fits) == (49990.0, 11 * 11 * 5)
+    run = replace(run, cells=(cell, replace(cell, dimensions={"C": 1.0}), replace(cell, key="q",
+                  wall_s=0.0)))  # fmt: skip
+    assert [one.seconds for one in timed_cells(run)] == [7.0]  # points of a cell share its time
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [([1, 2], 2), ({"start": 0.01, "stop": 0.995, "step": 0.001}, 986), (3, 1),
+     ({"base": 2, "exponents": {"start": -3, "stop": 8}}, 12), ({"base": 2, "exponents": [1]}, 1)],
+)  # fmt: skip
+def test_values_are_counted(given, number):
+    assert n_values(given) == number
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(3, "less than a minute"), (60, "about 1 minute"), (3000, "about 50 minutes"),
+     (5400, "about 1.5 hours"), (3600 * 123, "about 120 hours")],
+)  # fmt: skip
+def test_a_forecast_is_said_no_more_exactly_than_it_is(seconds, said):
+    assert in_hours(seconds) == said
+
+
+@pytest.mark.slow
+def test_forecasts_agree_with_kept_times_left_out(capsys):
+    runs = [read_run(folder) for folder in our_runs([ROOT / "results"])]
+    known = [one for run in runs if not run.name.startswith("perf_") for one in timed_cells(run)]
+    groups = {}
+    for one in known:
+        work = one.work
+        groups.setdefault((work.config, work.dataset, work.solver, work.kernel), []).append(one)
+    sums = []  # forecast and recorded seconds of all cells of a data set and a solver
+    for place, own in groups.items():
+        out = {id(one) for one in own}
+        others = [one for one in known if id(one) not in out and one.work.solver == place[2]]
+        forecaster = Forecaster(others)
+        found = [(forecaster.seconds(one.work), one.seconds) for one in own]
+        told = [(forecast, seconds) for forecast, seconds in found if forecast is not None]
+        if sum(seconds for _, seconds in told) > 5.0:
+            sums.append(tuple(map(sum, zip(*told, strict=True))))
+    factors = [max(told / took, took / told) for told, took in sums]
+    told, truth = (sum(column) for column in zip(*sums, strict=True))
+    with capsys.disabled():
+        middle = statistics.median(factors)
+        print(f"\n{len(factors)} data sets of a solver left out: median factor {middle:.2f}, "
+              f"sum {told / 3600:.1f} h of {truth / 3600:.1f} h")  # fmt: skip
+    assert len(factors) > 200
+    assert statistics.median(factors) < 2.5
+    assert abs(math.log(told / truth)) < math.log(3.0)
