@@ -505,14 +505,17 @@ def _outcome_lines(only: str | None, results: Results) -> str:
     for paper, one in outcomes(judged).items():
         if one.stale:
             raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
+        counts = as_text.at_scales([found for found in judged if found.claim.paper == paper])
         claims = _named(one.claims)
         if only is None:
-            lines.append(f"- **{paper}**: {one.said} ({claims})")
-        else:  # a page begins with two sentences
+            lines.append(f"- **{paper}**, {counts}. {one.said} ({claims})")
+        else:  # the text's two halves are two sentences on a page
             first, _, second = one.said.partition("; ")
             said = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
-            lines.append(f"{said} ({claims})")
+            lines.append(f"{counts}. {said} ({claims})")
     if not lines:
         raise ResultsError(f"there is no sentence on {only!r}")
-    counts = [] if only else [f"{as_text.summary(judged)}.", ""]
+    counts = (
+        [] if only else [f"{as_text.summary(judged)}. {as_text.reproduced(judged)}", ""]
+    )
     return "\n".join([*counts, *lines])

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import escape
-from svmbench.papers.judging.export import count_outcomes, evidence_time, outcome, scales, summary
+from svmbench.papers.judging.export import (
+    at_scales,
+    count_outcomes,
+    evidence_time,
+    outcome,
+    reproduced,
+    scales,
+    summary,
+)
 from svmbench.papers.judging.made_again import MadeAgain, made_again
 from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
@@ -468,21 +476,15 @@ class _Pages:
 
     def _overview(self, views: Mapping[str, Sequence[RunView]]) -> dict[str, Any]:
         verdicts = self.material.verdicts
-        counts = {
-            paper: [
-                [v for v in verdicts if v.claim.paper == paper and v.outcome == name]
-                for name in OUTCOMES
-            ]
-            for paper in dict.fromkeys(verdict.claim.paper for verdict in verdicts)
-        }
+        of_papers: dict[str, list[Verdict]] = {}
+        for verdict in verdicts:
+            of_papers.setdefault(verdict.claim.paper, []).append(verdict)
         return {
             "verdicts": verdicts,
             "summary": summary(verdicts) if verdicts else "",
-            "counts": counts,
-            "outcomes": {
-                paper: _outcome([one for one in verdicts if one.claim.paper == paper])
-                for paper in counts
-            },
+            "reproduced": reproduced(verdicts),
+            "counts": {paper: at_scales(own) for paper, own in of_papers.items()},
+            "outcomes": {paper: _outcome(own) for paper, own in of_papers.items()},
             "choices": choices(self.boards, self.leaders),
             "choice_head": HEAD,
             "choice_caption": caption(self.boards).replace("`", ""),

@@ -48,6 +48,28 @@ def count_outcomes(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
     return [(at_full if name == SUPPORTED else name, counts[name]) for name in OUTCOMES]
 
 
+def at_scales(verdicts: Sequence[Verdict]) -> str:
+    """Return how many claims have each outcome, and how many of these at full scale."""
+    said = []
+    for name in OUTCOMES:
+        own = [one for one in verdicts if one.outcome == name]
+        full = sum(one.scale.kind == FULL for one in own)
+        if own:
+            said.append(f"{len(own)} {name}" + (f" ({full} at full scale)" if full else ""))
+    return f"{len(verdicts)} {'claim' if len(verdicts) == 1 else 'claims'}: {', '.join(said)}"
+
+
+def reproduced(verdicts: Sequence[Verdict]) -> str:
+    """Return which claims are supported at full scale on every data set that they name."""
+    names = [one.claim.id for one in verdicts if one.is_reproduced]
+    word = "claim is" if len(names) == 1 else "claims are"
+    named = f": {', '.join(names)}" if names else ""
+    return (
+        f"{len(names)} {word} reproduced, which means supported at full scale on every data set "
+        f"that the claim names, with no stand-in{named}."
+    )
+
+
 def as_json(verdicts: Sequence[Verdict]) -> str:
     """Return all that is known of each verdict."""
     return json.dumps([verdict.to_json() for verdict in verdicts], indent=1, ensure_ascii=False)

@@ -84,14 +84,16 @@ def _reasons(
     for board in boards:
         for one in board.standings:
             if one.solver == solver and one.ratio is not None:
-                ratio = number("ratio", one.ratio)
-                at = "fastest" if ratio == "1.00" else f"{ratio} times the fastest solver's time"
-                if ratio != "1.00" and one is min(board.standings, key=_by_ratio):
-                    at = f"least of {len(board.standings)} solvers, {at}"
-                n_solved, title = one.solved[RANKED_AT], board.title.partition(":")[0]
+                n, n_solved = len(board.problems), one.solved[RANKED_AT]
+                ratio, at = number("ratio", one.ratio), "fastest"
+                if ratio != "1.00":
+                    at = f"{ratio} times the time of each problem's fastest solver"
+                    if one is min(board.standings, key=_by_ratio):
+                        at = f"least of {len(board.standings)} solvers with {at}"
+                solved = f"{'all' if n_solved == n else n_solved} solved"
                 said.append(
-                    f"{title}: {at} in the median, {n_solved} of {len(board.problems)} problems"
-                    f" solved to a certified gap of {RANKED_AT}{_load(board)}"
+                    f"{board.title.partition(':')[0]}: {at} in the median of {n} problems,"
+                    f" {solved} to a certified gap of {RANKED_AT}{_load(board)}"
                 )
     if said:
         return said
