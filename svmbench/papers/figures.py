@@ -508,11 +508,11 @@ def _outcome_lines(only: str | None, results: Results) -> str:
         counts = as_text.at_scales([found for found in judged if found.claim.paper == paper])
         claims = _named(one.claims)
         if only is None:
-            lines.append(f"- **{paper}**, {counts}. {one.said} ({claims})")
+            lines.append(f"- **{paper}**, {counts}. {one.said} (From {claims}.)")
         else:  # the text's two halves are two sentences on a page
             first, _, second = one.said.partition("; ")
             said = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
-            lines.append(f"{counts}. {said} ({claims})")
+            lines.append(f"{counts}. {said} (From {claims}.)")
     if not lines:
         raise ResultsError(f"there is no sentence on {only!r}")
     counts = (

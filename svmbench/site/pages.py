@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -485,7 +485,10 @@ class _Pages:
             "reproduced": reproduced(verdicts),
             "counts": {paper: at_scales(own) for paper, own in of_papers.items()},
             "outcomes": {paper: _outcome(own) for paper, own in of_papers.items()},
-            "choices": choices(self.boards, self.leaders),
+            "choices": [
+                replace(one, why=one.why.replace("`", ""))
+                for one in choices(self.boards, self.leaders)
+            ],
             "choice_head": HEAD,
             "choice_caption": caption(self.boards).replace("`", ""),
             "any_age": any(one.freshness for one in verdicts),

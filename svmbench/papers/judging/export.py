@@ -34,7 +34,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     word = "claim" if len(verdicts) == 1 else "claims"
     words = Counter(verdict.freshness for verdict in verdicts if verdict.freshness)
     ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
-    older = f"; results: {ages}" if ages else ""
+    older = f"; their records: {ages}" if ages else ""
     kept = sum(verdict.from_kept for verdict in verdicts)
     beside = f"; {kept} of them from kept records, which these runs leave open" if kept else ""
     return f"{len(verdicts)} {word}: {said}{beside}{older}"

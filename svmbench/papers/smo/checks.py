@@ -100,7 +100,7 @@ def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, PairedT
         for block in blocks:
             one = _paired_times(source, block, claim.metrics[0], "smo", "chunking")
             if one.sizes:
-                name = {SUBSETS: "the site's subsets", SIZES: "prefixes"}[block]
+                name = {SUBSETS: "subsets of LIBSVM's site", SIZES: "prefixes"}[block]
                 name = name if "adult" in config or "web" in config else config
                 found.append((part_label(source, name), one))
     return found
@@ -376,7 +376,7 @@ def _largest(claim: Claim, what: str, one: PairedTimes, printed: Sequence[float]
         return []
     size, ours = one.sizes[place], one.leads[place]
     least = claim.limits["share"] * printed[place]
-    said = f"{format_ratio(ours)} at {size:,.0f} rows, at least {format_ratio(least)} is asked for"
+    said = f"{format_ratio(ours)} at {size:,.0f} rows, the rule asks for {format_ratio(least)}"
     if max(one.leads) > ours:
         said += f" (the largest measured lead: {format_ratio(max(one.leads))})"
     lead = one.lead_intervals(claim.metrics[0])[place]

@@ -58,7 +58,11 @@ def caption(boards: Sequence[Board]) -> str:
         "The reasons are CPU times of kept races on one thread, in which the solvers train in turn."
     )
     if boards:
-        return f"{said} A certified gap says how far an answer may be from its optimum at most."
+        return (
+            f"{said} A number is a solver's time to a relative duality gap of {RANKED_AT}, which"
+            " svmbench certifies, over the time of the problem's fastest solver: the median over"
+            " the problems that it solves."
+        )
     return (
         f"{said} Their answers were not certified: these races are older than certificates, and"
         " nobody measured `svmbench run perf_certified --profile paper` yet."
@@ -70,6 +74,15 @@ def _load(board: Board) -> str:
     if not board.n_disturbed:
         return ""
     return f", other programs shared the CPU in {board.n_disturbed} of {len(board.problems)}"
+
+
+def _median(one: Standing, board: Board) -> str:
+    """Return a solver's median ratio to the fastest, and how many problems it solves if not all."""
+    if one.ratio is None:
+        return f"`{one.solver}` solves none"
+    n, n_solved = len(board.problems), one.solved[RANKED_AT]
+    solved = "" if n_solved == n else f" (solves {n_solved})"
+    return f"`{one.solver}` {number('ratio', one.ratio)}{solved}"
 
 
 def _by_ratio(one: Standing) -> float:
@@ -84,17 +97,12 @@ def _reasons(
     for board in boards:
         for one in board.standings:
             if one.solver == solver and one.ratio is not None:
-                n, n_solved = len(board.problems), one.solved[RANKED_AT]
-                ratio, at = number("ratio", one.ratio), "fastest"
-                if ratio != "1.00":
-                    at = f"{ratio} times the time of each problem's fastest solver"
-                    if one is min(board.standings, key=_by_ratio):
-                        at = f"least of {len(board.standings)} solvers with {at}"
-                solved = f"{'all' if n_solved == n else n_solved} solved"
-                said.append(
-                    f"{board.title.partition(':')[0]}: {at} in the median of {n} problems,"
-                    f" {solved} to a certified gap of {RANKED_AT}{_load(board)}"
+                others = sorted(
+                    (other for other in board.standings if other is not one), key=_by_ratio
                 )
+                ratios = ", ".join(_median(other, board) for other in (one, *others))
+                kind = board.title.partition(":")[0]
+                said.append(f"{kind} ({len(board.problems)} problems{_load(board)}): {ratios}")
     if said:
         return said
     for title, several in leaders.items():
