@@ -68,9 +68,10 @@ def test_a_page_begins_with_what_came_of_its_paper_in_two_sentences():
         title, page = (ROOT / "results" / key / "README.md").read_text().split("\n", 1)
         said = paper_outcome(papers()[key], of(key)).said
         first, second = said.split("; ")
-        begin = f"<!-- outcomes {key} -->\n\n{first}. {second[0].upper()}{second[1:]} ("
+        begin = f"<!-- outcomes {key} -->\n\n{len(of(key))} claims: "
         assert title.startswith("# ")
         assert page.lstrip().startswith(begin), key
+        assert f". {first}. {second[0].upper()}{second[1:]} (From " in page, key
         assert page.index("<!-- verdicts") < page.index("## How it was measured")
         assert page.index("## How it was measured") < page.index("## What is uncertain")
     with pytest.raises(ResultsError, match="there is no sentence on 'else'"):

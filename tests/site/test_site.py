@@ -227,7 +227,7 @@ def test_nothing_is_asked_of_the_network(site: Path) -> None:
 
 def test_pages_are_light(pages: dict[Path, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     assert heavy(pages) == []
-    monkeypatch.setattr(checking, "MOST_BYTES", 51_000)
+    monkeypatch.setattr(checking, "MOST_BYTES", 52_000)
     assert [one.partition(":")[0] for one in heavy(pages)] == [
         "alsvm-speed.html", "alsvm.html", "others.html", "smo.html",
     ]  # fmt: skip
@@ -330,7 +330,7 @@ def test_a_board_shows_what_is_solved_in_a_table_with_colours(tmp_path: Path) ->
     assert source.count("certified gap of the objective against CPU time") == 3
     assert Page(made / "leaderboard.html").wrong == []
     index = " ".join(Page(made / "index.html").text.split())
-    assert "A kernel: fastest in the median, 5 of 5 problems solved to a certified gap" in index
+    assert "A kernel (5 problems): csvc 1.00, libsvm 5.50 (solves 4)" in index
     # The lying solver is marked in the table of its run, too.
     assert "100¶" in Page(made / "papers" / "others.html").text
 
