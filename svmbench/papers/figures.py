@@ -515,5 +515,5 @@ def _outcome_lines(only: str | None, results: Results) -> str:
             lines.append(f"{counts}. {said} (From {claims}.)")
     if not lines:
         raise ResultsError(f"there is no sentence on {only!r}")
-    counts = [] if only else [f"{as_text.summary(judged)}. {as_text.reproduced(judged)}", ""]
-    return "\n".join([*counts, *lines])
+    head = [] if only else [f"{as_text.summary(judged)}. {as_text.reproduced(judged)}", ""]
+    return "\n".join([*head, *lines])
