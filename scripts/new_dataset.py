@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.data import archives, prepare
+from svmbench.data import archives, dataset, prepare
 from svmbench.data.derive import derive
 from svmbench.data.entries import DatasetEntry, Derivation, Reading, SourceFile
 from svmbench.data.fetch import Fetched
@@ -90,7 +90,7 @@ def entry_text(
             if part is not None:
                 part.X.resize(part.X.shape[0], widest)
     derived = derive(name, train_part, test_part, what)
-    facts = prepare.described(derived, {})
+    facts = dataset.described(derived, {})
     task = "binary" if len(facts["classes"]) == 2 else "multiclass"
     files = "\n".join(
         f'  {{ name = {json.dumps(one.file.name)}, part = "{one.file.part}", url = "?", '

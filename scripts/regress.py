@@ -23,7 +23,7 @@ import tempfile
 from pathlib import Path
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.cli import versions
+from svmbench.studies import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Odd, so that a median is a measured value.

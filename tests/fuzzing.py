@@ -53,9 +53,9 @@ from svmbench.base.errors import EXIT_USAGE, SvmbenchError
 from svmbench.base.paper_folders import papers
 from svmbench.base.version import __version__
 from svmbench.baselines.catalogue import solvers
-from svmbench.cli import config_schema as schema
 from svmbench.data import (
     archives,
+    dataset,
     derive,
     entries,
     fetch,
@@ -70,6 +70,7 @@ from svmbench.data import (
 )
 from svmbench.experiment import protocols
 from svmbench.experiment.config import loader as config
+from svmbench.experiment.config import schema
 from svmbench.experiment.config.yaml_source import YamlSource
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.run import records
@@ -601,7 +602,7 @@ def read_grown_registry(content: bytes, folder: Path, reached: Reached) -> None:
         got = [fetch.Fetched(file, rows, "", "unverified", "mirror") for file in one.files]
         train, test = prepare._generated(one) if one.builtin else prepare.read_entry_files(one, got)
         derived = derive.derive(one.name, train, test, one.derivation)
-        prepare.check_entry_counts(one, prepare.described(derived, {"task": one.task}))
+        prepare.check_entry_counts(one, dataset.described(derived, {"task": one.task}))
 
 
 def read_grown_data(content: bytes, folder: Path, _reached: Reached) -> None:

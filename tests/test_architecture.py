@@ -40,8 +40,8 @@ ALLOWED = {
     "report": allowed_imports("### Inside `report`"),
 }
 #: How many imports between packages there may be at most (pairs), and how many levels.
-MOST_EDGES = {"": 31, "core": 28, "experiment": 11, "report": 10}
-MOST_LEVELS = {"": 6, "core": 6, "experiment": 5, "report": 5}
+MOST_EDGES = {"": 40, "core": 28, "experiment": 11, "report": 10}
+MOST_LEVELS = {"": 7, "core": 6, "experiment": 5, "report": 5}
 
 
 def name_of(module: Path) -> str:
@@ -107,6 +107,24 @@ def test_imports_between_packages(package: str) -> None:
     unused = {(one, other) for one, others in allowed.items() for other in others} - set(found)
     assert unused <= MAY_BE_UNUSED, "the table allows what nothing needs"
     assert len(found) <= MOST_EDGES[package]
+
+
+def type_checking_lines(tree: ast.Module) -> set[int]:
+    """Return the lines of imports that only type checkers see."""
+    blocks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n))
+    return {line for n in blocks for line in range(n.lineno, (n.end_lineno or 0) + 1)}
+
+
+def test_modules_import_each_other_in_no_cycle() -> None:
+    """Imports inside functions count: a cycle behind a function is a cycle."""
+    graph: dict[str, set[str]] = {}
+    for module in MODULES:
+        source = module.read_text(encoding="utf-8")
+        unseen = type_checking_lines(ast.parse(source))
+        seen = {name for line, name in imports(source) if line not in unseen}
+        graph[name_of(module)] = {name for name in seen if name in NAMES} - {name_of(module)}
+    assert "studies.racing" in graph["studies.versions"]
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(MODULES)  # or a CycleError
 
 
 #: What a line of the table allows although nothing imports it today.

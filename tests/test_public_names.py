@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import svmbench
-from svmbench import plugins
+from svmbench import plugins, studies
 from svmbench.baselines import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,21 +24,22 @@ ROOT = Path(__file__).resolve().parent.parent
 def names_in_stub(module: ModuleType) -> dict[str, str]:
     """Return the names that a module's stub exports, and the module that defines each."""
     stub = Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
+    package = module.__name__ if hasattr(module, "__path__") else str(module.__package__)
     found: dict[str, str] = {}
     for node in ast.parse(stub).body[1:]:
         assert isinstance(node, ast.ImportFrom)
         assert node.level == 1, "lazy_loader takes relative imports alone"
         for alias in node.names:
             assert alias.asname == alias.name, "a checker takes only `name as name` for exported"
-            found[alias.name] = f"svmbench.{node.module}"
+            found[alias.name] = f"{package}.{node.module}"
     return found
 
 
 NAMES = names_in_stub(svmbench)
-FACES = [(svmbench, NAMES), (plugins, names_in_stub(plugins))]
+FACES = [(svmbench, NAMES), *((face, names_in_stub(face)) for face in (plugins, studies))]
 
 
-@pytest.mark.parametrize(("face", "names"), FACES, ids=["svmbench", "plugins"])
+@pytest.mark.parametrize(("face", "names"), FACES, ids=["svmbench", "plugins", "studies"])
 def test_a_face_shows_the_names_of_its_stub_alone(face: ModuleType, names: dict[str, str]) -> None:
     assert set(face.__all__) == set(dir(face)) == set(names)
 

@@ -163,8 +163,9 @@ def list_(what: str, as_json: bool) -> None:
       svmbench list datasets --json
     """
     from svmbench.cli import listing
+    from svmbench.studies.listing import LISTS
 
-    rows = listing.LISTS[what]()
+    rows = LISTS[what]()
     if as_json:
         terminal.write_output(json.dumps(rows, indent=1))
         return
@@ -203,10 +204,11 @@ def describe_command(
       svmbench describe my.csv --label churn
       svmbench describe openml:40994
     """
+    from svmbench.base.known_names import dataset_names, solver_names
     from svmbench.base.paths import is_file
     from svmbench.cli import listing
-    from svmbench.cli.completion import dataset_names, solver_names
-    from svmbench.cli.race import dataset_entry
+    from svmbench.studies.datasets import dataset_entry
+    from svmbench.studies.listing import card_of
 
     is_own = name.startswith("openml:") or (
         is_file(name) and name not in (*solver_names(), *dataset_names())
@@ -217,7 +219,7 @@ def describe_command(
         dataset_entry(name, label, text, impute, form)
         facts = data.file_card(name, label, text, impute, form)
     else:
-        facts = listing.card_of(name, trust=trust)
+        facts = card_of(name, trust=trust)
     if as_json:
         terminal.write_output(json.dumps(facts, indent=1, default=str))
         return
@@ -276,9 +278,10 @@ def fetch_command(
       svmbench fetch --all --mirror /data/svm
     """
     from svmbench import data
-    from svmbench.cli.fetching import Fetching, datasets_named, why_missing
+    from svmbench.cli.fetching import Fetching, why_missing
+    from svmbench.studies.datasets import datasets_named
 
-    wanted = datasets_named(names, all_)
+    wanted = datasets_named(names, all_=all_)
     # Asked for by name, a file may come from its official address, unless that was ruled out.
     official = None if os.environ.get("SVMBENCH_OFFLINE") else True
     with Fetching(terminal.console(quiet=quiet), len(wanted)) as fetching:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, DataError
-from svmbench.base.paths import is_file
+from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName
 from svmbench.cli.options import (
     FOLDER,
-    FORM_OPTIONS,
     LABEL,
     MIRROR,
     POSITIVE_NUMBER,
     table_form,
 )
-
-if TYPE_CHECKING:
-    from svmbench.data.frames import TableForm
 
 
 def offset_of(text: str | None) -> str | float | None:
@@ -32,35 +27,6 @@ def offset_of(text: str | None) -> str | float | None:
         return float(text)
     except ValueError:
         raise ConfigError(f"--offset is free, none or a number, not {text!r}") from None
-
-
-def training_rows(
-    dataset: str, label: str | None, mirror: str | None, form: TableForm | None
-) -> tuple[Any, Any]:
-    """Return the rows of a registered data set or a file, with the labels that the file has."""
-    import numpy as np
-
-    from svmbench import data
-    from svmbench.data.userfile import Table
-
-    if form and not (label and is_file(dataset)):
-        raise ConfigError(f"{FORM_OPTIONS} are of a file with a --label")
-    if form:
-        found = Table(dataset, label, form=form).dataset()
-    elif is_file(dataset):
-        found = data.load_file(dataset, label_column=label)
-        if n_columns := found.facts.get("n_columns"):
-            raise DataError(
-                f"{dataset} has {n_columns:,} columns, most of them without a value; number the"
-                " columns of the file and of the model from 1 on without gaps"
-            )
-    else:
-        data.parse_name(dataset)
-        data.ensure(dataset, mirror=mirror)
-        found = data.load(dataset)
-    names = np.array(found.facts["classes"])
-    codes = np.unique(found.y)
-    return found.X, names[np.searchsorted(codes, found.y)]
 
 
 def print_certificate(certificate: Any) -> None:
@@ -127,6 +93,7 @@ def certify_command(
       svmbench certify liblinear.model my.csv --label churn --parameter 1 --json
     """
     from svmbench.baselines.certify import certify
+    from svmbench.studies.datasets import training_rows
 
     offset = offset_of(options["offset"])
     X, y = training_rows(dataset, options["label"], options["mirror"], options["form"])

@@ -1,4 +1,4 @@
-"""Helpers of the command ``fetch``: the data sets that it names, and its progress."""
+"""The progress of the command ``fetch``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from svmbench.base import escape
-from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.logs import LOG
 from svmbench.cli.progress import WithBar
@@ -20,40 +19,6 @@ if TYPE_CHECKING:
 def why_missing(outcome: Any) -> str:
     """Return a data set's line in the list of those that failed, where nothing said it before."""
     return f"{outcome.name}: {outcome.reason.removeprefix(f'{outcome.name}: ')}"
-
-
-def datasets_named(names: tuple[str, ...], all_: bool) -> list[str]:
-    """Return the data sets that a command line names, each once."""
-    from svmbench import data
-
-    if all_:
-        return data.names()
-    if not names:
-        raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
-    wanted: list[str] = []
-    for name in names:
-        wanted += names_of_paper(name[1:]) if name.startswith("@") else [name]
-    for name in wanted:
-        data.parse_name(name)
-    return list(dict.fromkeys(wanted))
-
-
-def names_of_paper(paper: str) -> list[str]:
-    """Return a paper's data sets, then those that its configs have in place of others."""
-    from svmbench import data
-    from svmbench.base.paper_folders import papers
-    from svmbench.experiment.config.find import find_config
-    from svmbench.experiment.config.loader import load_config
-
-    names = list(data.names_of_paper(paper))
-    for name in papers()[paper].configs:
-        try:
-            config = load_config(find_config(name))
-        except ConfigError:  # a paper of others, whose config is not here
-            continue
-        specs = [spec for block in config.blocks for spec in config.datasets_of(block)]
-        names += [data.parse_name(spec.name).base for spec in specs if not spec.is_own]
-    return list(dict.fromkeys(names))
 
 
 class Fetching(WithBar):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from svmbench.cli import completion as completing
 from svmbench.cli import terminal
 from svmbench.cli.completion import SolverName
 from svmbench.cli.options import TRUST, FiniteRange, jobs_option
+
+if TYPE_CHECKING:
+    from svmbench.studies.doctor import Finding
 
 
 @click.command()
@@ -56,16 +60,27 @@ def doctor(as_json: bool) -> None:
       svmbench doctor
       svmbench doctor --json
     """
-    from svmbench.cli import doctor as doctors
+    from svmbench.studies import doctor as doctors
 
     findings = doctors.examine_machine()
     if as_json:
         terminal.write_output(json.dumps(doctors.to_json(findings), indent=1))
     else:
-        doctors.print_findings(findings)
+        print_findings(findings)
         terminal.check_written()
     if not doctors.is_well(findings):
         sys.exit(EXIT_ERROR)
+
+
+def print_findings(findings: list[Finding]) -> None:
+    """Print a line for each finding, and below it how to mend what is not well."""
+    signs = {"ok": "ok", "note": "note", "broken": "BROKEN"}
+    rows: list[tuple[str, str, str]] = []
+    for finding in findings:
+        rows.append((signs[finding.status], finding.what, finding.found))
+        if finding.mend:
+            rows.append(("", "", f"→ {finding.mend}"))
+    terminal.print_columns(rows)
 
 
 @click.command()
@@ -79,7 +94,7 @@ def schema() -> None:
     Example:
       svmbench schema > svmbench.schema.json
     """
-    from svmbench.cli.config_schema import config_schema
+    from svmbench.experiment.config.schema import config_schema
 
     terminal.write_output(json.dumps(config_schema(), indent=1))
 

@@ -81,8 +81,6 @@ _FORM = (
         "--drop", multiple=True, metavar="COLUMN", help="Leave out a table's column; repeatable."
     ),
 )
-#: The options above in an error message.
-FORM_OPTIONS = "--sep, --encoding, --decimal, --no-header and --drop"
 
 
 def table_form(command: Callable[..., Any]) -> Any:

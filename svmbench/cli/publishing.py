@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import click
 
-import svmbench
 from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
-from svmbench.base.paths import PACKAGE, shipped_configs
 from svmbench.cli import terminal
 from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_CHECKS
-
-if TYPE_CHECKING:
-    from svmbench.papers.judging.entries import Claim
-    from svmbench.papers.judging.verdict import Verdict
-    from svmbench.report.reading.records import Run
-    from svmbench.schema.rechecks import Ages
-    from svmbench.site.material import FreshnessLookup
 
 
 @click.command()
@@ -54,6 +44,7 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
       svmbench table results/alsvm/alsvm_table2 --format latex -o thesis/tables
     """
     from svmbench.baselines.catalogue import load_plugins
+    from svmbench.studies.judging import ages_of
 
     console = terminal.console()
     load_plugins()
@@ -180,6 +171,7 @@ def claims(
     from svmbench.base.paper_folders import papers
     from svmbench.papers import judging
     from svmbench.papers.judging import export
+    from svmbench.studies import judging as studies
 
     for paper in only:
         if paper not in papers():
@@ -187,7 +179,7 @@ def claims(
     file, trust = judged["file"], judged["trust"]
     if plot is not None and (len(names) != 1 or plot.suffix != ".svg"):
         raise ConfigError("--plot draws one claim to an SVG file: --claim ID --plot FILE.svg")
-    known = judging.read_all_claims(file, metrics=_metrics(file), trust=trust)
+    known = judging.read_all_claims(file, metrics=studies.claimable_metrics(file), trust=trust)
     for name in names:
         if name not in [one.id for one in known]:
             raise UnknownNameError("claim", name, [one.id for one in known])
@@ -197,21 +189,22 @@ def claims(
     if printed:
         if results:
             raise ConfigError("--printed judges the papers' numbers, and takes no folder")
-        verdicts = _printed_verdicts(wanted, trust=trust)
+        verdicts = studies.printed_verdicts(wanted, trust=trust)
         if not verdicts:
             raise ResultsError("no paper prints numbers that decide these claims")
     else:
-        folders = results or (kept_results(),)
+        folders = results or (studies.kept_results(),)
         if not results and not Path("results").is_dir():
             terminal.print_error(f"judged from the results that svmbench has kept: {folders[0]}")
-        verdicts = _verdicts(wanted, folders, _age(look=judged["freshness"]), trust=trust)
+        look = studies.lookup_of_ages(look=judged["freshness"])
+        verdicts = studies.judge_folders(wanted, folders, look, trust=trust)
         if not any(verdict.parts for verdict in verdicts):
-            _require_results(folders)
+            studies.require_results(folders)
     if plot is not None:
         from svmbench.base.files import write_text
         from svmbench.papers.judging.picture import draw_parts
 
-        (drawn,) = _with_printed_values(verdicts, trust=trust)
+        (drawn,) = studies.with_printed_values(verdicts, trust=trust)
         terminal.print_line(write_text(plot, draw_parts(drawn.parts, most=None)))
         return
     if form == "terminal":
@@ -256,231 +249,11 @@ def site(
       svmbench site
       svmbench site results/alsvm results/smo_adult_rbf-quick -o pages
     """
+    from svmbench.studies.judging import make_site
+
     terminal.print_error("judging the claims and writing the pages; the first time takes minutes")
     index, _ = make_site(results, output, file=file, freshness=freshness, trust=trust)
     terminal.print_line(index)
-
-
-def make_site(
-    results: tuple[Path, ...],
-    output: Path,
-    *,
-    file: Path | None = None,
-    freshness: bool = True,
-    beside: Path | None = None,
-    trust: bool = False,
-) -> tuple[Path, str]:
-    """Make a site of some results; return its first page, and the verdicts in a sentence.
-
-    Parameters
-    ----------
-    results : tuple of Path
-        Folders; none for those that are kept.
-    output : Path
-    file : Path, optional
-        The claims; those that ship with the package by default.
-    freshness : bool, default=True
-        Whether to say which results are fresh, rechecked, changed or older.
-    beside : Path, optional
-        A folder of kept records, which decide where `results` leave a claim open.
-    trust : bool, default=False
-        Whether the checks of papers run that don't ship with this package.
-    """
-    from svmbench.base.paper_folders import papers
-    from svmbench.baselines.catalogue import load_plugins
-    from svmbench.cli.solver_cards import solver_cards
-    from svmbench.papers import judging
-    from svmbench.papers.judging.export import summary
-    from svmbench.site import Material, PaperFacts, SolverFacts, build_site, check_place
-
-    folders = results or (kept_results(),)
-    check_place(output)
-    load_plugins()
-    cards = solver_cards()
-    known = judging.read_all_claims(file, metrics=_metrics(file), trust=trust)
-    age = _age(look=freshness)
-    verdicts = _verdicts(known, folders, age, trust=trust)
-    if beside is not None:
-        verdicts = judging.completed(verdicts, _verdicts(known, [beside], age, trust=trust))
-    made = build_site(
-        Material(
-            folders=tuple(folders),
-            verdicts=tuple(_with_printed_values(verdicts, trust=trust)),
-            papers={
-                key: PaperFacts(
-                    paper.title, paper.citation, paper.configs, paper.claimed, paper.url
-                )
-                for key, paper in papers().items()
-            },
-            solvers={
-                name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
-            },
-            variants=_variants(),
-            datasets=_dataset_facts(),
-            repository=repository(),
-            freshness=age,
-            version=svmbench.__version__,
-        ),
-        output,
-    )
-    return made.index, summary(verdicts)
-
-
-def ages_of(folder: Path, run: Run | None = None) -> Ages:
-    """Return which results of a run folder are fresh, rechecked, changed or older.
-
-    A caller that has read the folder's run passes it, so that it isn't read again.
-    """
-    from svmbench.experiment.plan.freshness import changes, is_present
-    from svmbench.report.reading.records import read_run
-    from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
-
-    said = changes(folder)
-    cells = (run or read_run(folder)).cells
-    # An unfinished cell has no result, though its finished points stand beside it.
-    without = {cell.key for cell in cells if cell.status != "ok"}
-    results = {
-        cell.key: KeptResult(
-            cell.key, str(cell.solver), str(cell.dataset), is_fresh=said.get(cell.key) == ""
-        )
-        for cell in cells
-        if cell.key not in without
-    }
-    return ages(results.values(), read_rechecks(folder, is_present))
-
-
-def kept_results() -> Path:
-    """Return where results are kept: here, or in the checkout that this program runs from."""
-    here = Path("results")
-    found = here if here.is_dir() else PACKAGE.parent / "results"
-    if not found.is_dir():
-        raise ResultsError("there is no folder results here: name the folders to judge from")
-    return found
-
-
-def _age(*, look: bool) -> FreshnessLookup | None:
-    """Return a cached lookup of the ages of a run folder's results, or None if `look` is False."""
-    if not look:
-        return None
-    found: dict[Path, Ages] = {}
-
-    def age(folder: Path, run: Run | None = None) -> Ages:
-        place = folder.resolve()
-        if place not in found:
-            found[place] = ages_of(place, run)
-        return found[place]
-
-    return age
-
-
-def _metrics(file: Path | None) -> list[str]:
-    """Return the metrics that a file of claims may name."""
-    if file is None:
-        return []
-    from svmbench.experiment.config.requested_metrics import reported_metrics
-
-    return reported_metrics()
-
-
-def _verdicts(
-    known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
-) -> list[Verdict]:
-    """Judge some claims from some folders, each machine apart and all together."""
-    from svmbench.papers import judging
-    from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
-
-    look: judging.Freshness | None = (
-        None if age is None else lambda source: age(source.run.path, source.run)
-    )
-
-    def origin(verdict: Verdict) -> str:
-        places = [Path(folder) for folder, _, _ in verdict.sources]
-        found = {origin_of(place, None if age is None else age(place)) for place in places}
-        return next((one for one in (ELSEWHERE, CONFIRMED) if one in found), OURS)
-
-    apart = {
-        machine: judging.judge(known, kept, look, trust=trust)
-        for machine, kept in judging.gather_by_machine(list(folders)).items()
-    }
-    return judging.judge_together(apart, origin)
-
-
-def _printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
-    """Judge claims by the numbers that their papers print; leave out those without such numbers."""
-    from svmbench.base.paper_folders import papers
-    from svmbench.papers import judging
-    from svmbench.papers.judging.printed import printed_evidence
-
-    return [
-        verdict
-        for key, paper in papers().items()
-        if (own := [claim for claim in known if claim.paper == key])
-        for verdict in judging.judge(own, printed_evidence(paper), trust=trust)
-        if any(part.cells for part in verdict.parts)
-    ]
-
-
-def _with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
-    """Return verdicts with what the same rules make of the printed numbers."""
-    from svmbench.papers.judging.printed import beside_printed
-
-    claims = [verdict.claim for verdict in verdicts]
-    return beside_printed(verdicts, _printed_verdicts(claims, trust=trust))
-
-
-def _require_results(folders: Sequence[Path]) -> None:
-    """Raise a ResultsError if no folder holds a run or tables: probably another one was meant."""
-    from svmbench.report.reading.folders import folders_with_tables, run_folders
-
-    if not any(run_folders(folder) or folders_with_tables(folder) for folder in folders):
-        verb = "holds" if len(folders) == 1 else "hold"
-        raise ResultsError(
-            f"{', '.join(map(str, folders))} {verb} no results: name run folders, or a folder that "
-            "has some; 'svmbench run CONFIG' makes them"
-        )
-
-
-def _dataset_facts() -> dict[str, dict[str, Any]]:
-    """Return the facts about each data set of the registry, by name."""
-    from svmbench import data
-
-    left_out = ("dataset", "where")
-    return {
-        row["dataset"]: {key: value for key, value in row.items() if key not in left_out}
-        for row in data.list_rows()
-    }
-
-
-def repository() -> str:
-    """Return the address of the repository from the project's metadata, or ''."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
-    try:
-        urls = metadata("svmbench").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return ""
-    named = dict(str(url).split(", ", 1) for url in urls if ", " in str(url))
-    return next((named[key] for key in ("Repository", "Source") if key in named), "")
-
-
-def _variants() -> dict[tuple[str, str], str]:
-    """Return the solver's name for each label in a config that ships, by config and label."""
-    from svmbench.report.numbers.forecasts import shipped_config
-
-    found: dict[tuple[str, str], str] = {}
-
-    def look(part: Any, config: str) -> None:
-        if isinstance(part, dict):
-            if isinstance(part.get("name"), str) and isinstance(part.get("label"), str):
-                found[config, part["label"]] = part["name"]
-            part = list(part.values())
-        if isinstance(part, list):
-            for one in part:
-                look(one, config)
-
-    for path in shipped_configs():
-        look(shipped_config(path.stem), path.stem)
-    return found
 
 
 def register(group: click.Group) -> None:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_REGRESSION, ConfigError, SvmbenchError
-from svmbench.base.escape import line
+from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_REGRESSION, ConfigError
 from svmbench.base.paths import is_file
-from svmbench.baselines import templates
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
 from svmbench.cli.options import (
-    FORM_OPTIONS,
     IMPUTE,
     LABEL,
     MIRROR,
@@ -29,13 +24,21 @@ from svmbench.cli.options import (
     TRUST,
     table_form,
 )
-from svmbench.schema.record import CellRecord
+from svmbench.studies.datasets import FORM_OPTIONS, dataset_entry, told_apart, written_plainly
+from svmbench.studies.racing import (
+    Racer,
+    RaceResult,
+    RaceSettings,
+    Times,
+    parse_racer,
+    race_config,
+    time_solvers,
+    version_config,
+)
 
 if TYPE_CHECKING:
     from svmbench.data.frames import TableForm
 
-#: How metrics of the time to an accuracy begin.
-TIME_TO = "cpu_time_to_"
 
 #: Solvers whose relative gaps are certainly at most this did about the same work.
 EQUAL_WORK = 1e-2
@@ -43,426 +46,6 @@ EQUAL_WORK = 1e-2
 
 #: Factors of the fastest solver's time that a performance profile shows.
 PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
-
-
-@dataclass
-class Racer:
-    """One solver of the race, as the command line names it.
-
-    Attributes
-    ----------
-    name : str
-    params : dict
-        Fixed parameters.
-    ladder : dict
-        At most one parameter with several values, from loose to tight.
-    label : str
-        What the result calls it: its words, so that one solver may race itself.
-    """
-
-    name: str
-    params: dict[str, Any] = field(default_factory=dict)
-    ladder: dict[str, list[Any]] = field(default_factory=dict)
-    label: str = ""
-
-    def entry(self) -> dict[str, Any]:
-        """Return the racer as an entry of a config's solvers."""
-        program = templates.shipped_program(self.name) or templates.is_program(self.name)
-        key = "program" if program else "class" if "." in self.name else "name"
-        return {
-            key: self.name,
-            "label": self.label,
-            "params": self.params,
-            "grid": self.ladder,
-        }
-
-
-class Times(TypedDict):
-    """The result of one solver in a race: seconds, their range, and its objective.
-
-    `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
-    is how far above the best one it came, relative. `certified_gap` bounds how far it is above the
-    optimum as a share of that, None without a bound, and `certified` says if there is a
-    certificate. `train_accuracy_pct` is on the rows that were trained on. `times_to` has by
-    relative gap the CPU seconds that certainly reach it.
-    """
-
-    solver: str
-    problem: str
-    cpu_time_s: float | None
-    cpu_range_s: list[float] | None
-    train_time_s: float | None
-    objective: float | None
-    excess_objective: float | None
-    certified: bool
-    certified_gap: float | None
-    train_accuracy_pct: float | None
-    times_to: dict[str, float | None]
-
-
-class RivalRatio(TypedDict):
-    """CPU time of a solver over that of the first one; None if it missed the target."""
-
-    solver: str
-    times: float | None
-    range: list[float] | None
-
-
-class RaceResult(TypedDict):
-    """A race, as it is printed and as JSON has it."""
-
-    dataset: str
-    n_train: int
-    rounds: int
-    solvers: list[Times]
-    ratios: list[RivalRatio]
-    note: str
-
-
-def parse_racer(words: str, *, trust: bool = False) -> Racer:
-    """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``, where a name may be a class's dotted path.
-
-    Parameters
-    ----------
-    words : str
-    trust : bool, default=False
-        Whether a class is imported that comes from elsewhere than scikit-learn.
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        For an unknown solver or parameter (with the nearest), a class or a program that can't be
-        taken, a word that is no ``KEY=VALUE``, or a value out of range.
-    """
-    from svmbench.baselines.catalogue import solver, why_not_loaded
-    from svmbench.baselines.foreign import why_not_taken
-    from svmbench.baselines.programs import why_not_run
-    from svmbench.experiment.config.yaml_source import parse_value
-
-    if not words.strip():
-        raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
-    name, *settings = _words(words)
-    label = " ".join([name, *settings])
-    called = name
-    if templates.shipped_program(name) or templates.is_program(name):
-        try:
-            called = templates.commands(name).name
-        except ValueError as error:
-            raise ConfigError(f"{line(name, 100)}: {error}") from error
-        label = " ".join([templates.read_template(called).program, *settings])
-        if reason := why_not_run(called, trust=trust):
-            raise ConfigError(reason)
-    elif "." in name and (reason := why_not_taken(name, trust=trust)):
-        raise ConfigError(reason)
-    if reason := why_not_loaded(name, trust=trust):
-        raise ConfigError(reason)
-    racer = Racer(name, label=label)
-    for setting in settings:
-        key, separator, value = setting.partition("=")
-        if not separator or not key or not value:
-            raise ConfigError(f"{name}: {setting!r} is not of the form KEY=VALUE")
-        values = [parse_value(part) for part in value.split(",")]
-        if len(values) > 1:
-            racer.ladder[key] = values
-        else:
-            racer.params[key] = values[0]
-    given = {**racer.params, **{key: values[0] for key, values in racer.ladder.items()}}
-    solver(called, **given)
-    if called != name and (
-        lacking := [one for one in templates.read_template(called).parameters if one not in given]
-    ):
-        needed = ", ".join(f"{one}=…" for one in lacking)
-        raise ConfigError(f"{racer.label}: the command needs {needed} after its name")
-    _check(racer)
-    return racer
-
-
-def _words(words: str) -> list[str]:
-    """Return a name, which may be a command with blanks, and its settings."""
-    parts = words.split()
-    n_settings = len(parts) - 1 - max([0, *(i for i, one in enumerate(parts) if "{" in one)])
-    if templates.is_program(words):
-        return [" ".join(parts[: len(parts) - n_settings]), *parts[len(parts) - n_settings :]]
-    return parts
-
-
-def _check(racer: Racer) -> None:
-    """Check the racer's values as configs do."""
-    from pydantic import ValidationError
-
-    from svmbench.base.validation_messages import sentence
-    from svmbench.experiment.settings.blocks import SolverSpec
-
-    try:
-        SolverSpec.model_validate(racer.entry())
-    except ValidationError as error:
-        raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
-
-
-def dataset_entry(
-    dataset: str,
-    label: str | None = None,
-    text: str | None = None,
-    impute: bool = False,
-    form: TableForm | None = None,
-) -> dict[str, Any]:
-    """Return a data set's name, file or number with its label and encoding, as in a config.
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        For an unknown name, and for options of tables that say nothing here.
-    """
-    from svmbench.data import openml, parse_name
-    from svmbench.data.frames import DEFAULT_TEXT
-
-    if wanted := openml.reference(dataset):
-        if form:
-            raise ConfigError(f"{FORM_OPTIONS} are of a file")
-        said = {"sha256": wanted.sha256, "label_column": label, "text": text, "impute": impute}
-        return {"openml": wanted.number, **{key: value for key, value in said.items() if value}}
-    if (text or impute) and not label:
-        raise ConfigError("--text and --impute are of a table with a header; --label is missing")
-    if form and not label:
-        raise ConfigError(f"{FORM_OPTIONS} are of a table; --label is missing")
-    if not is_file(dataset):
-        parse_name(dataset)
-        if label:
-            raise ConfigError(f"--label is of a table, and {dataset} is a registered data set")
-        return {"name": dataset}
-    if not label:
-        return {"file": dataset}
-    made = {"file": dataset, "label_column": label, "text": text or DEFAULT_TEXT}
-    return {**made, "impute": True} if impute else made
-
-
-@contextlib.contextmanager
-def written_plainly(
-    entries: list[dict[str, Any]], form: TableForm | None
-) -> Iterator[list[dict[str, Any]]]:
-    """Yield entries in which each table of a given form is a copy, as configs read tables.
-
-    The copies have the names of the tables, and are removed at the end.
-    """
-    from svmbench.data import frames, userfile
-
-    if form is None:
-        yield entries
-        return
-    with tempfile.TemporaryDirectory(prefix="svmbench-tables-") as folder:
-        made = []
-        for number, one in enumerate(entries):
-            if "file" not in one:
-                made.append(one)
-                continue
-            place, target = Path(one["file"]), Path(folder, f"{number}.csv")
-            left_out = frames.write_plainly(place, one["label_column"], form, target)
-            userfile.warn_of(place.name, left_out)
-            made.append({"name": one["file"], **one, "file": str(target)})
-        yield made
-
-
-def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Name files of the same name by their path, as it is given; the other entries as they are."""
-    names = [Path(one["file"]).name for one in entries if "file" in one]
-    return [
-        {**one, "name": one["file"]}
-        if "file" in one and names.count(Path(one["file"]).name) > 1
-        else one
-        for one in entries
-    ]
-
-
-def time_command(
-    dataset: dict[str, Any],
-    racers: list[Racer],
-    *,
-    rounds: int,
-    rows: int = 0,
-    tolerance: float | None = None,
-    accuracies: tuple[float, ...] = (),
-    scaling: str = "all-rows",
-    timeout_s: float = 600.0,
-    mirror: str | None = None,
-    trust: bool = False,
-) -> RaceResult:
-    """Race solvers on a data set in one process of their own; the first is compared to the others.
-
-    Parameters
-    ----------
-    dataset : dict
-        What :func:`dataset_entry` returns.
-    racers : list of Racer
-        At least two; the first is the one in question.
-    rounds : int
-        Each solver trains once a round, in turn.
-    rows : int
-        At most so many, drawn by class; 0 for all.
-    tolerance : float, optional
-        Compare the cost of coming so near to the best objective (relative); without it, compare
-        the solvers at the settings they are given.
-    accuracies : tuple of float, optional
-        Relative gaps for which the least certified time is shown.
-    scaling : str
-        ``"all-rows"`` (features to [0, 1]) or ``"none"``.
-    timeout_s : float
-        Seconds after which the race is given up.
-    mirror : str, optional
-        As for :func:`svmbench.data.ensure`.
-    trust : bool, default=False
-        Import classes that come from elsewhere than scikit-learn.
-
-    Returns
-    -------
-    RaceResult
-
-    Raises
-    ------
-    svmbench.base.errors.SvmbenchError
-        If the race could not be run; with the reason.
-    """
-    from svmbench.experiment.config.loader import check_source
-    from svmbench.experiment.config.yaml_source import source_of_value
-    from svmbench.experiment.plan.planner import make_plan
-    from svmbench.experiment.run.execute import Options, execute
-    from svmbench.experiment.run.records import RunFolder
-
-    told = race_config([dataset], racers, rounds, rows, tolerance, scaling)
-    told["blocks"][0]["accuracies"] = list(accuracies)
-    config = check_source(source_of_value(told, "svmbench time"), trust=trust)
-    plan = make_plan(config, "time", "quick", mirror=mirror)
-    (cell,) = plan.cells
-    if cell.status != "planned":
-        raise SvmbenchError(cell.reason)
-    with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder)) as records:
-        summary = execute(plan, plan.cells, records, Options(timeout_s=timeout_s))
-        if summary.interrupted:
-            raise KeyboardInterrupt
-        record = records.cells[cell.key]
-    if record["status"] != "ok":
-        raise SvmbenchError(f"the race ended without a result: {record['reason']}")
-    shown = dataset.get("name") or dataset.get("file") or str(cell.shown["dataset"])
-    return _result(shown, racers, rounds, record)
-
-
-def race_config(
-    datasets: list[dict[str, Any]],
-    racers: list[Racer],
-    rounds: int,
-    rows: int,
-    tolerance: float | None,
-    scaling: str,
-) -> dict[str, Any]:
-    """Return the config of a race, which ``svmbench run`` takes as well.
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        If two racers have the same name and settings.
-    """
-    first, *others = [racer.label for racer in racers]
-    if len({first, *others}) < len(racers):
-        raise ConfigError(f"{first} against itself needs other parameters on one side")
-    block = {
-        "name": "race",
-        "protocol": "race",
-        "repeats": rounds,
-        "max_samples": rows,
-        "tolerance": tolerance,
-        "train_accuracy": True,
-        "scaling": scaling,
-        "pairs": [[first, other] for other in others],
-        "multiclass": "one-vs-one",
-    }
-    metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
-    metrics += ["certified_gap", "solved_1e-2_pct", "solved_1e-3_pct", "solved_1e-5_pct"]
-    metrics += ["claims_true_pct", "train_accuracy_pct"]
-    return {
-        "title": "A race of one line",
-        "seed": 1,
-        "datasets": datasets,
-        "solvers": [racer.entry() for racer in racers],
-        "blocks": [block],
-        "tables": [{"name": "race", "block": "race", "metrics": metrics}],
-        "profiles": {"quick": {}},
-    }
-
-
-def version_config(
-    datasets: list[dict[str, Any]], racers: list[Racer], rows: int, scaling: str
-) -> dict[str, Any]:
-    """Return the config that both versions of a solver run: a fit, and its accuracy on a fifth.
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        If a racer has several values of a parameter.
-    """
-    for racer in racers:
-        if racer.ladder:
-            raise ConfigError(f"{racer.label}: --base takes one value of each parameter")
-    block = {
-        "name": "versions",
-        "protocol": "holdout",
-        "max_samples": rows,
-        "scaling": scaling,
-        "test": 0.2,
-        "multiclass": "one-vs-one",
-    }
-    return {
-        "title": "Two versions of a solver",
-        "seed": 1,
-        "datasets": datasets,
-        "solvers": [racer.entry() for racer in racers],
-        "blocks": [block],
-        "profiles": {"quick": {}},
-    }
-
-
-def _result(dataset: str, racers: list[Racer], rounds: int, record: CellRecord) -> RaceResult:
-    from svmbench.baselines.catalogue import solvers
-
-    metrics, spread = record["metrics"], record["spread"]
-    shown: list[Times] = []
-    known = solvers()
-    for racer in racers:
-        cpu = f"cpu_time_s:{racer.label}"
-        shown.append(
-            {
-                "solver": racer.label,
-                "problem": known[racer.name].problem if racer.name in known else "",
-                "cpu_time_s": metrics.get(cpu),
-                "cpu_range_s": spread.get(cpu),
-                "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
-                "objective": metrics.get(f"objective:{racer.label}"),
-                "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
-                "certified": f"certified_gap:{racer.label}" in metrics,
-                "certified_gap": metrics.get(f"certified_gap:{racer.label}"),
-                "train_accuracy_pct": metrics.get(f"train_accuracy_pct:{racer.label}"),
-                "times_to": {
-                    key.removeprefix(TIME_TO).partition("_s:")[0]: value
-                    for key, value in metrics.items()
-                    if key.startswith(TIME_TO) and key.endswith(f"_s:{racer.label}")
-                },
-            }
-        )
-    first = racers[0].label
-    ratios: list[RivalRatio] = [
-        {
-            "solver": racer.label,
-            "times": metrics[f"ratio:{first}:{racer.label}"],
-            "range": spread.get(f"ratio:{first}:{racer.label}"),
-        }
-        for racer in racers[1:]
-    ]
-    return {
-        "dataset": dataset,
-        "n_train": metrics["n_train"],
-        "rounds": rounds,
-        "solvers": shown,
-        "ratios": ratios,
-        "note": record["stop_reason"],
-    }
 
 
 def print_result(result: RaceResult) -> None:
@@ -543,32 +126,22 @@ def _print_times_to(result: RaceResult) -> None:
 
 def print_profiles(results: list[RaceResult]) -> None:
     """Print by accuracy the share of races that a solver solves within a factor of the fastest."""
+    from svmbench.report.numbers.comparisons import performance_profile
+
+    factors = tuple(f"{factor:g}" for factor in PROFILE_FACTORS)
     for accuracy in results[0]["solvers"][0]["times_to"]:
-        times = {
-            one["solver"]: [
-                next(r for r in result["solvers"] if r["solver"] == one["solver"])["times_to"][
-                    accuracy
-                ]
-                for result in results
-            ]
-            for one in results[0]["solvers"]
-        }
-        best = [
-            min((own[k] for own in times.values() if own[k] is not None), default=None)  # type: ignore[type-var]
-            for k in range(len(results))
-        ]
+        times: dict[str, list[float | None]] = {}
+        for result in results:
+            for racer in result["solvers"]:
+                times.setdefault(racer["solver"], []).append(racer["times_to"][accuracy])
         rows = []
-        for solver, own in times.items():
-            within = [
-                sum(
-                    time is not None and fastest is not None and time <= factor * fastest
-                    for time, fastest in zip(own, best, strict=True)
-                )
+        for solver, steps in performance_profile(times).items():
+            shares = (
+                max((share for ratio, share in steps if ratio <= factor), default=0.0)
                 for factor in PROFILE_FACTORS
-            ]
-            rows.append((solver, *(f"{100 * count / len(results):.0f} %" for count in within)))
+            )
+            rows.append((solver, *(f"{100 * share:.0f} %" for share in shares)))
         terminal.print_line(f"share of {len(results)} races solved to {accuracy} within … times")
-        factors = tuple(f"{factor:g}" for factor in PROFILE_FACTORS)
         terminal.print_columns(rows, header=("solver", *factors))
 
 
@@ -617,9 +190,17 @@ class _SharedOptions:
             f"timing {names} in turn on {which}, {self.rounds} rounds; on a new machine their loops"
             " are compiled first, which takes a minute or two"
         )
-        return time_command(
+        return time_solvers(
             dataset,
             racers,
+            self.settings,
+            trust=self.trust,
+        )
+
+    @property
+    def settings(self) -> RaceSettings:
+        """How the solvers race."""
+        return RaceSettings(
             rounds=self.rounds,
             rows=self.rows or 0,
             tolerance=self.tolerance,
@@ -627,7 +208,6 @@ class _SharedOptions:
             scaling=self.scaling,
             timeout_s=self.timeout,
             mirror=self.mirror,
-            trust=self.trust,
         )
 
 
@@ -892,17 +472,15 @@ def _race_all(
     from svmbench.experiment.config.loader import check_source
     from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
 
-    rows, of_versions = shared.rows or 0, versions[:2] != (None, None)
+    of_versions = versions[:2] != (None, None)
     if of_versions:
         entries = [
             {**one, "file": str(Path(one["file"]).resolve())} if "file" in one else one
             for one in entries
         ]
-        config = version_config(entries, racers, rows, shared.scaling)
+        config = version_config(entries, racers, shared.rows or 0, shared.scaling)
     else:
-        config = race_config(entries, racers, shared.rounds, rows, shared.tolerance, shared.scaling)
-        if shared.accuracies:
-            config["blocks"][0]["accuracies"] = list(shared.accuracies)
+        config = race_config(entries, racers, shared.settings)
     check_source(source_of_value(config, "svmbench race"), trust=shared.trust)
     if as_yaml:
         terminal.write_output(yaml_of_value(config).rstrip())
@@ -931,7 +509,7 @@ def _race_versions(
 
     Exit with 3 if a cell failed, and with 4 if a solver is slower than is allowed.
     """
-    from svmbench.cli.versions import compare_environments, compare_versions, print_versions, slower
+    from svmbench.studies.versions import compare_environments, compare_versions, slower
 
     def note(line: str) -> None:
         if not shared.as_json:
@@ -958,6 +536,40 @@ def _race_versions(
         raise SystemExit(EXIT_FAILED_CELLS)
     if too_slow:
         raise SystemExit(EXIT_REGRESSION)
+
+
+def print_versions(result: dict[str, Any]) -> None:
+    """Print a comparison of versions as a table, and a line for each failure."""
+    from svmbench.studies.versions import SHOWN
+
+    terminal.print_line(
+        f"{result['new']} (new) against {result['base']} (base), {result['rounds']} rounds"
+    )
+    rows = []
+    for one in result["results"]:
+        low, high = one["range"] or (0, 0)
+        ratio = f"{one['times']:.3g} ({low:.3g} to {high:.3g})" if one["range"] else "-"
+        rows.append(
+            (
+                one["dataset"],
+                one["solver"],
+                ratio,
+                *(_change(one["base"][name], one["new"][name], form) for name, _, form in SHOWN),
+            )
+        )
+    heads = [head for _, head, _ in SHOWN]
+    terminal.print_columns(rows, header=("data set", "solver", "CPU time, new / base", *heads))
+    for one in result["results"]:
+        for side in ("base", "new"):
+            if one[side]["reason"]:
+                reason = one[side]["reason"]
+                terminal.print_line(f"{one['solver']} on {one['dataset']}, {side}: {reason}")
+
+
+def _change(base: float | None, new: float | None, form: str) -> str:
+    """Return a value if both versions have it, else both."""
+    said = ["-" if value is None else format(value, form) for value in (base, new)]
+    return said[0] if said[0] == said[1] else " → ".join(said)
 
 
 def register(group: click.Group) -> None:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from svmbench.base.errors import DamagedResultsError, DataError, ResultsError, UnknownNameError
-from svmbench.base.escape import line
+from svmbench.base.errors import ResultsError
 from svmbench.cli import terminal
 from svmbench.cli.options import FOLDER, MIRROR, RESULTS
-
-if TYPE_CHECKING:
-    from svmbench.report.output.packs import Manifest
-
-#: The folder of added runs, in a folder of results.
-_CONTRIBUTED = "contributed"
 
 
 @click.command("pack")
@@ -73,28 +64,12 @@ def add(file: Path, results: Path, mirror: str | None) -> None:
       svmbench add smo_variants-epyc.zip
       svmbench recheck results/contributed --budget 5
     """
-    from svmbench.base.files import exists_in_results, replaced
-    from svmbench.baselines.catalogue import load_plugins
-    from svmbench.report.output.builder import build
-    from svmbench.report.output.packs import unpack_pack
+    from svmbench.studies.sharing import add_pack
 
-    load_plugins()
-    with tempfile.TemporaryDirectory(prefix="svmbench-add-") as scratch:
-        manifest = unpack_pack(file, Path(scratch))
-    _check_data(file, manifest, mirror)
-    target = results / _CONTRIBUTED / manifest.folder_name
-    if exists_in_results(target):
+    target, is_new = add_pack(file, results, mirror=mirror)
+    if not is_new:
         terminal.print_line(f"{target} is there already, with the same results")
         return
-    try:
-        with replaced(target) as made:
-            # Read again, not moved: whatever happens meanwhile, only checked bytes are placed.
-            if unpack_pack(file, made) != manifest:
-                raise DamagedResultsError(f"{file} is refused: it changed while it was read")
-            build(made)
-            made.chmod(0o755)
-    except OSError as error:
-        raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
     terminal.print_line(f"{target}: from elsewhere; 'svmbench recheck {target}' confirms it here")
 
 
@@ -151,17 +126,12 @@ def archive(
       svmbench archive -o archive --title "Our SVM results" --date 2026-11-30
     """
     import svmbench
-    from svmbench.base.files import exists_in_results, replaced
-    from svmbench.cli.publishing import kept_results, make_site, repository
-    from svmbench.report.output.archives import PACKS, SITE, About, write_metadata
-    from svmbench.report.output.packs import write_pack
-    from svmbench.report.reading.folders import is_contributed, runs_below
-    from svmbench.report.reading.records import read_run
+    from svmbench.base.files import exists_in_results
+    from svmbench.report.output.archives import About
+    from svmbench.studies.judging import kept_results, repository
+    from svmbench.studies.sharing import runs_to_archive, write_archive
 
-    folders = results or (kept_results(),)
-    own = [path for path in runs_below(folders).values() if not is_contributed(path)]
-    if not own:
-        raise ResultsError("there is no run of this machine to archive")
+    own = runs_to_archive(results or (kept_results(),))
     if exists_in_results(output):
         raise ResultsError(f"{output} is there already: name another folder with -o")
     about = About(
@@ -174,59 +144,10 @@ def archive(
         checker=checker,
     )
     terminal.print_error("packing the runs and writing the pages; the first time takes minutes")
-    with replaced(output) as made:
-        (made / PACKS).mkdir()
-        for path in own:
-            write_pack(path, made / PACKS / f"{'-'.join(path.resolve().parts[-2:])}.svmbench.zip")
-        make_site(tuple(own), made / SITE)
-        written = write_metadata(made, [read_run(path) for path in own], about)
-        names = [path.name for path in written]
-        made.chmod(0o755)
+    names = write_archive(own, output, about)
     terminal.print_line(
         f"{output}: {len(own)} {'pack' if len(own) == 1 else 'packs'}, the site, {', '.join(names)}"
     )
-
-
-def _check_data(file: Path, manifest: Manifest, mirror: str | None) -> None:
-    """Refuse a pack whose data sets are unknown here or have other content."""
-    from svmbench import data
-
-    for name, stated in manifest.datasets.items():
-        shown = line(repr(name), 80)
-        try:
-            known = _known_contents(manifest, name, mirror) or {
-                data.load(name, mirror=mirror).sha256
-            }
-        except UnknownNameError as error:
-            raise DamagedResultsError(
-                f"{file} is refused: its data set {shown} is not registered here"
-            ) from error
-        except DataError as error:
-            raise ResultsError(
-                f"{file} can't be checked: its data set {shown} is not available here: {error}"
-            ) from error
-        if other := sorted(set(stated) - known):
-            raise DamagedResultsError(
-                f"{file} is refused: its results rest on other data than {shown} here: sha256"
-                f" {line(other[0], 64) or 'unknown'}, not {min(known)}"
-            )
-
-
-def _known_contents(manifest: Manifest, dataset: str, mirror: str | None) -> set[str]:
-    """Return the sha256 of a data set in a shipped config's plan, where novelty sets are made."""
-    from svmbench.base.paths import shipped_configs
-    from svmbench.experiment.plan.planner import prepare_plan
-
-    if manifest.config not in [path.stem for path in shipped_configs()]:
-        return set()
-    plan = prepare_plan(
-        manifest.config, manifest.profile, mirror=mirror, only={"dataset": [dataset]}
-    )
-    return {
-        cell.spec["data_sha256"]
-        for cell in plan.cells
-        if cell.shown.get("dataset") == dataset and cell.spec.get("data_sha256")
-    }
 
 
 def register(group: click.Group) -> None:

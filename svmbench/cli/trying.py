@@ -1,444 +1,33 @@
-"""The command ``try``: from a table of one's own to a fitted pipeline.
-
-The columns are encoded by scikit-learn's transformers, which become part of the pipeline. Every
-solver searches its parameters on the training rows, by cross-validation, within an equal share of
-the time; the test rows score the refitted pipelines once, beside two baselines: the most frequent
-class, and scikit-learn's logistic regression.
-"""
+"""The command ``try``: from a table of one's own to a fitted pipeline."""
 
 from __future__ import annotations
 
-import io
 import json
-import math
-import re
-import tempfile
-import time
-import warnings
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmbench.base.errors import ConfigError, DataError, ResultsError
+from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
-from svmbench.cli.options import (
-    FORM_OPTIONS,
-    IMPUTE,
-    LABEL,
-    POSITIVE_NUMBER,
-    TEXT,
-    table_form,
+from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT, table_form
+from svmbench.studies.trying import (
+    METRICS,
+    ROC_AUC,
+    TrySettings,
+    refuse_unwritable,
+    try_table,
+    write_model,
 )
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
 
     from svmbench.data.frames import TableForm
 
-#: Solvers with their fixed parameters and their grid, the simplest model first. Of equally good
-#: solvers that predict about equally fast, the first is recommended.
-CANDIDATES: tuple[tuple[str, dict[str, Any], dict[str, list[Any]]], ...] = (
-    ("newton-l2", {}, {"C": [1.0, 0.1, 10.0, 0.01, 100.0]}),
-    ("dcd-l1", {}, {"C": [1.0, 0.1, 10.0, 0.01, 100.0]}),
-    (
-        "csvc",
-        {"kernel": "rbf"},
-        {"gamma": ["scale", 0.1, 1.0, 0.01], "C": [1.0, 10.0, 100.0, 0.1]},
-    ),
-    (
-        "nystrom",
-        {"kernel": "rbf", "n_basis": 300},
-        {"gamma": ["scale", 0.1, 1.0, 0.01], "C": [1.0, 10.0, 100.0, 0.1]},
-    ),
-)
-#: Rows on which parameters are searched, drawn by class, and folds of that search.
-SEARCH_ROWS = 3000
-SEARCH_FOLDS = 3
-#: A solver is not recommended if its score is more points below the best.
-MOST_POINTS_LESS = 1.0
-#: A solver is preferred to a simpler one of the same score if it predicts more times as fast.
-MUCH_FASTER = 2.0
-#: Predictions of the test rows are timed so often, or until they took so many seconds of CPU time;
-#: their median counts.
-TIMED_PREDICTIONS, MOST_PREDICTING_S = 5, 2.0
-#: Classes are uneven if the most frequent one has more times its even share of the rows.
-UNEVEN_FACTOR = 1.6
 #: A confusion matrix of more classes is not printed.
 MOST_CLASSES_SHOWN = 10
-#: A label that is read as a whole number, which every reader writes in the same way.
-WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,14}")
-#: Scores by scikit-learn's names, and as the table names them.
-METRICS = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "roc_auc": "area under the ROC curve",
-}
-ACCURACY, BALANCED, ROC_AUC = METRICS
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A solver on the leaderboard.
-
-    Attributes
-    ----------
-    solver : str
-    score_pct : float
-        Of the test rows, by the metric that chooses.
-    accuracy_pct, balanced_accuracy_pct : float
-        Of the test rows.
-    fit_s, predict_s : float
-        Seconds of the last fit, and of predicting all test rows (the median of several times).
-    size_kb : float
-        Size of the pipeline's file.
-    params : dict
-        Chosen parameters.
-    """
-
-    solver: str
-    score_pct: float
-    accuracy_pct: float
-    balanced_accuracy_pct: float
-    fit_s: float
-    predict_s: float
-    size_kb: float
-    params: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A trial with its pipeline, its predictions of the test rows and its influence values.
-
-    ``influences`` has an array for each group of test rows. The variance of the score, and that of
-    a difference between two scores on the same rows, is the sum over groups of the variance of
-    these values divided by the number of rows (for the area under the ROC curve: DeLong et al.
-    1988, equation 5).
-    """
-
-    trial: Trial
-    model: Any
-    predicted: np.ndarray
-    influences: list[np.ndarray]
-
-
-def build_solver(name: str, n_classes: int, params: dict[str, Any]) -> Any:
-    """Return a solver that separates so many classes."""
-    from svmbench.baselines.catalogue import one_vs_one, solver
-
-    made = solver(name, **params)
-    return one_vs_one(made) if n_classes > 2 else made
-
-
-def metric_for(y: pd.Series) -> str:
-    """Return the metric that suits the classes: accuracy unless they are uneven."""
-    shares = y.value_counts(normalize=True)
-    uneven = float(shares.max()) > min(0.95, UNEVEN_FACTOR / len(shares))
-    return BALANCED if uneven else ACCURACY
-
-
-def grid_for(name: str, grid: dict[str, list[Any]], metric: str) -> dict[str, list[Any]]:
-    """Return a solver's grid; for uneven classes with class weights, if the solver takes them."""
-    from svmbench.baselines.catalogue import solver
-
-    if metric == ACCURACY or "class_weight" not in solver(name).get_params():
-        return grid
-    return {"class_weight": ["balanced", None], **grid}
-
-
-def points_of(grid: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the points of a grid, the most usual values of all parameters first."""
-    from sklearn.model_selection import ParameterGrid
-
-    places = {name: {repr(v): i for i, v in enumerate(values)} for name, values in grid.items()}
-    yield from sorted(
-        ParameterGrid(grid), key=lambda point: sum(places[k][repr(v)] for k, v in point.items())
-    )
-
-
-def search(
-    pipeline: Any, grid: dict[str, list[Any]], X: Any, y: Any, seconds: float, metric: str
-) -> tuple[dict[str, Any], int]:
-    """Return the best parameters by cross-validation within some seconds, and how many were tried.
-
-    `pipeline` is called with a point of the grid. At least one point is tried.
-    """
-    import numpy as np
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-
-    end = time.monotonic() + seconds
-    folds = StratifiedKFold(SEARCH_FOLDS, shuffle=True, random_state=0)
-    best, best_score, tried = {}, -1.0, 0
-    for point in points_of(grid):
-        began = time.monotonic()
-        scores = cross_val_score(pipeline(point), X, y, cv=folds, scoring=metric)
-        tried += 1
-        if float(np.mean(scores)) > best_score:
-            best, best_score = point, float(np.mean(scores))
-        if time.monotonic() + (time.monotonic() - began) > end:
-            break
-    return best, tried
-
-
-def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any) -> list[Any]:
-    """Return the arrays from which the standard error of a score follows.
-
-    Parameters
-    ----------
-    metric : {"accuracy", "balanced_accuracy", "roc_auc"}
-    y, predicted : ndarray of shape (n_samples,)
-    values : ndarray of shape (n_samples,) or None
-        Decision values, which "roc_auc" needs.
-    """
-    import numpy as np
-    from scipy.stats import rankdata
-
-    right = (predicted == y).astype(np.float64)
-    classes = np.unique(y)
-    if metric == ACCURACY:
-        return [right]
-    if metric == BALANCED:
-        return [right[y == one] / len(classes) for one in classes]
-    positive = y == classes[1]
-    ranks = rankdata(values)
-    # For each row the share of the rows of the other class that lie on the right side of it.
-    below = (ranks[positive] - rankdata(values[positive])) / int((~positive).sum())
-    above = 1 - (ranks[~positive] - rankdata(values[~positive])) / int(positive.sum())
-    return [below, above]
-
-
-def standard_error(first: Fitted, second: Fitted) -> float:
-    """Return the standard error, in points, of the difference between two solvers' scores."""
-    import numpy as np
-
-    groups = zip(first.influences, second.influences, strict=True)
-    variance = sum(np.var(one - other) / len(one) for one, other in groups)
-    return 100 * float(np.sqrt(variance))
-
-
-def drawn_by_class(y: pd.Series, n_rows: int, at_least: int, seed: int) -> Any:
-    """Return the labels of rows drawn by class: about `n_rows`, and `at_least` of each class."""
-    import numpy as np
-
-    share = n_rows / len(y)
-    parts = [
-        rows.sample(min(len(rows), max(at_least, round(share * len(rows)))), random_state=seed)
-        for _, rows in y.groupby(y)
-    ]
-    return np.sort(np.concatenate([part.index.to_numpy() for part in parts]))
-
-
-def tested(
-    name: str, params: dict[str, Any], model: Any, fit_s: float, X: Any, y: Any, metric: str
-) -> Fitted:
-    """Score a fitted pipeline on the test rows, and time its predictions."""
-    import joblib
-    import numpy as np
-    from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
-
-    times: list[float] = []
-    while len(times) < TIMED_PREDICTIONS and sum(times) < MOST_PREDICTING_S:
-        began = time.process_time()
-        predicted = model.predict(X)
-        times.append(time.process_time() - began)
-    truth = y.to_numpy()
-    accuracy, balanced = accuracy_score(truth, predicted), balanced_accuracy_score(truth, predicted)
-    values = None
-    if metric == ROC_AUC:
-        values = (
-            model.decision_function(X)
-            if hasattr(model, "decision_function")
-            else model.predict_proba(X)[:, 1]
-        )
-        score = roc_auc_score(truth, values)
-    else:
-        score = accuracy if metric == ACCURACY else balanced
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    trial = Trial(
-        solver=name,
-        score_pct=100 * float(score),
-        accuracy_pct=100 * float(accuracy),
-        balanced_accuracy_pct=100 * float(balanced),
-        fit_s=fit_s,
-        predict_s=float(np.median(times)),
-        size_kb=len(file.getvalue()) / 1024,
-        params=params,
-    )
-    return Fitted(trial, model, predicted, influences_on(metric, truth, predicted, values))
-
-
-def try_solvers(
-    X: Any,
-    y: Any,
-    transformer: Any,
-    *,
-    seconds: float,
-    test_share: float,
-    seed: int,
-    metric: str,
-    tell: Any,
-) -> tuple[list[Fitted], list[Fitted], Any]:
-    """Search, fit and test every candidate.
-
-    Returns
-    -------
-    solvers, baselines : list of Fitted
-        The solvers with the best score first; the baselines.
-    y_test : Series
-        Labels of the test rows.
-
-    Raises
-    ------
-    DataError
-        If too few rows of a class are left for training or for the test.
-    """
-    from sklearn.base import clone
-    from sklearn.dummy import DummyClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import Pipeline
-
-    X_train, X_test, y_train, y_test = split(X, y, test_share, seed)
-    n_classes = y.nunique()
-
-    def pipeline(model: Any) -> Any:
-        return Pipeline([("columns", clone(transformer)), ("solver", model)])
-
-    X_few, y_few = X_train, y_train
-    if len(X_train) > SEARCH_ROWS:
-        drawn = drawn_by_class(y_train, SEARCH_ROWS, 2 * SEARCH_FOLDS, seed)
-        X_few, y_few = X_train.loc[drawn], y_train.loc[drawn]
-    tell("compiling the solvers, where this was not done before")
-    for name, fixed, _ in CANDIDATES:
-        untimed = pipeline(build_solver(name, n_classes, fixed))
-        untimed.fit(X_few, y_few).predict(X_few)
-    end = time.monotonic() + seconds
-    solvers = []
-    for number, (name, fixed, plain_grid) in enumerate(CANDIDATES):
-        share = max(0.0, end - time.monotonic()) / (len(CANDIDATES) - number)
-        grid = grid_for(name, plain_grid, metric)
-
-        def build(point: dict[str, Any], name: str = name, fixed: Any = fixed) -> Any:
-            return pipeline(build_solver(name, n_classes, {**fixed, **point}))
-
-        best, tried = search(build, grid, X_few, y_few, share / 2, metric)
-        began = time.monotonic()
-        model = build(best).fit(X_few, y_few)
-        fit_s = time.monotonic() - began
-        rows = len(X_few)
-        if rows < len(X_train) and fit_s * (len(X_train) / rows) ** 2 <= share / 2:
-            began = time.monotonic()
-            model = build(best).fit(X_train, y_train)
-            fit_s = time.monotonic() - began
-            rows = len(X_train)
-        few = f", fitted on {rows:,} of {len(X_train):,} rows" if rows < len(X_train) else ""
-        shown = ", ".join(f"{key}={value}" for key, value in best.items())
-        n_points = math.prod(map(len, grid.values()))
-        tell(f"{name}: {tried} of {n_points} settings tried, the best {shown}{few}")
-        solvers.append(tested(name, {**fixed, **best}, model, fit_s, X_test, y_test, metric))
-    weight = None if metric == ACCURACY else "balanced"
-    baselines = []
-    for name, model in (
-        ("most frequent class", DummyClassifier()),
-        ("logistic regression", LogisticRegression(class_weight=weight, max_iter=1000)),
-    ):
-        began = time.monotonic()
-        fitted = pipeline(model).fit(X_few, y_few)
-        fit_s = time.monotonic() - began
-        baselines.append(tested(name, {}, fitted, fit_s, X_test, y_test, metric))
-    return sorted(solvers, key=lambda one: -one.trial.score_pct), baselines, y_test
-
-
-def split(X: Any, y: Any, test_share: float, seed: int) -> tuple[Any, Any, Any, Any]:
-    """Split rows by class into training and test rows.
-
-    Raises
-    ------
-    DataError
-        If too few rows of a class are left for training or for the test.
-    """
-    import numpy as np
-    from sklearn.model_selection import train_test_split
-
-    counts = y.value_counts()
-    n_test = int(np.ceil(test_share * len(y)))
-    if min(n_test, len(y) - n_test) >= len(counts):
-        parts = train_test_split(X, y, test_size=test_share, stratify=y, random_state=seed)
-        in_training, in_test = (part.value_counts() for part in parts[2:])
-        if in_training.min() >= SEARCH_FOLDS and len(in_test) == len(counts):
-            return tuple(parts)
-    raise DataError(
-        f"--test {test_share:g} of {len(y):,} rows leaves too few rows of a class: each of the"
-        f" {len(counts)} classes needs {SEARCH_FOLDS} rows for training and one for the test (the"
-        f" smallest, {counts.index[-1]}, has {counts.iloc[-1]})"
-    )
-
-
-def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted, str]:
-    """Return the solver to take and a sentence with the reason.
-
-    Solvers whose score differs from the best by at most a standard error are equally good. Of
-    these, the ones that predict in at most twice the least time are left, and of these the one that
-    stands first in ``CANDIDATES``.
-    """
-    best = max(fitted, key=lambda one: one.trial.score_pct)
-    near = [
-        one
-        for one in fitted
-        if best.trial.score_pct - one.trial.score_pct
-        <= min(standard_error(best, one), MOST_POINTS_LESS)
-    ]
-    least = min(one.trial.predict_s for one in near)
-    quick = [one for one in near if one.trial.predict_s <= MUCH_FASTER * least]
-    order = [name for name, _, _ in CANDIDATES]
-    chosen = min(quick, key=lambda one: order.index(one.trial.solver))
-    own, top = chosen.trial, best.trial
-    if chosen is best:
-        return best, f"Take {top.solver}: {top.score_pct:.2f} % is the best {METRICS[metric]}."
-    error = standard_error(best, chosen)
-    reason = (
-        f"predicts {top.predict_s / own.predict_s:.2g} times as fast"
-        if top.predict_s > MUCH_FASTER * own.predict_s
-        else "is the simpler model"
-    )
-    return chosen, (
-        f"Take {own.solver}: it {reason}, and its {METRICS[metric]} of {own.score_pct:.2f} % is as"
-        f" good as the {top.score_pct:.2f} % of {top.solver} (standard error of the difference on"
-        f" {n_test:,} test rows: {error:.2f} points)."
-    )
-
-
-def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> Iterator[str]:
-    """Yield what a user has to know about the recommended model, if there is something.
-
-    Parameters
-    ----------
-    chosen, frequent : Fitted
-        The recommended model, and the one that always predicts the most frequent class.
-    metric : str
-    y : ndarray of shape (n_test,)
-        Labels of the test rows.
-    """
-    if metric == ROC_AUC:
-        gain, error = chosen.trial.score_pct - 50, standard_error(chosen, frequent)
-    else:
-        gain = chosen.trial.balanced_accuracy_pct - frequent.trial.balanced_accuracy_pct
-        own, other = (
-            replace(one, influences=influences_on(BALANCED, y, one.predicted, None))
-            for one in (chosen, frequent)
-        )
-        error = standard_error(own, other)
-    if gain <= 2 * error:
-        yield (
-            "Caution: the model is not clearly better than always predicting the most frequent"
-            " class. Perhaps these columns don't tell the classes apart."
-        )
-    never = sorted(set(map(str, frequent.model.classes_)) - set(map(str, chosen.predicted)))
-    if never:
-        yield f"Caution: the model predicts none of the test rows as {', '.join(never)}."
 
 
 def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
@@ -457,49 +46,6 @@ def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
         ],
         header=("test rows", *(f"predicted {one}" for one in classes)),
     )
-
-
-def with_own_type(y: Any) -> Any:
-    """Return labels as whole numbers or truth values if all of them are written as such."""
-    import numpy as np
-
-    texts = set(y.unique())
-    if texts <= {"True", "False"}:
-        return y == "True"
-    if all(WHOLE_NUMBER.fullmatch(text) for text in texts):
-        return y.astype(np.int64)
-    return y
-
-
-def refuse_unwritable(target: Path) -> None:
-    """Raise a ConfigError if no file can be written beside `target`."""
-    try:
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
-    except OSError as error:
-        raise ConfigError(f"can't write {target}: {error.strerror or error}") from error
-
-
-def write_model(model: Any, target: Path) -> None:
-    """Write a pipeline to its file.
-
-    Raises
-    ------
-    ResultsError
-        If the file can't be written; the pipeline is then in the temporary folder.
-    """
-    import joblib
-
-    from svmbench.base import files
-
-    content = io.BytesIO()
-    joblib.dump(model, content)
-    try:
-        files.write_bytes(target, content.getvalue())
-    except ResultsError as error:
-        spare = Path(tempfile.mkdtemp(prefix="svmbench-")) / target.name
-        spare.write_bytes(content.getvalue())
-        raise ResultsError(f"{error}; the model is in {spare}") from error
 
 
 @click.command("try")
@@ -572,74 +118,38 @@ def try_(
       svmbench try my.csv --label churn --minutes 5
       svmbench try openml:40994
     """
-    from svmbench.data import frames, openml
-    from svmbench.data.userfile import Table
+    from svmbench.data import openml
 
     wanted = openml.reference(file)
-    if wanted is None and not label:
-        raise ConfigError(f"{file}: --label is missing, the name of the column of classes")
     named = file.with_suffix(".joblib") if wanted is None else f"openml-{wanted.number}.joblib"
     target = output or Path(named)
     if target.resolve() == file.resolve():
         raise ConfigError(f"-o {target} is the file of the data")
-    if wanted is not None and form is not None:
-        raise ConfigError(f"{FORM_OPTIONS} are of a file")
     refuse_unwritable(target)
-    table = Table(file, label, form=form)
-    X, y = table.columns
-    smallest = int(y.value_counts().min())
-    if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
-        raise DataError(
-            f"{file}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
-            f" two, of {2 * SEARCH_FOLDS} rows or more"
-        )
-    if metric == ROC_AUC and y.nunique() > 2:
-        raise ConfigError(f"--metric roc_auc needs two classes; {file} has {y.nunique()}")
-    y = with_own_type(y).reset_index(drop=True)
-    X = X.reset_index(drop=True)
-    transformer, said = frames.encoder(X, text=text or frames.DEFAULT_TEXT, impute=impute)
-    tell = (lambda _: None) if as_json else terminal.print_line
-    counts = y.value_counts()
-    majority = f"{100 * counts.iloc[0] / len(y):.1f} % of them {counts.index[0]}"
-    tell(f"{file}: {len(y):,} rows, {len(counts)} classes of {y.name}, {majority}")
-    for sentence in said:
-        tell(sentence)
-    if metric == "auto":
-        metric = metric_for(y)
-        if metric != ACCURACY:
-            tell(
-                f"The classes are uneven: always predicting {counts.index[0]} would be right for"
-                f" {100 * counts.iloc[0] / len(y):.1f} % of the rows. So balanced accuracy (the"
-                " mean of the classes' accuracies) chooses, and class weights are tried; --metric"
-                " chooses otherwise."
-            )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # settings of the search that don't converge, say
-        fitted, baselines, y_test = try_solvers(
-            X,
-            y,
-            transformer,
-            seconds=60 * minutes,
-            test_share=test_share,
-            seed=seed,
-            metric=metric,
-            tell=tell,
-        )
-    chosen, sentence = recommended(fitted, len(y_test), metric)
-    notes = list(cautions(chosen, baselines[0], metric, y_test.to_numpy()))
+    settings = TrySettings(
+        metric=metric,
+        minutes=minutes,
+        test_share=test_share,
+        seed=seed,
+        text=text,
+        impute=impute,
+    )
+    tell = None if as_json else terminal.print_line
+    result = try_table(file, label, settings, form=form, print_line=tell)
+    fitted, baselines, chosen = result.solvers, result.baselines, result.chosen
     write_model(chosen.model, target)
     if as_json:
         made = {
-            "metric": metric,
+            "metric": result.metric,
             "trials": [asdict(one.trial) for one in fitted],
             "baselines": [asdict(one.trial) for one in baselines],
             "recommended": chosen.trial.solver,
-            "cautions": notes,
+            "cautions": result.notes,
             "file": str(target),
         }
         terminal.write_output(json.dumps(made, indent=1))
         return
-    extra = ("area under ROC (%)",) if metric == ROC_AUC else ()
+    extra = ("area under ROC (%)",) if result.metric == ROC_AUC else ()
     terminal.print_columns(
         [
             (
@@ -663,21 +173,16 @@ def try_(
             "size (KiB)",
         ),
     )
-    terminal.print_line(sentence)
-    for note in notes:
+    terminal.print_line(result.reason)
+    for note in result.notes:
         terminal.print_line(note)
-    print_confusion(y_test, chosen.predicted)
-    if wanted is None:
-        needed, frame = "joblib, pandas", table.reader
-    else:
-        needed = "joblib, sklearn.datasets"
-        how = [f"data_id={wanted.number}", f"parser={openml.PARSER!r}"]
-        frame = f"sklearn.datasets.fetch_openml({', '.join(how)}).frame"
+    print_confusion(result.y_test, chosen.predicted)
+    needed = "joblib, pandas" if wanted is None else "joblib, sklearn.datasets"
     terminal.print_line("To use it:")
     for line in (
         f"import {needed}",
         f"model = joblib.load({str(target)!r})",
-        f"print(model.predict({frame}))",
+        f"print(model.predict({result.reader}))",
     ):
         terminal.print_line(f"  {line}")
     terminal.check_written()

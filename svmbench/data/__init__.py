@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from svmbench.data.blocks import ArrayBlocks, FileBlocks, open_blocks
     from svmbench.data.card import dataset_card, file_card, list_rows
+    from svmbench.data.dataset import Dataset
     from svmbench.data.entries import DatasetEntry
     from svmbench.data.many import Event, FetchOutcome, fetch_many
     from svmbench.data.novelty import as_novelty
     from svmbench.data.on_disk import does_not_fit, scan
-    from svmbench.data.prepare import Dataset, FilesRead, ensure, load, status, why_unavailable
+    from svmbench.data.prepare import FilesRead, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
         check_dataset_name,
         datasets_by_paper,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ArrayBlocks": "blocks",
-    "Dataset": "prepare",
+    "Dataset": "dataset",
     "DatasetEntry": "entries",
     "Event": "many",
     "FetchOutcome": "many",

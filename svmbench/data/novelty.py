@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from svmbench.base.errors import DataError
+from svmbench.data.dataset import Dataset, described
 from svmbench.data.derive import Derived, coded, thinned
 from svmbench.data.entries import Novelty
-from svmbench.data.prepare import Dataset, described
 
 
 def as_novelty(

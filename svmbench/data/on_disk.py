@@ -15,8 +15,8 @@ from svmbench.base.errors import DataError
 from svmbench.data import archives
 from svmbench.data.archives import ending_of
 from svmbench.data.blocks import open_blocks
+from svmbench.data.dataset import Dataset
 from svmbench.data.derive import MOST_RANGES, class_order, label_words, ranges, why_not_scaled
-from svmbench.data.prepare import Dataset
 
 #: A column with more different values than this can't be the column of labels.
 MOST_LABEL_VALUES = 1000

@@ -26,8 +26,8 @@ from svmbench.base.errors import DataError, DataUnavailableError
 from svmbench.base.escape import line
 from svmbench.data import fetch, frames
 from svmbench.data.archives import decompressed
+from svmbench.data.dataset import writing
 from svmbench.data.download import network_reason
-from svmbench.data.prepare import writing
 
 _REFERENCE = re.compile(r"openml:([1-9][0-9]{0,8})(?:@([0-9a-f]{64}))?", re.ASCII)
 #: File beside the kept answers with the checksums of the first download, as `Kept` has them.

@@ -8,52 +8,22 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from filelock import FileLock
 
 from svmbench.base import paths
-from svmbench.base.errors import CacheError, DataError, DataUnavailableError, suggestion
+from svmbench.base.errors import DataError, DataUnavailableError, suggestion
 from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
-from svmbench.data.derive import Derived, LabelledRows, density, derive
+from svmbench.data.dataset import Dataset, described, writing
+from svmbench.data.derive import Derived, LabelledRows, derive
 from svmbench.data.entries import DatasetEntry, Reading
 from svmbench.data.registry import NameParts, entry, parse_name, registry
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A prepared data set, with read-only arrays mapped from the cache.
-
-    Attributes
-    ----------
-    name : str
-        The requested name, with rows and parts.
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        float64, C order or canonical CSR (int32 indices where they fit).
-    y : ndarray of shape (n_samples,)
-        int64: −1 and +1 for two classes, else 0 … k−1.
-    X_test, y_test : as `X` and `y`, or None
-        The test part, if there is one.
-    facts : dict
-        n_samples, n_features, n_test, task, classes (names in the order of the codes), counts,
-        test_counts, density, storage, verified, source; values that JSON can hold.
-    sha256 : str
-        The identity of the arrays' content.
-    """
-
-    name: str
-    X: Any
-    y: np.ndarray
-    X_test: Any
-    y_test: np.ndarray | None
-    facts: dict[str, Any]
-    sha256: str
+from svmbench.data.userfile import load_own
 
 
 @dataclass
@@ -121,8 +91,6 @@ def load(
         If a file has wrong content.
     """
     if isinstance(name, Path) or label_column is not None or _is_own_file(name):
-        from svmbench.data.userfile import load_own
-
         return load_own(name, label_column, text=text, impute=impute, official=official)
     if text is not None or impute:
         raise DataError("'text' and 'impute' are for tables; give the table's label_column")
@@ -261,31 +229,6 @@ def _joined(derived: Derived) -> Derived:
     return Derived(X, np.concatenate([derived.y, derived.y_test]), None, None, derived.classes)
 
 
-@contextmanager
-def writing(name: str) -> Iterator[None]:
-    """Hold the lock for writing the prepared arrays of a data set.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-
-    Raises
-    ------
-    CacheError
-        If the lock or the files can't be written.
-    """
-    cache = paths.cache_dir()
-    place = cache / "locks" / f"{name}.lock"
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(place):
-            yield
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise CacheError(f"can't write to {cache}: {why}{store.CACHE_HINT}") from error
-
-
 def _prepared(
     one: DatasetEntry,
     folder: Path,
@@ -384,31 +327,6 @@ def _origin(one: DatasetEntry, got: list[fetch.Fetched]) -> dict[str, Any]:
         "verified": weakest,
         "files": {fetched.file.name: fetched.sha256 for fetched in got},
     }
-
-
-def described(derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return `facts` with the facts of the arrays: rows, classes, counts, density."""
-    said = {
-        **facts,
-        "n_samples": int(derived.X.shape[0]),
-        "n_features": int(derived.X.shape[1]),
-        "n_test": 0 if derived.y_test is None else len(derived.y_test),
-        "classes": derived.classes,
-        "counts": _counts(derived.y, len(derived.classes)),
-        "density": round(density(derived.X), 6),
-        "storage": "csr" if sp.issparse(derived.X) else "dense",
-    }
-    if derived.y_test is not None:
-        said["test_counts"] = _counts(derived.y_test, len(derived.classes))
-    else:
-        said.pop("test_counts", None)
-    return said
-
-
-def _counts(y: np.ndarray, n_classes: int) -> list[int]:
-    """Return the number of rows of each class, in one pass."""
-    codes = (y + 1) // 2 if n_classes == 2 else y
-    return [int(count) for count in np.bincount(codes, minlength=n_classes)]
 
 
 def check_entry_counts(one: DatasetEntry, facts: dict[str, Any]) -> None:

@@ -16,9 +16,9 @@ from svmbench.base import paths
 from svmbench.base.errors import DataError
 from svmbench.data import fetch, frames, libsvm, openml, parquet, store, tables
 from svmbench.data.archives import decompressed, ending_of
+from svmbench.data.dataset import Dataset, described, writing
 from svmbench.data.derive import MOST_RANGES, LabelledRows, derive, ranges, why_not_scaled
 from svmbench.data.entries import Derivation, Reading
-from svmbench.data.prepare import Dataset, described, writing
 
 #: Part of the key of a prepared file; raise it when files are read in another way.
 FORMAT = "5"

@@ -27,7 +27,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from svmbench.base.errors import DataError
 from svmbench.core.contract.base import Along, PathPoint, TrainingData, require_positive
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.linear import least_squares
@@ -314,7 +313,7 @@ class ALSVMSpark(ALSVMBatch):
             warnings.warn(str(error), stacklevel=4)
             yield from steps.points(rows, models, n_folds, self.n_features, and_all=and_all)
             return
-        check_folds(gathered)
+        steps.check_folds(gathered)
         trains = [None] if n_folds == 1 else [*range(n_folds), *([None] if and_all else [])]
         shared = (perf_counter() - start) / (len(trains) * len(models))
         work, triangles = {"passes": 1, "visits": visits}, None
@@ -354,21 +353,3 @@ class ALSVMSpark(ALSVMBatch):
                 Triangulate(gathered.classes, gathered.n_features, self.bias),
                 stacked_triangles,
             )
-
-
-def check_folds(gathered: Any) -> None:
-    """Raise DataError if there are no rows, or if a fold is empty.
-
-    Parameters
-    ----------
-    gathered : object
-        With ``counts``, the number of rows of each fold.
-    """
-    if not gathered.counts.sum():
-        raise DataError("there are no rows")
-    empty = np.flatnonzero(gathered.counts == 0)
-    if len(empty):
-        raise DataError(
-            f"fold {empty[0]} of 0 … {len(gathered.counts) - 1} has no rows: use fewer folds, or"
-            " name a column of folds"
-        )

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svmbench.base.errors import DataError
 from svmbench.core.contract.base import PathPoint
 from svmbench.core.linear.alsvm_batch import BY_STEPS, CG_MAX_STEPS, CG_RESIDUAL
 from svmbench.spark.packed import Packed, PackedBlock
@@ -119,8 +120,6 @@ def points(
     Parameters are the same as for ``ALSVMSpark._points``. There is no held-out loss, which needs
     sums.
     """
-    from svmbench.spark.alsvm import check_folds  # which imports this module
-
     start, bias = perf_counter(), models[0].bias
     with Packed(rows, n_folds, n_features) as packed:
         check_folds(packed)
@@ -146,3 +145,21 @@ def points(
         found.held_out_loss_ = np.nan
         shared = {"passes": passes if s == 0 else 0, "visits": work["visits"] if s == 0 else 0}
         yield PathPoint(found, seconds, {**work, **shared})
+
+
+def check_folds(gathered: Any) -> None:
+    """Raise DataError if there are no rows, or if a fold is empty.
+
+    Parameters
+    ----------
+    gathered : object
+        With ``counts``, the number of rows of each fold.
+    """
+    if not gathered.counts.sum():
+        raise DataError("there are no rows")
+    empty = np.flatnonzero(gathered.counts == 0)
+    if len(empty):
+        raise DataError(
+            f"fold {empty[0]} of 0 … {len(gathered.counts) - 1} has no rows: use fewer folds, or"
+            " name a column of folds"
+        )

@@ -412,7 +412,7 @@ def test_debug_shows_where_wherever_it_stands() -> None:
 
 
 def test_an_error_nobody_foresaw_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmbench.cli import listing
+    from svmbench.studies import listing
 
     def fail() -> list[dict[str, Any]]:
         raise ZeroDivisionError("no\nsuch luck")
@@ -466,7 +466,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 
 
 def test_ctrl_c_before_the_first_cell_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmbench.cli import listing
+    from svmbench.studies import listing
 
     monkeypatch.setitem(listing.LISTS, "papers", lambda: os.kill(os.getpid(), signal.SIGINT))
     ended = svmbench("list", "papers")

@@ -13,6 +13,7 @@ import yaml
 from runs import svmbench
 
 from svmbench.cli import race
+from svmbench.studies import racing
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -186,9 +187,9 @@ def test_help_says_which_of_time_race_and_try_is_for_what() -> None:
         assert words in said
 
 
-def result_with(gaps: list[float | None], times: dict[str, float | None]) -> race.RaceResult:
+def result_with(gaps: list[float | None], times: dict[str, float | None]) -> racing.RaceResult:
     """Return the result of a race of two solvers with these certified gaps."""
-    solvers: list[race.Times] = [
+    solvers: list[racing.Times] = [
         {
             "solver": name,
             "problem": "nu-svc",
@@ -204,7 +205,7 @@ def result_with(gaps: list[float | None], times: dict[str, float | None]) -> rac
         }
         for name, gap in zip(("one", "two"), gaps, strict=True)
     ]
-    ratios: list[race.RivalRatio] = [{"solver": "two", "times": 0.5, "range": [0.4, 0.6]}]
+    ratios: list[racing.RivalRatio] = [{"solver": "two", "times": 0.5, "range": [0.4, 0.6]}]
     return {
         "dataset": "x",
         "n_train": 10,

@@ -18,10 +18,12 @@ from runs import COMMAND, svmbench, write_config
 from untraced import untraced
 
 from svmbench import data
+from svmbench.base import known_names
 from svmbench.baselines import catalogue
-from svmbench.cli import cli, completion, doctor, fetching, race
-from svmbench.cli.config_schema import config_schema
+from svmbench.cli import cli
 from svmbench.experiment.config.loader import shipped_configs
+from svmbench.experiment.config.schema import config_schema
+from svmbench.studies import datasets, doctor, racing
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -80,9 +82,9 @@ def solvers_of_the_suite() -> list[str]:
 
 
 def test_the_names_are_those_of_the_registries() -> None:
-    assert completion.solver_names() == solvers_of_the_suite()
-    assert completion.dataset_names() == data.names()
-    assert completion.config_names() == [path.stem for path in shipped_configs()]
+    assert known_names.solver_names() == solvers_of_the_suite()
+    assert known_names.dataset_names() == data.names()
+    assert known_names.config_names() == [path.stem for path in shipped_configs()]
 
 
 def completed(*words: str, shell: str = "bash", **variables: str) -> list[str]:
@@ -426,15 +428,18 @@ def test_what_a_race_cannot_do_is_a_sentence(words: list[str], code: int, senten
 
 
 def test_a_ratio_is_the_others_time_over_the_firsts() -> None:
-    racers = [race.parse_racer(words) for words in ("test-works", "pegasos max_iter=200000")]
-    told = race.time_command({"name": "breast-cancer"}, racers, rounds=3)
+    racers = [racing.parse_racer(words) for words in ("test-works", "pegasos max_iter=200000")]
+    entry, settings = {"name": "breast-cancer"}, racing.RaceSettings(rounds=3)
+    told = racing.time_solvers(entry, racers, settings)
     assert told["ratios"][0]["times"] > 3
-    back = race.time_command({"name": "breast-cancer"}, racers[::-1], rounds=3)
+    back = racing.time_solvers(
+        {"name": "breast-cancer"}, racers[::-1], racing.RaceSettings(rounds=3)
+    )
     assert back["ratios"][0]["times"] < 1 / 3
 
 
 @pytest.mark.slow
 def test_a_paper_has_the_data_sets_that_stand_in_for_its_own() -> None:
-    names = fetching.names_of_paper("cpsp")
+    names = datasets.names_of_paper("cpsp")
     assert set(data.names_of_paper("cpsp")) < set(names)
     assert names[-1] == "reuters"

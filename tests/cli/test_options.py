@@ -7,7 +7,7 @@ import pytest
 from runs import svmbench
 
 import svmbench.data.frames as frames
-from svmbench.cli.options import FORM_OPTIONS
+from svmbench.studies.datasets import FORM_OPTIONS
 
 FORM = ("--sep", ";", "--encoding", "latin-1", "--decimal", ",", "--no-header", "--drop", "3")
 

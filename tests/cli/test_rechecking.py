@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from runs import COMMAND, svmbench, write_config
 
-from svmbench.cli import rechecking
-from svmbench.cli.rechecking import KeptRun
+from svmbench.studies import rechecking
+from svmbench.studies.rechecking import KeptRun
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Solvers of plain NumPy and a kernel that no compiled loop evaluates: nothing has to be compiled.

@@ -17,7 +17,6 @@ import yaml
 from runs import cells_of, svmbench, write_config
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.cli import queueing, reproducing
 from svmbench.cli.options import AUTO, Jobs
 from svmbench.experiment.config.loader import find_config, load_config
 from svmbench.experiment.plan.keys import code_hash
@@ -27,6 +26,7 @@ from svmbench.experiment.run.session import Request
 from svmbench.report.output import kept
 from svmbench.report.reading.records import read_run
 from svmbench.schema.rechecks import MANIFEST, append_recheck
+from svmbench.studies import queueing, refreshing, reproducing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -393,7 +393,7 @@ def test_a_damaged_kept_run_is_no_part_of_an_estimate(finished: Path, tmp_path: 
     guessed = reproducing._expected(request, None)
     (finished / "runs.jsonl").write_bytes(b"{}\n" * 3)
     assert reproducing._expected(request, finished) == guessed
-    reproducing._kept_by_config.cache_clear()
+    reproducing.kept_by_config.cache_clear()
     (finished / "plan.json").write_text("{")
     assert reproducing._expected(request, finished) == guessed
 
@@ -412,9 +412,9 @@ def test_a_config_that_is_no_yaml_fails_alone(finished: Path, tmp_path: Path) ->
 def test_refresh_takes_changed_runs_then_races_then_what_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(name: str, *, seconds: float = 1.0, **more: bool) -> reproducing.OldRun:
+    def run(name: str, *, seconds: float = 1.0, **more: bool) -> refreshing.OldRun:
         facts = {"is_race": False, "decides": False, "is_changed": False, **more}
-        return reproducing.OldRun(
+        return refreshing.OldRun(
             folder=Path(name), config="c", profile="p", keys=frozenset(), places={},
             n_results=1, seconds=seconds, age="older", **facts,
         )  # fmt: skip
@@ -431,7 +431,7 @@ def test_refresh_takes_changed_runs_then_races_then_what_decides(
         (tmp_path / name / "plan.json").write_text("{}")
     (tmp_path / "added" / MANIFEST).write_text("{}")
     monkeypatch.setattr(reproducing, "_old_run", lambda folder, _: found[folder.name])
-    order = [one.folder.name for one in reproducing._old_runs([tmp_path])]
+    order = [one.folder.name for one in refreshing.old_runs([tmp_path])]
     # A run that was added from a pack is not ours to measure again.
     assert order == ["changed", "race", "deciding", "quick", "slow"]
 
@@ -448,7 +448,7 @@ def test_the_queue_runs_what_is_missing_and_keeps_it(
     config = yaml.safe_load((tmp_path / "good.yaml").read_text())
     config["solvers"].append({"name": "alsvm", "label": "other"})
     (tmp_path / "good.yaml").write_text(yaml.safe_dump(config))
-    reproducing._kept_by_config.cache_clear()
+    reproducing.kept_by_config.cache_clear()
     shown = svmbench(*words, "--dry-run", "--budget", "10").out.splitlines()
     assert shown[0] == (
         f"{name} (profile quick): 1 cell to run, 1 without a kept result; "
@@ -469,7 +469,7 @@ def test_the_queue_runs_what_is_missing_and_keeps_it(
     now = {cell.solver: cell for cell in read_run(place).cells}
     assert now.keys() == {"alsvm", "other"}
     assert now["alsvm"].metrics["train_time_s"] == before.metrics["train_time_s"]
-    reproducing._kept_by_config.cache_clear()
+    reproducing.kept_by_config.cache_clear()
     assert svmbench(*words).out == "no cell is missing\n"
 
 

@@ -22,9 +22,9 @@ from runs import svmbench, write_config
 from svmbench import data
 from svmbench.base import paths
 from svmbench.base.errors import DataError, DataUnavailableError, UnknownNameError
-from svmbench.cli import doctor
 from svmbench.data import download, fetch, many, prepare
 from svmbench.data.entries import shown_address
+from svmbench.studies import doctor
 
 TEXT = b"".join(
     b"%s1 1:%d 2:%d.5 3:7\n" % (b"-" if i % 3 else b"+", i, i * i % 11) for i in range(300)

@@ -26,6 +26,7 @@ from svmbench.base import paths
 from svmbench.base.errors import ConfigError, DataError, DataUnavailableError
 from svmbench.data import (
     archives,
+    dataset,
     derive,
     download,
     entries,
@@ -511,7 +512,7 @@ def test_as_many_classes_as_rows_take_no_longer():
 
     def describe():
         derived = derive.derive("x", part, None, entries.Derivation())
-        return prepare.described(derived, {"sha256": ""})
+        return dataset.described(derived, {"sha256": ""})
 
     assert cpu_seconds(describe) < 2.0
     with pytest.raises(DataError, match="too many to search for a pair"):

@@ -23,8 +23,8 @@ from runs import cells_of, svmbench
 from sklearn.datasets import _openml, fetch_openml
 
 from svmbench.base.errors import DataError, DataUnavailableError
-from svmbench.cli import trying
 from svmbench.data import load, openml
+from svmbench.studies import trying
 
 pytestmark = pytest.mark.usefixtures("workshop", "private_cache")
 

@@ -151,9 +151,9 @@ def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
 def test_an_unfinished_cell_has_no_age_though_its_points_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from svmbench.cli import publishing
     from svmbench.experiment.plan import freshness
     from svmbench.report.reading.records import read_run
+    from svmbench.studies import judging
 
     done, cut, failed = (planned("cv", "a9a", name) for name in ("alsvm", "falsvm", "pegasos"))
     points = [
@@ -177,4 +177,4 @@ def test_an_unfinished_cell_has_no_age_though_its_points_are_shown(
     monkeypatch.setattr(freshness, "changes", lambda _: dict.fromkeys(keys, ""))
     shown = [cell.key for cell in read_run(run).cells if cell.status == "ok"]
     assert sorted(shown) == sorted([done["key"], cut["key"]])
-    assert publishing.ages_of(run).words == {done["key"]: "fresh"}
+    assert judging.ages_of(run).words == {done["key"]: "fresh"}

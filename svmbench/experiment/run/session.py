@@ -115,16 +115,17 @@ Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
 
 
 @contextmanager
-def _unwatched(_cells: list[Cell]) -> Iterator[Listener]:
+def unwatched(_cells: list[Cell]) -> Iterator[Listener]:
+    """Watch cells without telling anybody."""
     yield Silent()
 
 
-def _unheard(_text: str) -> None:
-    return None
+def unheard(_text: str) -> None:
+    """Drop a sentence."""
 
 
 def plan_run(
-    request: Request, *, prepare: bool = True, print_line: Callable[[str], None] = _unheard
+    request: Request, *, prepare: bool = True, print_line: Callable[[str], None] = unheard
 ) -> RunPlan:
     """Plan a run, and write nothing but prepared data sets.
 
@@ -166,9 +167,9 @@ def plan_run(
 def execute_run(
     run_plan: RunPlan,
     *,
-    print_line: Callable[[str], None] = _unheard,
-    note: Callable[[str], None] = _unheard,
-    watch: Watch = _unwatched,
+    print_line: Callable[[str], None] = unheard,
+    note: Callable[[str], None] = unheard,
+    watch: Watch = unwatched,
 ) -> Finished:
     """Run the planned cells, except those that an earlier run finished.
 

@@ -13,7 +13,6 @@ from sklearn.preprocessing import scale
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
-from svmbench.cli.listing import card_of
 from svmbench.core.contract.problems import SQUARED_HINGE
 from svmbench.core.linear.hessian import (
     Diagonal,
@@ -30,6 +29,7 @@ from svmbench.core.linear.newton import (
     newton_direction,
     truncated_newton,
 )
+from svmbench.studies.listing import card_of
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 

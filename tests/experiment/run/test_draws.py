@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from svmbench.cli.rechecking import _kept_runs
 from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S
 from svmbench.experiment.run.draws import (
     MAX_BUDGET_SHARE,
@@ -22,6 +21,7 @@ from svmbench.experiment.run.draws import (
 )
 from svmbench.report.reading.records import result_lines
 from svmbench.schema.rechecks import KeptResult, ages
+from svmbench.studies.rechecking import kept_runs
 
 ROOT = Path(__file__).parents[3]
 #: Simulated draws; the standard error of a probability of 0.95 is 0.007.
@@ -122,7 +122,7 @@ def test_a_sample_that_does_not_fit_the_budget_is_left_out_whole() -> None:
 
 
 def kept() -> Iterator[tuple[Candidate, dict[str, Any]]]:
-    for run in _kept_runs([ROOT / "results"]):
+    for run in kept_runs([ROOT / "results"]):
         lines = {line["key"]: line for line in result_lines(run.folder)}
         for one in run.candidates:
             yield one, lines[one.key]

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from svmbench.baselines.catalogue import solvers
-from svmbench.cli.trying import CANDIDATES
 from svmbench.report.numbers.choices import CHOICES, HEAD, choices
 from svmbench.report.numbers.ratios import Leader
+from svmbench.studies.trying import CANDIDATES
 
 ROOT = Path(__file__).resolve().parents[3]
 TAKEN = {task: solver for task, solver, _ in CHOICES}

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
-from svmbench.cli import terminal
-from svmbench.cli.race import Racer
 from svmbench.experiment.config.yaml_source import yaml_of_value
 from svmbench.report.reading.records import result_lines
+from svmbench.studies.racing import Racer
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 #: Results that a comparison of versions shows: the name in records, its head, the format.
@@ -338,35 +337,3 @@ def slower(result: dict[str, Any], limit: float) -> list[str]:
         for one in result["results"]
         if one["times"] is not None and one["times"] > limit
     ]
-
-
-def print_versions(result: dict[str, Any]) -> None:
-    """Print a comparison of versions as a table, and a line for each failure."""
-    terminal.print_line(
-        f"{result['new']} (new) against {result['base']} (base), {result['rounds']} rounds"
-    )
-    rows = []
-    for one in result["results"]:
-        low, high = one["range"] or (0, 0)
-        ratio = f"{one['times']:.3g} ({low:.3g} to {high:.3g})" if one["range"] else "-"
-        rows.append(
-            (
-                one["dataset"],
-                one["solver"],
-                ratio,
-                *(_change(one["base"][name], one["new"][name], form) for name, _, form in SHOWN),
-            )
-        )
-    heads = [head for _, head, _ in SHOWN]
-    terminal.print_columns(rows, header=("data set", "solver", "CPU time, new / base", *heads))
-    for one in result["results"]:
-        for side in ("base", "new"):
-            if one[side]["reason"]:
-                reason = one[side]["reason"]
-                terminal.print_line(f"{one['solver']} on {one['dataset']}, {side}: {reason}")
-
-
-def _change(base: float | None, new: float | None, form: str) -> str:
-    """Return a value if both versions have it, else both."""
-    said = ["-" if value is None else format(value, form) for value in (base, new)]
-    return said[0] if said[0] == said[1] else " → ".join(said)

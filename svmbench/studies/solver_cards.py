@@ -36,7 +36,7 @@ def solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
 def _read_cards(left_out: tuple[str, ...]) -> list[list[Any]]:
     """Return name, facts (but for some) and deviations of every declared solver."""
     from svmbench.baselines.catalogue import solvers
-    from svmbench.cli import listing
+    from svmbench.studies import listing
 
     cards = []
     for name in solvers():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from svmbench.cli import completion
+from svmbench.base.known_names import dataset_names, solver_names
+from svmbench.experiment.config.models import Config
+from svmbench.experiment.settings.blocks import SolverSpec
 
 
 def config_schema() -> dict[str, Any]:
@@ -13,9 +15,6 @@ def config_schema() -> dict[str, Any]:
     Solvers and data sets are offered by name; a name that is not among them is left to
     ``svmbench validate``, which also knows plug-ins, prefixes and parts.
     """
-    from svmbench.experiment.config.models import Config
-    from svmbench.experiment.settings.blocks import SolverSpec
-
     schema = Config.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "svmbench config"
@@ -24,8 +23,8 @@ def config_schema() -> dict[str, Any]:
     blocks["properties"] = {"protocol": {"enum": list(blocks["discriminator"]["mapping"])}}
     definitions = schema["$defs"]
     for kind, names in (
-        ("SolverSpec", completion.solver_names()),
-        ("DatasetSpec", completion.dataset_names()),
+        ("SolverSpec", solver_names()),
+        ("DatasetSpec", dataset_names()),
     ):
         model = definitions[kind]
         name = {"anyOf": [{"enum": names}, {"type": "string"}], "title": "Name"}

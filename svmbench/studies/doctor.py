@@ -1,4 +1,4 @@
-"""Checks of this machine, with a remedy for each problem: ``svmbench doctor``."""
+"""Checks of this machine, with a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmbench.base import loaded_libraries, paths
-from svmbench.cli import terminal
 
 #: Free space of the cache in GiB below which doctor warns; the largest prepared data set takes 2.
 MIN_FREE_CACHE_GIB = 4.0
+
+
 BYTES_PER_GIB = 2**30
 
 
@@ -77,17 +78,6 @@ def to_json(findings: list[Finding]) -> dict[str, Any]:
 def is_well(findings: list[Finding]) -> bool:
     """Return True if no finding has the status broken."""
     return all(finding.status != "broken" for finding in findings)
-
-
-def print_findings(findings: list[Finding]) -> None:
-    """Print a line for each finding, and below it how to mend what is not well."""
-    signs = {"ok": "ok", "note": "note", "broken": "BROKEN"}
-    rows: list[tuple[str, str, str]] = []
-    for finding in findings:
-        rows.append((signs[finding.status], finding.what, finding.found))
-        if finding.mend:
-            rows.append(("", "", f"→ {finding.mend}"))
-    terminal.print_columns(rows)
 
 
 def _versions() -> Iterator[Finding]:

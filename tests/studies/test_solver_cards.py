@@ -10,7 +10,7 @@ import pytest
 
 from svmbench.base import parallel_map
 from svmbench.base.kept_entries import KeptEntries
-from svmbench.cli import solver_cards
+from svmbench.studies import solver_cards
 
 CARDS = [["alsvm", {"task": "binary"}, ["one", "two"]], ["csvc", {}, []]]
 

@@ -8,17 +8,24 @@ that no kept run has by today's code, so that its folder gets complete. Times co
 from __future__ import annotations
 
 import os
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.cli import terminal
+from svmbench.base.files import exists_in_results
+from svmbench.experiment.run.session import unheard
+from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
+from svmbench.studies.batches import BatchInterruptedError, run_batch
+from svmbench.studies.refreshing import n_lost, places_in, results_in
+from svmbench.studies.reproducing import kept_by_config
 
 if TYPE_CHECKING:
-    from svmbench.experiment.run.batch import ConfigOutcome
+    from svmbench.experiment.run.batch import ConfigOutcome, Hooks
+    from svmbench.experiment.run.session import Request
     from svmbench.experiment.settings.cells import Cell
     from svmbench.papers.judging import Evidence
     from svmbench.report.numbers.forecasts import Work
@@ -81,6 +88,96 @@ class Queued:
         said.append(f"no record tells how long {untold:,} of them take" if untold else "")
         said.append(f"may decide {', '.join(self.claims)}" if self.claims else "")
         return "; ".join(filter(None, said))
+
+
+def run_queue(
+    requests: Sequence[Request],
+    root: Path,
+    *,
+    minutes: float | None = None,
+    keep: bool = False,
+    dry_run: bool = False,
+    hooks: Hooks | None = None,
+    print_line: Callable[[str], None] = unheard,
+) -> list[ConfigOutcome]:
+    """Run the missing cells of some configs in the order of their value.
+
+    Parameters
+    ----------
+    requests : sequence of Request
+    root : Path
+        Where results are kept.
+    minutes : float, optional
+        Start no new cell after so many minutes.
+    keep : bool, default False
+        Copy each complete run to the kept results.
+    dry_run : bool, default False
+        Prepare data sets and tell what would run; run nothing.
+    hooks : Hooks, optional
+        Who is told of the progress; by default nobody.
+    print_line : callable, optional
+        Told in a sentence what each config runs, how long it takes, and how long it took.
+
+    Returns
+    -------
+    list of ConfigOutcome
+
+    Raises
+    ------
+    svmbench.studies.batches.BatchInterruptedError
+        If Ctrl-C ended it.
+    """
+    from svmbench.experiment.run.batch import Job
+    from svmbench.papers import judging
+
+    evidence = judging.gather_evidence([root])
+    claims = open_claims(evidence)
+    end = time.monotonic() + (minutes * 60 if minutes else float("inf"))
+    outcomes: list[ConfigOutcome] = []
+    with tempfile.TemporaryDirectory(prefix="svmbench-queue-") as scratch:
+        found: dict[str, tuple[Queued, Request]] = {}
+        for request in requests:
+            pair = _queued(request, claims, evidence, (root, Path(scratch)), print_line)
+            if pair is not None:
+                found[pair[0].config] = pair
+        ordered = in_order([one for one, _ in found.values()])
+        for text in as_lines(ordered):
+            print_line(text)
+        if dry_run or not ordered:
+            return outcomes
+        give_way()
+        for is_race in (False, True):
+            part = [one for one in ordered if one.is_race == is_race]
+            if not part or (is_race and not wait_for_idle(end, print_line)):
+                continue
+            left = (end - time.monotonic()) / 60.0 if minutes else None
+            if left is not None and left <= 0:
+                break
+            due = [Job(found[one.config][1], one.seconds) for one in part]
+            interrupted = None
+            try:
+                made = run_batch(due, left, hooks, shared=False)
+            except BatchInterruptedError as error:
+                interrupted, made = error, error.outcomes
+            for one, outcome in zip(part, made, strict=True):
+                outcomes.append(outcome)
+                for text in _endings(one, outcome, root, keep=keep):
+                    print_line(text)
+            if interrupted:
+                raise interrupted
+    return outcomes
+
+
+def _endings(one: Queued, outcome: ConfigOutcome, root: Path, *, keep: bool) -> Iterator[str]:
+    """Yield how long a config took beside its forecast; keep its folder if asked for."""
+    yield from filter(None, [compared(one, outcome)])
+    if keep and outcome.path is not None:
+        held = {
+            place: n_lost(places_in(place), outcome.path)
+            for place in kept_by_config(root).get((one.config, one.profile), [])
+            if place.resolve() != outcome.path.resolve() and (place / PACKED_RECORDS).is_file()
+        }
+        yield from filter(None, [keep_complete(outcome, one, root, held)])
 
 
 def queued(
@@ -171,18 +268,20 @@ def in_order(found: Sequence[Queued]) -> list[Queued]:
     return sorted(found, key=lambda one: (one.is_race, -one.value, one.seconds, one.config))
 
 
-def wait_for_idle(end: float) -> bool:
+def wait_for_idle(end: float, print_line: Callable[[str], None] = unheard) -> bool:
     """Wait until nothing else runs on this machine; return whether that was so before the end.
 
     Parameters
     ----------
     end : float
         On the clock of `time.monotonic`.
+    print_line : callable, optional
+        Told once that races wait.
     """
     is_said = False
     while os.getloadavg()[0] >= IDLE_LOAD:
         if not is_said:
-            terminal.print_line("races wait until nothing else runs on this machine")
+            print_line("races wait until nothing else runs on this machine")
             is_said = True
         if time.monotonic() + _LOOK_EVERY_S >= end:
             return False
@@ -300,3 +399,52 @@ def as_lines(found: Sequence[Queued]) -> list[str]:
         *(one.sentence() for one in found),
         f"together {counted(n_cells, 'cell')}, {in_hours(total)}",
     ]
+
+
+def _queued(
+    request: Request,
+    claims: Mapping[str, list[str]],
+    evidence: Evidence,
+    places: tuple[Path, Path],
+    print_line: Callable[[str], None],
+) -> tuple[Queued, Request] | None:
+    """Return what is to run of a config, with the request that takes over its kept results.
+
+    `places` are the folder of kept results, and one for unpacked copies of them.
+    """
+    from svmbench.experiment.run.session import plan_run
+    from svmbench.report.output import kept
+
+    try:
+        run_plan = plan_run(request, print_line=print_line)
+    except SvmbenchError as error:
+        print_line(f"{Path(request.config).stem}: {error}")
+        return None
+    name = run_plan.plan.name
+    root, scratch = places
+    at_places: dict[str, list[frozenset[str]]] = {}
+    done: set[str] = set()
+    reuse: list[Path] = []
+    of_config = {at: folders for at, folders in kept_by_config(root).items() if at[0] == name}
+    for place, profile in ((one, at[1]) for at, folders in of_config.items() for one in folders):
+        if profile == request.profile:
+            for where, solvers in places_in(place).items():
+                at_places.setdefault(where, []).extend(solvers)
+        keys = {line["key"] for line in results_in(place)}
+        own = keys & {cell.key for cell in run_plan.cells}
+        done |= own
+        is_same = place.resolve() == run_plan.path.resolve()
+        if own and not is_same:
+            reuse.append(kept.unpack(place, scratch / f"{name}-{len(reuse)}", without=keys - own))
+    if not run_plan.cells:
+        return None
+    is_begun = exists_in_results(run_plan.path / RECORDS)
+    here = {line["key"] for line in results_in(run_plan.path)} if is_begun else set()
+    timeout_s = run_plan.plan.config.timeout_s
+
+    def forecast(cell: Cell) -> float | None:
+        seconds = evidence.forecaster.seconds(planned_work(cell, name))
+        return None if seconds is None else min(seconds, timeout_s)
+
+    one = queued(name, run_plan.cells, at_places, done, here, claims.get(name, ()), forecast)
+    return None if one is None else (one, replace(request, reuse=tuple(reuse)))

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from runs import svmbench
 
-from svmbench.cli import trying
+from svmbench.studies import trying
 
 pytestmark = pytest.mark.usefixtures("workshop")
 

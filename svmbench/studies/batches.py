@@ -1,0 +1,79 @@
+"""Many configs, one after the other, with nobody told by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from svmbench.base import escape
+from svmbench.experiment.run.batch import Batch, ConfigOutcome, Hooks, Job
+from svmbench.experiment.run.session import unheard, unwatched
+from svmbench.report.output.builder import build
+
+#: Largest number of reasons for failed cells shown for one config.
+_MOST_REASONS = 3
+
+
+class BatchInterruptedError(KeyboardInterrupt):
+    """A batch of configs was interrupted by Ctrl-C; the same call continues it.
+
+    Attributes
+    ----------
+    outcomes : list of ConfigOutcome
+        What became of each config until then.
+    """
+
+    def __init__(self, outcomes: list[ConfigOutcome]) -> None:
+        super().__init__()
+        self.outcomes = outcomes
+
+
+def quiet_hooks() -> Hooks:
+    """Return hooks that make the tables of each run and tell nobody."""
+
+    def finish(path: Path) -> None:
+        build(path)
+
+    return Hooks(unheard, unheard, unwatched, finish)
+
+
+def run_batch(
+    jobs: Sequence[Job], minutes: float | None, hooks: Hooks | None, *, shared: bool = True
+) -> list[ConfigOutcome]:
+    """Run configs one after the other, and make the tables of each.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    minutes : float or None
+        Start no new cell after so many minutes.
+    hooks : Hooks or None
+        Who is told of the progress; nobody by default.
+    shared : bool, default True
+        True to share the minutes; otherwise each config has all that are left.
+
+    Raises
+    ------
+    BatchInterruptedError
+        If Ctrl-C ended it.
+    """
+    budget_s = minutes * 60 if minutes is not None else float("inf")
+    batch = Batch(jobs, budget_s, hooks or quiet_hooks(), shared=shared)
+    outcomes = batch.run()
+    if batch.interrupted:
+        raise BatchInterruptedError(outcomes)
+    return outcomes
+
+
+def failures(outcome: ConfigOutcome) -> Iterator[str]:
+    """Yield sentences for the error of a config and the most frequent failures of its cells."""
+    if outcome.error:
+        yield f"{outcome.name}: {escape.line(outcome.error, 400)}"
+    reasons: list[tuple[str, Any]] = sorted(outcome.reasons.items(), key=lambda pair: -pair[1])
+    for reason, count in reasons[:_MOST_REASONS]:
+        cells = "cell" if count == 1 else "cells"
+        yield f"{outcome.name}: {count} {cells} {escape.line(reason, 300)}"
+    if len(reasons) > _MOST_REASONS:
+        rest = sum(count for _, count in reasons[_MOST_REASONS:])
+        yield f"{outcome.name}: {rest} more for other reasons"

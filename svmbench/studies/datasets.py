@@ -1,0 +1,170 @@
+"""Data sets as words name them: registered names, files, numbers of OpenML, papers."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svmbench.base.errors import ConfigError, DataError
+from svmbench.base.paths import is_file
+
+if TYPE_CHECKING:
+    from svmbench.data.frames import TableForm
+
+#: The options that say how a table is written, in an error message.
+FORM_OPTIONS = "--sep, --encoding, --decimal, --no-header and --drop"
+
+
+def dataset_entry(
+    dataset: str,
+    label: str | None = None,
+    text: str | None = None,
+    impute: bool = False,
+    form: TableForm | None = None,
+) -> dict[str, Any]:
+    """Return a data set's name, file or number with its label and encoding, as in a config.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For an unknown name, and for options of tables that say nothing here.
+    """
+    from svmbench.data import openml, parse_name
+    from svmbench.data.frames import DEFAULT_TEXT
+
+    if wanted := openml.reference(dataset):
+        if form:
+            raise ConfigError(f"{FORM_OPTIONS} are of a file")
+        said = {"sha256": wanted.sha256, "label_column": label, "text": text, "impute": impute}
+        return {"openml": wanted.number, **{key: value for key, value in said.items() if value}}
+    if (text or impute) and not label:
+        raise ConfigError("--text and --impute are of a table with a header; --label is missing")
+    if form and not label:
+        raise ConfigError(f"{FORM_OPTIONS} are of a table; --label is missing")
+    if not is_file(dataset):
+        parse_name(dataset)
+        if label:
+            raise ConfigError(f"--label is of a table, and {dataset} is a registered data set")
+        return {"name": dataset}
+    if not label:
+        return {"file": dataset}
+    made = {"file": dataset, "label_column": label, "text": text or DEFAULT_TEXT}
+    return {**made, "impute": True} if impute else made
+
+
+@contextlib.contextmanager
+def written_plainly(
+    entries: list[dict[str, Any]], form: TableForm | None
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield entries in which each table of a given form is a copy, as configs read tables.
+
+    The copies have the names of the tables, and are removed at the end.
+    """
+    from svmbench.data import frames, userfile
+
+    if form is None:
+        yield entries
+        return
+    with tempfile.TemporaryDirectory(prefix="svmbench-tables-") as folder:
+        made = []
+        for number, one in enumerate(entries):
+            if "file" not in one:
+                made.append(one)
+                continue
+            place, target = Path(one["file"]), Path(folder, f"{number}.csv")
+            left_out = frames.write_plainly(place, one["label_column"], form, target)
+            userfile.warn_of(place.name, left_out)
+            made.append({"name": one["file"], **one, "file": str(target)})
+        yield made
+
+
+def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Name files of the same name by their path, as it is given; the other entries as they are."""
+    names = [Path(one["file"]).name for one in entries if "file" in one]
+    return [
+        {**one, "name": one["file"]}
+        if "file" in one and names.count(Path(one["file"]).name) > 1
+        else one
+        for one in entries
+    ]
+
+
+def training_rows(
+    dataset: str, label: str | None, mirror: str | None, form: TableForm | None
+) -> tuple[Any, Any]:
+    """Return the rows of a registered data set or a file, with the labels that the file has."""
+    import numpy as np
+
+    from svmbench import data
+    from svmbench.data.userfile import Table
+
+    if form and not (label and is_file(dataset)):
+        raise ConfigError(f"{FORM_OPTIONS} are of a file with a --label")
+    if form:
+        found = Table(dataset, label, form=form).dataset()
+    elif is_file(dataset):
+        found = data.load_file(dataset, label_column=label)
+        if n_columns := found.facts.get("n_columns"):
+            raise DataError(
+                f"{dataset} has {n_columns:,} columns, most of them without a value; number the"
+                " columns of the file and of the model from 1 on without gaps"
+            )
+    else:
+        data.parse_name(dataset)
+        data.ensure(dataset, mirror=mirror)
+        found = data.load(dataset)
+    names = np.array(found.facts["classes"])
+    codes = np.unique(found.y)
+    return found.X, names[np.searchsorted(codes, found.y)]
+
+
+def datasets_named(names: Sequence[str], *, all_: bool = False) -> list[str]:
+    """Return the data sets that some words stand for, each once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of data sets, and ``@KEY`` for all data sets of a paper.
+    all_ : bool, default False
+        True for every registered data set.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        Without any name.
+    svmbench.base.errors.UnknownNameError
+        For a data set that is not registered.
+    """
+    from svmbench import data
+
+    if all_:
+        return data.names()
+    if not names:
+        raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
+    wanted: list[str] = []
+    for name in names:
+        wanted += names_of_paper(name[1:]) if name.startswith("@") else [name]
+    for name in wanted:
+        data.parse_name(name)
+    return list(dict.fromkeys(wanted))
+
+
+def names_of_paper(paper: str) -> list[str]:
+    """Return a paper's data sets, then those that its configs have in place of others."""
+    from svmbench import data
+    from svmbench.base.paper_folders import papers
+    from svmbench.experiment.config.find import find_config
+    from svmbench.experiment.config.loader import load_config
+
+    names = list(data.names_of_paper(paper))
+    for name in papers()[paper].configs:
+        try:
+            config = load_config(find_config(name))
+        except ConfigError:  # a paper of others, whose config is not here
+            continue
+        specs = [spec for block in config.blocks for spec in config.datasets_of(block)]
+        names += [data.parse_name(spec.name).base for spec in specs if not spec.is_own]
+    return list(dict.fromkeys(names))

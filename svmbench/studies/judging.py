@@ -1,0 +1,285 @@
+"""Verdicts on claims from folders of results, the ages of results, and the site of all.
+
+:func:`verdicts` judges the claims of all papers as ``svmbench claims`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import svmbench
+from svmbench.base.errors import ResultsError
+from svmbench.base.paths import PACKAGE, shipped_configs
+
+if TYPE_CHECKING:
+    from svmbench.papers.judging.entries import Claim
+    from svmbench.papers.judging.verdict import Verdict
+    from svmbench.report.reading.records import Run
+    from svmbench.schema.rechecks import Ages
+    from svmbench.site.material import FreshnessLookup
+
+
+def make_site(
+    results: tuple[Path, ...],
+    output: Path,
+    *,
+    file: Path | None = None,
+    freshness: bool = True,
+    beside: Path | None = None,
+    trust: bool = False,
+) -> tuple[Path, str]:
+    """Make a site of some results; return its first page, and the verdicts in a sentence.
+
+    Parameters
+    ----------
+    results : tuple of Path
+        Folders; none for those that are kept.
+    output : Path
+    file : Path, optional
+        The claims; those that ship with the package by default.
+    freshness : bool, default=True
+        Whether to say which results are fresh, rechecked, changed or older.
+    beside : Path, optional
+        A folder of kept records, which decide where `results` leave a claim open.
+    trust : bool, default=False
+        Whether the checks of papers run that don't ship with this package.
+    """
+    from svmbench.base.paper_folders import papers
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.papers import judging
+    from svmbench.papers.judging.export import summary
+    from svmbench.site import Material, PaperFacts, SolverFacts, build_site, check_place
+    from svmbench.studies.solver_cards import solver_cards
+
+    folders = results or (kept_results(),)
+    check_place(output)
+    load_plugins()
+    cards = solver_cards()
+    known = judging.read_all_claims(file, metrics=claimable_metrics(file), trust=trust)
+    age = lookup_of_ages(look=freshness)
+    judged = judge_folders(known, folders, age, trust=trust)
+    if beside is not None:
+        judged = judging.completed(judged, judge_folders(known, [beside], age, trust=trust))
+    made = build_site(
+        Material(
+            folders=tuple(folders),
+            verdicts=tuple(with_printed_values(judged, trust=trust)),
+            papers={
+                key: PaperFacts(
+                    paper.title, paper.citation, paper.configs, paper.claimed, paper.url
+                )
+                for key, paper in papers().items()
+            },
+            solvers={
+                name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
+            },
+            variants=_variants(),
+            datasets=_dataset_facts(),
+            repository=repository(),
+            freshness=age,
+            version=svmbench.__version__,
+        ),
+        output,
+    )
+    return made.index, summary(judged)
+
+
+def ages_of(folder: Path, run: Run | None = None) -> Ages:
+    """Return which results of a run folder are fresh, rechecked, changed or older.
+
+    A caller that has read the folder's run passes it, so that it isn't read again.
+    """
+    from svmbench.experiment.plan.freshness import changes, is_present
+    from svmbench.report.reading.records import read_run
+    from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
+
+    said = changes(folder)
+    cells = (run or read_run(folder)).cells
+    # An unfinished cell has no result, though its finished points stand beside it.
+    without = {cell.key for cell in cells if cell.status != "ok"}
+    results = {
+        cell.key: KeptResult(
+            cell.key, str(cell.solver), str(cell.dataset), is_fresh=said.get(cell.key) == ""
+        )
+        for cell in cells
+        if cell.key not in without
+    }
+    return ages(results.values(), read_rechecks(folder, is_present))
+
+
+def verdicts(
+    folders: Sequence[Path | str] = (),
+    *,
+    papers: Sequence[str] = (),
+    claims: Sequence[str] = (),
+    freshness: bool = True,
+    trust: bool = False,
+) -> list[Verdict]:
+    """Judge claims of the papers from kept records alone.
+
+    Parameters
+    ----------
+    folders : sequence of Path or str, optional
+        Run folders, or folders that hold some; by default the folder of kept results.
+    papers, claims : sequence of str, optional
+        Judge the claims of these papers (``"smo"``), or these claims (``"smo-1"``); by default all.
+    freshness : bool, default True
+        True to look up which results are fresh, rechecked, changed or older than the code.
+    trust : bool, default False
+        True to run the checks of papers that don't ship with this package.
+
+    Returns
+    -------
+    list of Verdict
+        In the order of the claims; ``papers.judging.export`` writes them as text.
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        If there is no folder of results.
+    """
+    from svmbench.papers import judging
+
+    known = [
+        claim
+        for claim in judging.read_all_claims(trust=trust)
+        if (not papers or claim.paper in papers) and (not claims or claim.id in claims)
+    ]
+    places = [Path(folder) for folder in folders] or [kept_results()]
+    return judge_folders(known, places, lookup_of_ages(look=freshness), trust=trust)
+
+
+def kept_results() -> Path:
+    """Return where results are kept: here, or in the checkout that this program runs from."""
+    here = Path("results")
+    found = here if here.is_dir() else PACKAGE.parent / "results"
+    if not found.is_dir():
+        raise ResultsError("there is no folder results here: name the folders to judge from")
+    return found
+
+
+def lookup_of_ages(*, look: bool) -> FreshnessLookup | None:
+    """Return a cached lookup of the ages of a run folder's results, or None if `look` is False."""
+    if not look:
+        return None
+    found: dict[Path, Ages] = {}
+
+    def age(folder: Path, run: Run | None = None) -> Ages:
+        place = folder.resolve()
+        if place not in found:
+            found[place] = ages_of(place, run)
+        return found[place]
+
+    return age
+
+
+def claimable_metrics(file: Path | None) -> list[str]:
+    """Return the metrics that a file of claims may name."""
+    if file is None:
+        return []
+    from svmbench.experiment.config.requested_metrics import reported_metrics
+
+    return reported_metrics()
+
+
+def judge_folders(
+    known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
+) -> list[Verdict]:
+    """Judge some claims from some folders, each machine apart and all together."""
+    from svmbench.papers import judging
+    from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
+
+    look: judging.Freshness | None = (
+        None if age is None else lambda source: age(source.run.path, source.run)
+    )
+
+    def origin(verdict: Verdict) -> str:
+        places = [Path(folder) for folder, _, _ in verdict.sources]
+        found = {origin_of(place, None if age is None else age(place)) for place in places}
+        return next((one for one in (ELSEWHERE, CONFIRMED) if one in found), OURS)
+
+    apart = {
+        machine: judging.judge(known, kept, look, trust=trust)
+        for machine, kept in judging.gather_by_machine(list(folders)).items()
+    }
+    return judging.judge_together(apart, origin)
+
+
+def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
+    """Judge claims by the numbers that their papers print; leave out those without such numbers."""
+    from svmbench.base.paper_folders import papers
+    from svmbench.papers import judging
+    from svmbench.papers.judging.printed import printed_evidence
+
+    return [
+        verdict
+        for key, paper in papers().items()
+        if (own := [claim for claim in known if claim.paper == key])
+        for verdict in judging.judge(own, printed_evidence(paper), trust=trust)
+        if any(part.cells for part in verdict.parts)
+    ]
+
+
+def with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
+    """Return verdicts with what the same rules make of the printed numbers."""
+    from svmbench.papers.judging.printed import beside_printed
+
+    claims = [verdict.claim for verdict in verdicts]
+    return beside_printed(verdicts, printed_verdicts(claims, trust=trust))
+
+
+def require_results(folders: Sequence[Path]) -> None:
+    """Raise a ResultsError if no folder holds a run or tables: probably another one was meant."""
+    from svmbench.report.reading.folders import folders_with_tables, run_folders
+
+    if not any(run_folders(folder) or folders_with_tables(folder) for folder in folders):
+        verb = "holds" if len(folders) == 1 else "hold"
+        raise ResultsError(
+            f"{', '.join(map(str, folders))} {verb} no results: name run folders, or a folder that "
+            "has some; 'svmbench run CONFIG' makes them"
+        )
+
+
+def _dataset_facts() -> dict[str, dict[str, Any]]:
+    """Return the facts about each data set of the registry, by name."""
+    from svmbench import data
+
+    left_out = ("dataset", "where")
+    return {
+        row["dataset"]: {key: value for key, value in row.items() if key not in left_out}
+        for row in data.list_rows()
+    }
+
+
+def repository() -> str:
+    """Return the address of the repository from the project's metadata, or ''."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = metadata("svmbench").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(str(url).split(", ", 1) for url in urls if ", " in str(url))
+    return next((named[key] for key in ("Repository", "Source") if key in named), "")
+
+
+def _variants() -> dict[tuple[str, str], str]:
+    """Return the solver's name for each label in a config that ships, by config and label."""
+    from svmbench.report.numbers.forecasts import shipped_config
+
+    found: dict[tuple[str, str], str] = {}
+
+    def look(part: Any, config: str) -> None:
+        if isinstance(part, dict):
+            if isinstance(part.get("name"), str) and isinstance(part.get("label"), str):
+                found[config, part["label"]] = part["name"]
+            part = list(part.values())
+        if isinstance(part, list):
+            for one in part:
+                look(one, config)
+
+    for path in shipped_configs():
+        look(shipped_config(path.stem), path.stem)
+    return found

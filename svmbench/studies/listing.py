@@ -1,0 +1,283 @@
+"""Solvers, data sets, configs, papers and what plug-ins add: rows of each kind, cards of one."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from importlib import import_module
+from typing import Any
+
+from svmbench.base.paths import PACKAGE
+
+
+def list_solvers() -> list[dict[str, Any]]:
+    """Return one row for each solver, by name."""
+    from svmbench.baselines.catalogue import solvers
+
+    return [
+        {
+            "solver": name,
+            "problem": d.problem,
+            "kernels": ", ".join(d.kernels),
+            "sparse": "yes" if d.sparse else "no",
+            "paper": d.paper or "baseline",
+            "what": d.summary,
+        }
+        for name, d in solvers().items()
+    ]
+
+
+def list_datasets() -> list[dict[str, Any]]:
+    """Return one row for each data set, in the registry's order."""
+    from svmbench import data
+
+    return data.list_rows()
+
+
+def list_configs() -> list[dict[str, Any]]:
+    """Return one row for each config that ships with the package, by name."""
+    from svmbench.experiment.config.loader import load_config, shipped_configs
+
+    rows = []
+    for path in shipped_configs():
+        config = load_config(path)
+        rows.append(
+            {
+                "config": path.stem,
+                "paper": config.paper or "-",
+                "profiles": ", ".join(config.profiles),
+                "title": config.title,
+            }
+        )
+    return rows
+
+
+def list_papers() -> list[dict[str, Any]]:
+    """Return one row for each paper, with the configs that re-run its tables and figures."""
+    from svmbench.base.paper_folders import papers
+
+    configs = list_configs()
+    return [
+        {
+            "paper": key,
+            "configs": ", ".join(c["config"] for c in configs if c["paper"] == key) or "-",
+            "citation": paper.citation,
+        }
+        for key, paper in papers().items()
+    ]
+
+
+def list_plugins() -> list[dict[str, Any]]:
+    """Return one row for each plug-in that an installed package names; none is imported."""
+    from svmbench.base.plugin_names import installed_plugins
+
+    return [
+        {
+            "name": name,
+            "module": entry.module,
+            "package": f"{entry.dist.name} {entry.dist.version}" if entry.dist else "-",
+        }
+        for name, entry in sorted(installed_plugins().items())
+    ]
+
+
+def list_scores() -> list[dict[str, Any]]:
+    """Return one row for each score, those of plug-ins included, in the order of declaration."""
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.schema.scores import SCORES
+
+    load_plugins()
+    return [
+        {
+            "score": name,
+            "metric": declared.metric,
+            "unit": declared.unit or "-",
+            "better": declared.better,
+            "what": declared.caption,
+        }
+        for name, declared in SCORES.items()
+    ]
+
+
+def list_protocols() -> list[dict[str, Any]]:
+    """Return one row for each protocol, those of plug-ins included, by name."""
+    from svmbench.experiment.protocols import protocols
+
+    return [
+        {
+            "protocol": name,
+            "one cell": declared.cell,
+            "tasks": ", ".join(declared.tasks),
+            "scalings": ", ".join(declared.scalings) or "-",
+            "what": declared.caption,
+        }
+        for name, declared in protocols().items()
+    ]
+
+
+def list_plot_kinds() -> list[dict[str, Any]]:
+    """Return one row for each kind of plot, those of plug-ins included, by name."""
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.report.plots.kinds import kind_named
+    from svmbench.schema.specs import plot_kinds
+
+    load_plugins()
+    kinds = {name: kind_named(name) for name in plot_kinds()}
+    return [
+        {
+            "kind": name,
+            "x": kind.x,
+            "y": kind.y,
+            "what": _first_sentence(sys.modules[kind.draw.__module__].__doc__),
+        }
+        for name, kind in kinds.items()
+    ]
+
+
+def _first_sentence(text: str | None) -> str:
+    return " ".join((text or "").split()).partition(". ")[0].rstrip(".")
+
+
+LISTS = {
+    "solvers": list_solvers,
+    "datasets": list_datasets,
+    "configs": list_configs,
+    "papers": list_papers,
+    "protocols": list_protocols,
+    "scores": list_scores,
+    "plot-kinds": list_plot_kinds,
+    "plugins": list_plugins,
+}
+
+
+def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
+    """Return the card of a solver, of a class at a dotted path, or of a data set.
+
+    Parameters
+    ----------
+    name : str
+    trust : bool, default=False
+        Whether a class is imported that comes from elsewhere than scikit-learn.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If the class can't be taken.
+    svmbench.base.errors.UnknownNameError
+        With the nearest solver or data set.
+    """
+    from svmbench import data
+    from svmbench.base.errors import ConfigError, UnknownNameError
+    from svmbench.baselines.catalogue import solver, solver_class, solvers, why_not_loaded
+    from svmbench.core.contract.declaration import PROMISES
+    from svmbench.core.contract.problems import PROBLEMS
+
+    if reason := why_not_loaded(name, trust=trust):
+        raise ConfigError(reason)
+    declared = solvers().get(name)
+    if declared is None:
+        try:
+            return data.dataset_card(name)
+        except UnknownNameError as error:
+            if "." in name:
+                return _describe_class(name, trust)
+            if package := needed_package(name):
+                raise ConfigError(
+                    f"{name} needs the package {package}, which is not installed:"
+                    " pip install '.[peers]' in the checkout"
+                ) from error
+            known = [*solvers(), *data.names()]
+            raise UnknownNameError("solver or data set", name, known) from error
+    return {
+        "solver": name,
+        "what": declared.summary,
+        **({"suits": declared.suits} if declared.suits else {}),
+        "paper": declared.paper or "none: a baseline",
+        "reference": declared.reference,
+        "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
+        "offset": str(solver(name).offset),
+        "promises": PROMISES.get(declared.promise, "").replace("{}", declared.promised_by),
+        "kernels": ", ".join(declared.kernels),
+        "reads": ", ".join(declared.reads),
+        "inputs": "dense, CSR" if declared.sparse else "dense",
+        "task": declared.task,
+        "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],
+        "deviations": deviations(solver_class(name)),
+    }
+
+
+def needed_package(name: str) -> str:
+    """Return the package that an optional solver needs, or an empty text."""
+    for source in PACKAGE.joinpath("baselines").glob("*.py"):
+        text = source.read_text(encoding="utf-8")
+        needed = re.search(r'^\w+_REQUIREMENT = "(\w+)"$', text, re.MULTILINE)
+        if needed and f'name="{name}",' in text:
+            return needed[1]
+    return ""
+
+
+def deviations(cls: type) -> list[str]:
+    """Return the paragraphs under Deviations in the header of a solver's file.
+
+    Parameters
+    ----------
+    cls : type
+        Its class; of one that says nothing the list is empty. Paragraphs under "Deviations of" a
+        name are those of the class that has this name, hyphens aside. "Those of the parts" stands
+        for the paragraphs of the modules that are named in backticks, each with its module's name;
+        what these say that the print leaves open is among them.
+    """
+    found = []
+    for one in _paragraphs(cls.__module__, cls.__name__.lower()):
+        if one.startswith(_OF_PARTS):
+            package = cls.__module__.rpartition(".")[0]
+            for part in re.findall(r"``(\w+)``", one):
+                import_module(f"{package}.{part}")
+                found += [f"``{part}``: {said}" for said in _paragraphs(f"{package}.{part}")]
+        else:
+            found.append(one)
+    return found
+
+
+#: The beginning of a paragraph that names the modules whose deviations are a solver's as well.
+_OF_PARTS = "Those of the parts: "
+
+
+def _paragraphs(module: str, own: str = "") -> list[str]:
+    """Return the paragraphs of a module on its deviations; `own` is the name of a class in it."""
+    text = inspect.cleandoc(sys.modules[module].__doc__ or "")
+    found: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line[:1].strip():
+            what, _, whose = line.lower().replace("-", "").partition(" of ")
+            inside = "deviations" in what and whose in ("", own)
+            inside |= not own and line == "What the print leaves open"
+        elif inside and line.strip():
+            words = " ".join(line.split())
+            if words.startswith("- ") or not found:
+                found.append(words.removeprefix("- "))
+            else:
+                found[-1] += f" {words}"
+    return found
+
+
+def _describe_class(path: str, trust: bool) -> dict[str, Any]:
+    """Return the card of a class of others, which says what this suite knows of it."""
+    from svmbench.base.errors import ConfigError
+    from svmbench.baselines.catalogue import solver, solver_class
+    from svmbench.baselines.foreign import why_not_taken
+
+    if reason := why_not_taken(path, trust=trust):
+        raise ConfigError(f"no data set is called {path!r}, and as a class {reason}")
+    declared = solver_class(path).declaration
+    return {
+        "solver": path,
+        "what": declared.summary,
+        "reference": declared.reference,
+        "minimises": "not known: it is compared by scores and times, never by objective",
+        "kernels": ", ".join(declared.kernels),
+        "task": declared.task,
+        "parameters": [f"{key} = {value}" for key, value in solver(path).get_params().items()],
+    }

@@ -1,0 +1,424 @@
+"""Races of solvers without a config: solvers as words name them, and what a race measured.
+
+:func:`race` is the whole of it: ``race("breast-cancer", ["csvc C=1", "libsvm C=1"])``. The command
+line reads its words by the same functions.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from svmbench.base.errors import ConfigError, SvmbenchError
+from svmbench.base.escape import line
+from svmbench.baselines import templates
+from svmbench.schema.record import CellRecord
+from svmbench.studies.datasets import dataset_entry
+
+#: How metrics of the time to an accuracy begin.
+TIME_TO = "cpu_time_to_"
+
+
+@dataclass
+class Racer:
+    """One solver of the race, as the command line names it.
+
+    Attributes
+    ----------
+    name : str
+    params : dict
+        Fixed parameters.
+    ladder : dict
+        At most one parameter with several values, from loose to tight.
+    label : str
+        What the result calls it: its words, so that one solver may race itself.
+    """
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+    ladder: dict[str, list[Any]] = field(default_factory=dict)
+    label: str = ""
+
+    def entry(self) -> dict[str, Any]:
+        """Return the racer as an entry of a config's solvers."""
+        program = templates.shipped_program(self.name) or templates.is_program(self.name)
+        key = "program" if program else "class" if "." in self.name else "name"
+        return {
+            key: self.name,
+            "label": self.label,
+            "params": self.params,
+            "grid": self.ladder,
+        }
+
+
+class Times(TypedDict):
+    """The result of one solver in a race: seconds, their range, and its objective.
+
+    `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
+    is how far above the best one it came, relative. `certified_gap` bounds how far it is above the
+    optimum as a share of that, None without a bound, and `certified` says if there is a
+    certificate. `train_accuracy_pct` is on the rows that were trained on. `times_to` has by
+    relative gap the CPU seconds that certainly reach it.
+    """
+
+    solver: str
+    problem: str
+    cpu_time_s: float | None
+    cpu_range_s: list[float] | None
+    train_time_s: float | None
+    objective: float | None
+    excess_objective: float | None
+    certified: bool
+    certified_gap: float | None
+    train_accuracy_pct: float | None
+    times_to: dict[str, float | None]
+
+
+class RivalRatio(TypedDict):
+    """CPU time of a solver over that of the first one; None if it missed the target."""
+
+    solver: str
+    times: float | None
+    range: list[float] | None
+
+
+class RaceResult(TypedDict):
+    """A race, as it is printed and as JSON has it."""
+
+    dataset: str
+    n_train: int
+    rounds: int
+    solvers: list[Times]
+    ratios: list[RivalRatio]
+    note: str
+
+
+def parse_racer(words: str, *, trust: bool = False) -> Racer:
+    """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``, where a name may be a class's dotted path.
+
+    Parameters
+    ----------
+    words : str
+    trust : bool, default=False
+        Whether a class is imported that comes from elsewhere than scikit-learn.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For an unknown solver or parameter (with the nearest), a class or a program that can't be
+        taken, a word that is no ``KEY=VALUE``, or a value out of range.
+    """
+    from svmbench.baselines.catalogue import solver, why_not_loaded
+    from svmbench.baselines.foreign import why_not_taken
+    from svmbench.baselines.programs import why_not_run
+    from svmbench.experiment.config.yaml_source import parse_value
+
+    if not words.strip():
+        raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
+    name, *settings = _words(words)
+    label = " ".join([name, *settings])
+    called = name
+    if templates.shipped_program(name) or templates.is_program(name):
+        try:
+            called = templates.commands(name).name
+        except ValueError as error:
+            raise ConfigError(f"{line(name, 100)}: {error}") from error
+        label = " ".join([templates.read_template(called).program, *settings])
+        if reason := why_not_run(called, trust=trust):
+            raise ConfigError(reason)
+    elif "." in name and (reason := why_not_taken(name, trust=trust)):
+        raise ConfigError(reason)
+    if reason := why_not_loaded(name, trust=trust):
+        raise ConfigError(reason)
+    racer = Racer(name, label=label)
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator or not key or not value:
+            raise ConfigError(f"{name}: {setting!r} is not of the form KEY=VALUE")
+        values = [parse_value(part) for part in value.split(",")]
+        if len(values) > 1:
+            racer.ladder[key] = values
+        else:
+            racer.params[key] = values[0]
+    given = {**racer.params, **{key: values[0] for key, values in racer.ladder.items()}}
+    solver(called, **given)
+    if called != name and (
+        lacking := [one for one in templates.read_template(called).parameters if one not in given]
+    ):
+        needed = ", ".join(f"{one}=…" for one in lacking)
+        raise ConfigError(f"{racer.label}: the command needs {needed} after its name")
+    _check(racer)
+    return racer
+
+
+def _words(words: str) -> list[str]:
+    """Return a name, which may be a command with blanks, and its settings."""
+    parts = words.split()
+    n_settings = len(parts) - 1 - max([0, *(i for i, one in enumerate(parts) if "{" in one)])
+    if templates.is_program(words):
+        return [" ".join(parts[: len(parts) - n_settings]), *parts[len(parts) - n_settings :]]
+    return parts
+
+
+def _check(racer: Racer) -> None:
+    """Check the racer's values as configs do."""
+    from pydantic import ValidationError
+
+    from svmbench.base.validation_messages import sentence
+    from svmbench.experiment.settings.blocks import SolverSpec
+
+    try:
+        SolverSpec.model_validate(racer.entry())
+    except ValidationError as error:
+        raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """How solvers race.
+
+    Attributes
+    ----------
+    rounds : int, default 9
+        Each solver trains once a round, in turn.
+    rows : int, default 0
+        At most so many, drawn by class; 0 for all.
+    tolerance : float, optional
+        Compare the cost of coming so near to the best objective (relative); without it, compare
+        the solvers at the settings they are given.
+    accuracies : tuple of float, default ()
+        Relative gaps for which the least certified time is shown.
+    scaling : {"all-rows", "none"}, default "all-rows"
+        Scale features to [0, 1] on all rows, or not at all.
+    timeout_s : float, default 600
+        Seconds after which the race is given up.
+    mirror : str, optional
+        As for :func:`svmbench.data.ensure`.
+    """
+
+    rounds: int = 9
+    rows: int = 0
+    tolerance: float | None = None
+    accuracies: tuple[float, ...] = ()
+    scaling: str = "all-rows"
+    timeout_s: float = 600.0
+    mirror: str | None = None
+
+
+def race(
+    dataset: str,
+    solvers: Sequence[str],
+    *,
+    label: str | None = None,
+    trust: bool = False,
+    **settings: Any,
+) -> RaceResult:
+    """Race solvers on a data set; the first is compared with each of the others.
+
+    Parameters
+    ----------
+    dataset : str
+        A registered name, a file, or ``openml:NUMBER``.
+    solvers : sequence of str
+        At least two, each a name with its settings: ``"csvc C=1 gamma=0.1"``. With a tolerance or
+        accuracies, one setting may have several values, from loose to tight: ``"tol=1,0.1,0.01"``.
+    label : str, optional
+        The column of classes, if the data set is a table.
+    trust : bool, default False
+        Import classes that come from elsewhere than scikit-learn, and start programs.
+    **settings
+        Fields of :class:`RaceSettings`, such as ``rounds=3`` and ``tolerance=0.01``.
+
+    Returns
+    -------
+    RaceResult
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For an unknown data set, solver or parameter, or fewer than two solvers.
+    svmbench.base.errors.SvmbenchError
+        If the race can't be run; with the reason.
+
+    Examples
+    --------
+    >>> result = race("breast-cancer", ["dcd-l1", "csvc"], rounds=3)  # doctest: +SKIP
+    >>> result["ratios"][0]["times"]  # doctest: +SKIP
+    2.4
+    """
+    if len(solvers) < 2:
+        raise ConfigError("a race needs two solvers")
+    racers = [parse_racer(words, trust=trust) for words in solvers]
+    entry = dataset_entry(dataset, label)
+    return time_solvers(entry, racers, RaceSettings(**settings), trust=trust)
+
+
+def time_solvers(
+    dataset: dict[str, Any],
+    racers: Sequence[Racer],
+    settings: RaceSettings,
+    *,
+    trust: bool = False,
+) -> RaceResult:
+    """Race solvers on a data set in one process of their own; the first is compared to the others.
+
+    Parameters
+    ----------
+    dataset : dict
+        What :func:`dataset_entry` returns.
+    racers : list of Racer
+        At least two; the first is the one in question.
+    settings : RaceSettings
+    trust : bool, default=False
+        Import classes that come from elsewhere than scikit-learn.
+
+    Returns
+    -------
+    RaceResult
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If the race could not be run; with the reason.
+    """
+    from svmbench.experiment.config.loader import check_source
+    from svmbench.experiment.config.yaml_source import source_of_value
+    from svmbench.experiment.plan.planner import make_plan
+    from svmbench.experiment.run.execute import Options, execute
+    from svmbench.experiment.run.records import RunFolder
+
+    told = race_config([dataset], racers, settings)
+    config = check_source(source_of_value(told, "svmbench time"), trust=trust)
+    plan = make_plan(config, "time", "quick", mirror=settings.mirror)
+    (cell,) = plan.cells
+    if cell.status != "planned":
+        raise SvmbenchError(cell.reason)
+    with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder)) as records:
+        summary = execute(plan, plan.cells, records, Options(timeout_s=settings.timeout_s))
+        if summary.interrupted:
+            raise KeyboardInterrupt
+        record = records.cells[cell.key]
+    if record["status"] != "ok":
+        raise SvmbenchError(f"the race ended without a result: {record['reason']}")
+    shown = dataset.get("name") or dataset.get("file") or str(cell.shown["dataset"])
+    return _result(shown, racers, settings.rounds, record)
+
+
+def race_config(
+    datasets: list[dict[str, Any]], racers: Sequence[Racer], settings: RaceSettings
+) -> dict[str, Any]:
+    """Return the config of a race, which ``svmbench run`` takes as well.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If two racers have the same name and settings.
+    """
+    first, *others = [racer.label for racer in racers]
+    if len({first, *others}) < len(racers):
+        raise ConfigError(f"{first} against itself needs other parameters on one side")
+    block = {
+        "name": "race",
+        "protocol": "race",
+        "repeats": settings.rounds,
+        "max_samples": settings.rows,
+        "tolerance": settings.tolerance,
+        "train_accuracy": True,
+        "scaling": settings.scaling,
+        "pairs": [[first, other] for other in others],
+        "multiclass": "one-vs-one",
+    }
+    if settings.accuracies:
+        block["accuracies"] = list(settings.accuracies)
+    metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
+    metrics += ["certified_gap", "solved_1e-2_pct", "solved_1e-3_pct", "solved_1e-5_pct"]
+    metrics += ["claims_true_pct", "train_accuracy_pct"]
+    return {
+        "title": "A race of one line",
+        "seed": 1,
+        "datasets": datasets,
+        "solvers": [racer.entry() for racer in racers],
+        "blocks": [block],
+        "tables": [{"name": "race", "block": "race", "metrics": metrics}],
+        "profiles": {"quick": {}},
+    }
+
+
+def version_config(
+    datasets: list[dict[str, Any]], racers: Sequence[Racer], rows: int, scaling: str
+) -> dict[str, Any]:
+    """Return the config that both versions of a solver run: a fit, and its accuracy on a fifth.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If a racer has several values of a parameter.
+    """
+    for racer in racers:
+        if racer.ladder:
+            raise ConfigError(f"{racer.label}: --base takes one value of each parameter")
+    block = {
+        "name": "versions",
+        "protocol": "holdout",
+        "max_samples": rows,
+        "scaling": scaling,
+        "test": 0.2,
+        "multiclass": "one-vs-one",
+    }
+    return {
+        "title": "Two versions of a solver",
+        "seed": 1,
+        "datasets": datasets,
+        "solvers": [racer.entry() for racer in racers],
+        "blocks": [block],
+        "profiles": {"quick": {}},
+    }
+
+
+def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellRecord) -> RaceResult:
+    from svmbench.baselines.catalogue import solvers
+
+    metrics, spread = record["metrics"], record["spread"]
+    shown: list[Times] = []
+    known = solvers()
+    for racer in racers:
+        cpu = f"cpu_time_s:{racer.label}"
+        shown.append(
+            {
+                "solver": racer.label,
+                "problem": known[racer.name].problem if racer.name in known else "",
+                "cpu_time_s": metrics.get(cpu),
+                "cpu_range_s": spread.get(cpu),
+                "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
+                "objective": metrics.get(f"objective:{racer.label}"),
+                "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
+                "certified": f"certified_gap:{racer.label}" in metrics,
+                "certified_gap": metrics.get(f"certified_gap:{racer.label}"),
+                "train_accuracy_pct": metrics.get(f"train_accuracy_pct:{racer.label}"),
+                "times_to": {
+                    key.removeprefix(TIME_TO).partition("_s:")[0]: value
+                    for key, value in metrics.items()
+                    if key.startswith(TIME_TO) and key.endswith(f"_s:{racer.label}")
+                },
+            }
+        )
+    first = racers[0].label
+    ratios: list[RivalRatio] = [
+        {
+            "solver": racer.label,
+            "times": metrics[f"ratio:{first}:{racer.label}"],
+            "range": spread.get(f"ratio:{first}:{racer.label}"),
+        }
+        for racer in racers[1:]
+    ]
+    return {
+        "dataset": dataset,
+        "n_train": metrics["n_train"],
+        "rounds": rounds,
+        "solvers": shown,
+        "ratios": ratios,
+        "note": record["stop_reason"],
+    }

@@ -1,0 +1,537 @@
+"""Run a random sample of kept cells again with the present code, and compare the results.
+
+``recheck(draw_kept(["results/smo"], minutes=5))`` does what ``svmbench recheck results/smo`` does.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from svmbench.base import escape
+from svmbench.base.errors import ConfigError, ResultsError, SvmbenchError
+from svmbench.experiment.run.session import unheard
+from svmbench.studies.judging import ages_of
+
+if TYPE_CHECKING:
+    from svmbench.experiment.run.draws import Candidate
+    from svmbench.experiment.settings.cells import Cell
+    from svmbench.report.gate.sides import KeptCell
+    from svmbench.schema.rechecks import Recheck
+
+
+#: The time limit of a cell is this many times its recorded time, and at least `_MIN_TIMEOUT_S`.
+_TIMEOUT_FACTOR = 10.0
+
+
+_MIN_TIMEOUT_S = 60.0
+
+
+#: Statuses of a repeated cell that leave nothing to compare.
+_NOT_JUDGED = ("not run", "timeout", "unavailable", "skipped")
+
+
+#: What of a record a recheck keeps.
+_KEPT = ("status", "params", "counters", "metrics")
+
+
+#: A line of a changelog that names results that changed on purpose.
+_NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A kept run and those of its cells that have a result."""
+
+    name: str
+    folder: Path
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def is_pinned(self) -> bool:
+        """True if its config names OpenBLAS's core type: then all CPU models compute alike."""
+        from svmbench.base.files import read_json
+
+        return bool(read_json(self.folder / "plan.json")["config"].get("blas_core"))
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The cells that a recheck runs again.
+
+    Attributes
+    ----------
+    runs : dict of str to KeptRun
+        The kept runs, by the name of their folder.
+    cells : dict of str to list of Candidate
+        The drawn cells of each run.
+    seed : int
+    minutes : float
+    deadline : float
+        On the clock of `time.monotonic`.
+    """
+
+    runs: Mapping[str, KeptRun]
+    cells: Mapping[str, list[Candidate]]
+    seed: int
+    minutes: float
+    deadline: float
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of cells that could be drawn."""
+        return sum(len(run.candidates) for run in self.runs.values())
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of drawn cells."""
+        return sum(map(len, self.cells.values()))
+
+
+@dataclass
+class RecheckOutcome:
+    """What a recheck found.
+
+    Attributes
+    ----------
+    compared : list of Recheck
+        A comparison for each kept record whose cell was run again; ``differences`` is empty if they
+        agree.
+    n_missing : int
+        Number of drawn cells that were not run.
+    n_failed : int
+        Number of runs whose config can't be run any more.
+    """
+
+    compared: list[Recheck] = field(default_factory=list)
+    n_missing: int = 0
+    n_failed: int = 0
+
+    @property
+    def changed(self) -> list[Recheck]:
+        """The comparisons that found a difference."""
+        return [one for one in self.compared if one["differences"]]
+
+
+def draw_kept(
+    folders: Sequence[Path | str], *, minutes: float = 5.0, seed: int = 0, samples: bool = False
+) -> Draw:
+    """Draw kept cells until their recorded times add up to some minutes.
+
+    Parameters
+    ----------
+    folders : sequence of Path or str
+        Run folders, or folders that hold some.
+    minutes : float, default 5
+    seed : int, default 0
+    samples : bool, default False
+        Draw whole samples: for each older run the cells that make it rechecked, the quickest run
+        first.
+    """
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.experiment.run.draws import draw, draw_samples
+    from svmbench.schema.rechecks import OLDER
+
+    deadline = time.monotonic() + 60 * minutes
+    load_plugins()
+    runs = {run.name: run for run in kept_runs([Path(folder) for folder in folders])}
+    if samples:  # others gain nothing from a sample
+        runs = {name: run for name, run in runs.items() if ages_of(run.folder).word == OLDER}
+    candidates = [one for run in runs.values() for one in run.candidates]
+    cells: dict[str, list[Candidate]] = {}
+    for one in (draw_samples if samples else draw)(candidates, minutes * 60, seed):
+        cells.setdefault(one.run, []).append(one)
+    return Draw(runs, cells, seed, minutes, deadline)
+
+
+def recheck(
+    drawn: Draw,
+    *,
+    keep: bool = False,
+    mirror: str | None = None,
+    print_line: Callable[[str], None] = unheard,
+) -> RecheckOutcome:
+    """Run drawn cells again with the present code, and compare them with their kept records.
+
+    A cell that several of the runs keep is run once, and compared with each record.
+
+    Parameters
+    ----------
+    drawn : Draw
+        What :func:`draw_kept` returned.
+    keep : bool, default False
+        Append each comparison to ``rechecks.jsonl`` beside the records.
+    mirror : str, optional
+        As for :func:`svmbench.data.ensure`.
+    print_line : callable, optional
+        Told in a sentence of each comparison, and of what could not be run.
+
+    Returns
+    -------
+    RecheckOutcome
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C ended it before its minutes were over.
+    """
+    from svmbench.schema.rechecks import append_recheck
+
+    outcome = RecheckOutcome()
+    done: set[tuple[str, str]] = set()
+    for name, cells in drawn.cells.items():
+        left = [one for one in cells if (name, one.key) not in done]
+        if not left:
+            continue
+        if time.monotonic() > drawn.deadline:
+            print_line(f"{name}: not run: {drawn.minutes:g} minutes are over")
+            continue
+        try:
+            for run, again in _run_again(drawn, name, left, mirror, print_line):
+                for sentence in _sentences(run.name, again):
+                    print_line(sentence)
+                if keep:
+                    append_recheck(run.folder, again)
+                done.add((run.name, again["key"]))
+                outcome.compared.append({**again, "cell": f"{run.name} · {again['cell']}"})
+        except SvmbenchError as error:
+            outcome.n_failed += 1
+            print_line(f"{name}: can't be run again: {error}")
+        except KeyboardInterrupt:
+            if time.monotonic() < drawn.deadline:
+                raise
+            print_line(f"{name}: stopped: {drawn.minutes:g} minutes are over")
+    outcome.n_missing = sum(
+        (name, one.key) not in done for name, cells in drawn.cells.items() for one in cells
+    )
+    return outcome
+
+
+def _sentences(name: str, one: Recheck) -> Iterator[str]:
+    """Yield what a comparison found."""
+    if not one["differences"]:
+        yield f"agrees   {name} · {one['cell']}"
+    for moved in one["differences"]:
+        said = f"{moved['what']} was {moved['base']}, is {moved['new']}"
+        yield f"changed  {name} · {one['cell']}: {said}"
+
+
+def kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
+    """Yield the runs below some folders."""
+    from svmbench.report.reading.folders import runs_below
+
+    for run in runs_below(folders).values():
+        yield KeptRun(str(run), run, tuple(_candidates(run)))
+
+
+def _candidates(folder: Path) -> Iterator[Candidate]:
+    from svmbench.base.files import read_json
+    from svmbench.base.renames import present_name
+    from svmbench.experiment.plan.freshness import is_present
+    from svmbench.experiment.run.draws import Candidate
+    from svmbench.report.reading.records import result_lines
+    from svmbench.schema.rechecks import read_rechecks
+
+    try:
+        lines = [one for one in result_lines(folder) if one["kind"] == "cell"]
+    except ResultsError:
+        return
+    plan = read_json(folder / "plan.json")
+    entries = (plan.get("code") or {}).get("entries") or []
+    modules = {
+        cell["key"]: [present_name(str(name)) for name in entries[cell["code"]]]
+        for cell in plan["cells"]
+        if isinstance(cell.get("code"), int) and cell["code"] < len(entries)
+    }
+    known = {one["key"] for one in read_rechecks(folder, is_present) if not one["differences"]}
+    for line in lines:
+        # Data that can't be had and cells without a solver have nothing that code decides.
+        if line["status"] == "ok" and line.get("solver"):
+            yield Candidate(
+                run=str(folder),
+                key=line["key"],
+                solver=line["solver"],
+                dataset=str(line["dataset"]),
+                seconds=float(line.get("wall_s") or 0.0),
+                modules=_solver_modules(line["solver"], modules.get(line["key"])),
+                is_known=line["key"] in known,
+            )
+
+
+def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the modules of a cell's solvers; their names where an older plan has no modules."""
+    from svmbench.baselines.catalogue import modules_of_solvers, solvers
+
+    if entry is not None:
+        trained = ("svmbench.core.", "svmbench.baselines.")
+        return tuple(name for name in entry if name.startswith(trained) and ".models." not in name)
+    # A record may name other people's class: only declared names are looked up, and none imported.
+    found = [
+        modules_of_solvers(name, "binary")[0] if name in solvers() else name
+        for name in solver.split("|")
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _run_again(
+    drawn: Draw,
+    name: str,
+    left: Sequence[Candidate],
+    mirror: str | None,
+    print_line: Callable[[str], None],
+) -> Iterator[tuple[KeptRun, Recheck]]:
+    """Run some cells of a kept run again, each in its own process.
+
+    Yields each comparison with a kept record, that of this run or of another one that has the cell.
+    """
+    from svmbench.experiment.plan.freshness import place_of
+    from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
+    from svmbench.report.gate.sides import judged_scores
+    from svmbench.report.reading.records import read_run, result_lines
+
+    run, deadline = drawn.runs[name], drawn.deadline
+    content = read_run(run.folder)
+    wanted = {one.key for one in left}
+    kept = _lines_of(run, wanted)
+    places = {place_of(lines[-1]): key for key, lines in kept.items()}
+    with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
+        request = Request(
+            config=content.name,
+            profile=content.profile,
+            output=Path(scratch) / "run",
+            mirror=mirror,
+            only={"dataset": sorted({one.dataset for one in left})},
+        )
+        with _interrupted_at(deadline):
+            planned = plan_run(request)
+        cells = {
+            places[place]: cell
+            for cell in planned.cells
+            if cell.status == "planned" and (place := place_of(cell.shown)) in places
+        }
+        for key in wanted - cells.keys():
+            line = kept[key][-1]
+            shown = f"{line['block']} · {line['dataset']} · {line['solver']}"
+            print_line(
+                f"{run.name} · {shown}: its config has no such cell now, or its data are not here"
+            )
+        if not cells:
+            return
+        # Preparing data has taken some of the time.
+        left_s = max(deadline - time.monotonic(), 1.0)
+        longest_s = max(_MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * one.seconds for one in left))
+        request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
+        chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
+        with _interrupted_at(deadline):
+            interrupted = execute_run(chosen).summary.interrupted
+        # The newest record of every key, whatever became of it.
+        made: dict[str, list[Any]] = {}
+        for line in result_lines(planned.path):
+            made.setdefault(line["key"], []).append(line)
+        again = read_run(planned.path)
+        for one in drawn.runs.values():
+            shared = cells.keys() & {cell.key for cell in one.candidates}
+            if not shared:
+                continue
+            kept_run, kept = read_run(one.folder), _lines_of(one, shared)
+            judged = judged_scores(kept_run.scores)
+            for key, old in kept.items():
+                new = made.get(cells[key].key, [])
+                # A time limit says more of the machine's load than of the result.
+                if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
+                    facts = (
+                        kept_run.environments.get(str(old[-1].get("environment")), {}),
+                        again.environments.get(str(new[-1].get("environment")), {}),
+                    )
+                    yield (
+                        one,
+                        _compared(cells[key], old, new, facts, judged, drawn.seed, one.is_pinned),
+                    )
+        if interrupted:
+            raise KeyboardInterrupt
+
+
+def _lines_of(run: KeptRun, keys: Collection[str]) -> dict[str, list[Any]]:
+    """Return the kept lines of some cells, by key."""
+    from svmbench.report.reading.records import result_lines
+
+    kept: dict[str, list[Any]] = {}
+    for line in result_lines(run.folder):
+        if line["key"] in keys:
+            kept.setdefault(line["key"], []).append(line)
+    return kept
+
+
+@contextmanager
+def _interrupted_at(deadline: float) -> Iterator[None]:
+    """Interrupt the body at a time of the monotonic clock, as Ctrl-C does: finished cells stay."""
+    from svmbench.experiment.run.loop import handled
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with handled(signal.SIGALRM, interrupt):
+        signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0.001))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+def _compared(
+    cell: Cell,
+    old: list[Any],
+    new: list[Any],
+    environments: tuple[Any, Any],
+    judged: Any,
+    seed: int,
+    is_pinned: bool,
+) -> Recheck:
+    """Return the lines that compare a cell's record with a new one; the last is the cell's own."""
+    from svmbench.experiment.plan.keys import code_hash
+    from svmbench.experiment.plan.planner import modules_of
+    from svmbench.report.gate.compare import compare_cell
+    from svmbench.report.gate.sides import arithmetic_of, group_of, where_of
+    from svmbench.schema.rechecks import RECHECK_SCHEMA
+
+    # Compiled code is of the CPU model, which no library's version tells.
+    is_exact = arithmetic_of(environments[0]) == arithmetic_of(environments[1]) and (
+        is_pinned or environments[0].get("cpu") == environments[1].get("cpu")
+    )
+    before, after = _by_point(old), _by_point(new)
+    differences, n_compared, n_equal = [], 0, 0
+    # A cell without a result has none of its points, too.
+    points = before if new[-1]["status"] == "ok" else [None]
+    for point in points:
+        both = before[point], after.get(point) or _absent(before[point])
+        moved, number = compare_cell(*both, judged, is_exact=is_exact)
+        n_compared += number
+        unequal = moved if is_exact else compare_cell(*both, judged, is_exact=True)[0]
+        n_equal += max(number - len(unequal), 0)
+        differences += [
+            {name: getattr(one, name) for name in ("kind", "what", "base", "new")} for one in moved
+        ]
+    if new[-1]["status"] != "ok" and (reason := new[-1].get("reason")):
+        differences = [
+            {**one, "new": f"{one['new']} ({escape.line(reason, 200)})"} for one in differences
+        ]
+    same_data = old[-1].get("data_sha256") in (None, new[-1].get("data_sha256"))
+    if not same_data:
+        differences.insert(
+            0,
+            {
+                "kind": "data",
+                "what": "content of the data set",
+                "base": old[-1]["data_sha256"],
+                "new": new[-1].get("data_sha256"),
+            },
+        )
+    modules = modules_of(cell.spec)
+    fold = old[-1].get("fold")
+    named = where_of(group_of(before[None])) + ("" if fold is None else f" · fold {fold}")
+    return {
+        "schema": RECHECK_SCHEMA,
+        "key": old[-1]["key"],
+        "cell": named,
+        "solver": old[-1]["solver"],
+        "dataset": str(old[-1]["dataset"]),
+        "modules": list(modules),
+        "code": code_hash(*modules),
+        "old": {name: old[-1].get(name) for name in _KEPT},
+        "new": {name: new[-1].get(name) for name in _KEPT},
+        "arithmetic": "equal" if is_exact else "other",
+        "n_compared": n_compared,
+        "n_equal": n_equal,
+        "differences": differences,
+        "times": _times(old[-1], new[-1], environments),
+        "environment": {
+            name: environments[1].get(name) for name in ("id", "cpu", "blas", "packages", "python")
+        },
+        "seed": seed,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _by_point(lines: list[Any]) -> dict[Any, KeptCell]:
+    """Return the values of a cell and of those of its points that are results of their own."""
+    return {line.get("point"): _values(lines[-1], line) for line in lines}
+
+
+def _values(cell: Any, line: Any) -> KeptCell:
+    def numbers(name: str) -> dict[str, Any]:
+        found = line.get(name) or {}
+        return {key: value for key, value in found.items() if isinstance(value, int | float)}
+
+    return {
+        "block": cell["block"],
+        "dataset": cell["dataset"],
+        "solver": cell["solver"],
+        "kernel": cell["kernel"],
+        "fold": cell.get("fold"),
+        "status": line.get("status", "ok"),
+        "contended": False,
+        "dimensions": line.get("dimensions") or cell.get("dimensions") or {},
+        "params": line.get("params") or {},
+        "counters": numbers("counters"),
+        "metrics": numbers("metrics"),
+    }
+
+
+def _absent(cell: KeptCell) -> KeptCell:
+    return {**cell, "status": "none"}
+
+
+def _times(old: Any, new: Any, environments: tuple[Any, Any]) -> dict[str, Any]:
+    """Return of each time and each ratio of a race how it moved, and whether repeats overlap."""
+    same_cpu = environments[0].get("cpu") == environments[1].get("cpu")
+    found: dict[str, Any] = {}
+    for name, before in (old.get("metrics") or {}).items():
+        after = (new.get("metrics") or {}).get(name)
+        is_time = name.startswith(("ratio:", "cpu_time_s"))
+        if is_time and before and after:
+            ranges = _range(old, name, before), _range(new, name, after)
+            overlap = max(low for low, _ in ranges) <= min(high for _, high in ranges)
+            found[name] = {"ratio": after / before, "within": overlap if same_cpu else None}
+    return found
+
+
+def _range(record: Any, name: str, value: float) -> tuple[float, float]:
+    """Return the smallest and the largest value that repeats of a metric showed."""
+    spread = (record.get("spread") or {}).get(name)
+    if isinstance(spread, list):
+        return float(spread[0]), float(spread[-1])
+    half = float(spread or 0.0)
+    return value - half, value + half
+
+
+def named_changes(changelog: Path) -> frozenset[str]:
+    """Return the solvers and configs whose changed results a changelog's first section names."""
+    from svmbench.base.files import read_text
+
+    try:
+        lines = read_text(changelog).splitlines()
+    except OSError as error:
+        raise ConfigError(f"can't read {changelog}: {error.strerror or error}") from error
+    names: set[str] = set()
+    n_sections = 0
+    for line in lines:
+        n_sections += line.startswith("## ")
+        if n_sections < 2 and (found := _NAMED_CHANGE.match(line)):
+            names.update(re.findall(r"`([^`]+)`", found["names"]))
+    return frozenset(names)
+
+
+def is_named(one: Recheck, accepted: frozenset[str]) -> bool:
+    """Return True if a changelog names the solver or the run of a comparison."""
+    solvers = one["solver"].split("|")
+    run = Path(one["cell"].partition(" · ")[0]).name
+    return bool(accepted & {*solvers, run})

@@ -1,0 +1,251 @@
+"""Kept results that changed or are older than the code, and measuring them again.
+
+``refresh(old_runs(["results/smo"]))`` does what ``svmbench refresh results/smo`` does.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svmbench.experiment.run.session import unheard
+from svmbench.studies.judging import ages_of
+
+if TYPE_CHECKING:
+    from svmbench.experiment.run.batch import ConfigOutcome, Hooks
+    from svmbench.experiment.settings.cells import Cell
+
+
+@dataclass(frozen=True)
+class OldRun:
+    """A run with results that changed or are older than the code.
+
+    Attributes
+    ----------
+    folder, config, profile : Path, str, str
+        Where it is kept, and what made it.
+    keys : frozenset of str
+        The keys of those results.
+    places : mapping of str to list of frozenset of str
+        The cells that have a result, of any age: what identifies them in any plan of the config
+        but for their solvers, and the solvers of each.
+    n_results : int
+    is_race : bool
+        Whether some of those results are of races.
+    decides : bool
+        Whether the paper of the run has claims that name its config.
+    seconds : float
+        What those results took.
+    age : str
+        The word of the run, with numbers.
+    is_changed : bool
+        Whether a recheck found a cell that disagrees.
+    """
+
+    folder: Path
+    config: str
+    profile: str
+    keys: frozenset[str]
+    places: Mapping[str, list[frozenset[str]]]
+    n_results: int
+    is_race: bool
+    decides: bool
+    seconds: float
+    age: str
+    is_changed: bool
+
+    def wants(self, cell: Cell) -> bool:
+        """Return True if a cell of today's plan has a result in this run.
+
+        A race may have more solvers than its result: optional ones that were not installed then.
+        """
+        from svmbench.experiment.plan.freshness import race_place_of
+
+        place, solvers = race_place_of(cell.shown)
+        return any(kept <= solvers for kept in self.places.get(place, ()))
+
+    def sentence(self) -> str:
+        """Return a sentence that counts the results to measure."""
+        from svmbench.experiment.run.forecast import in_words
+
+        kind = "races, " if self.is_race else ""
+        return (
+            f"{self.folder}: {self.age}; {len(self.keys)} of {self.n_results} results to measure "
+            f"({kind}profile {self.profile}, they took {in_words(self.seconds)})"
+        )
+
+
+def old_runs(folders: Sequence[Path | str]) -> list[OldRun]:
+    """Return our runs to measure again: changed, races, deciding a claim, then by seconds.
+
+    Parameters
+    ----------
+    folders : sequence of Path or str
+        Run folders, or folders that hold some. Runs that were added from packs are left out.
+    """
+    from svmbench.report.reading.folders import our_runs
+
+    runs = our_runs([Path(folder) for folder in folders])
+    deciding = _deciding_configs()
+    found = [one for folder in runs if (one := _old_run(folder, deciding)) is not None]
+    return sorted(
+        found,
+        key=lambda one: (not one.is_changed, not one.is_race, not one.decides, one.seconds),
+    )
+
+
+def _deciding_configs() -> frozenset[str]:
+    """Return the configs whose records decide a claim."""
+    from svmbench.papers import judging
+
+    return frozenset(name for claim in judging.read_all_claims() for name in claim.configs)
+
+
+def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
+    from svmbench.report.reading.records import read_run, result_lines
+    from svmbench.schema.rechecks import CHANGED, OLDER
+
+    run = read_run(folder)
+    done = {
+        line["key"]: line
+        for line in result_lines(folder)
+        if line["kind"] == "cell" and line["status"] == "ok"
+    }
+    found = ages_of(folder, run)
+    keys = {key for key, word in found.words.items() if word in {CHANGED, OLDER}}
+    if not keys:
+        return None
+    walls = [done[key].get("wall_s") for key in keys]
+    return OldRun(
+        folder=folder,
+        config=run.name,
+        profile=run.profile,
+        keys=frozenset(keys),
+        places=_places(done.values()),
+        n_results=len(done),
+        is_race=any(cell.is_race for cell in run.cells if cell.key in keys),
+        decides=run.name in deciding,
+        seconds=sum(float(wall) for wall in walls if isinstance(wall, int | float)),
+        age=found.sentence(),
+        is_changed=found.word == CHANGED,
+    )
+
+
+def _places(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
+    """Return the solvers of each cell that records are of, by the rest of what identifies it."""
+    from svmbench.experiment.plan.freshness import race_place_of
+
+    found: dict[str, list[frozenset[str]]] = {}
+    for place, solvers in map(race_place_of, lines):
+        found.setdefault(place, []).append(solvers)
+    return found
+
+
+def results_in(folder: Path) -> list[Any]:
+    """Return the records of a folder's results, without failures."""
+    from svmbench.report.reading.records import result_lines
+
+    lines = (line for line in result_lines(folder) if line["kind"] == "cell")
+    return [line for line in lines if line["status"] == "ok"]
+
+
+def places_in(folder: Path) -> dict[str, list[frozenset[str]]]:
+    """Return the solvers of each cell that has a result in a folder, by its other settings."""
+    return _places(results_in(folder))
+
+
+def n_lost(places: Mapping[str, list[frozenset[str]]], path: Path) -> int:
+    """Return how many results, by their places, a new run folder doesn't have."""
+    now = places_in(path)
+    return sum(
+        not any(kept_solvers <= solvers for solvers in now.get(place, ()))
+        for place, at_place in places.items()
+        for kept_solvers in at_place
+    )
+
+
+def refresh(
+    runs: Sequence[OldRun],
+    *,
+    output: Path | str = "results",
+    minutes: float | None = None,
+    keep: bool = False,
+    mirror: str | None = None,
+    hooks: Hooks | None = None,
+    print_line: Callable[[str], None] = unheard,
+) -> list[ConfigOutcome]:
+    """Run the cells of kept runs again whose results changed or are older than the code.
+
+    Fresh and rechecked results are copied where the cell is the same. If a call was interrupted,
+    the same call goes on.
+
+    Parameters
+    ----------
+    runs : sequence of OldRun
+        What :func:`old_runs` returned.
+    output : Path or str, default "results"
+        Parent of the run folders ``<name>-<profile>``.
+    minutes : float, optional
+        Start no new cell after so many minutes; unfinished configs share them equally.
+    keep : bool, default False
+        Replace a kept run with the new one once it is complete.
+    mirror : str, optional
+        As for :func:`svmbench.data.ensure`.
+    hooks : Hooks, optional
+        Who is told of the progress; by default nobody.
+    print_line : callable, optional
+        Told in a sentence what became of each run.
+
+    Returns
+    -------
+    list of ConfigOutcome
+        One for each run, in the same order.
+
+    Raises
+    ------
+    svmbench.studies.batches.BatchInterruptedError
+        If Ctrl-C ended it.
+    """
+    from svmbench.experiment.run.batch import Job
+    from svmbench.experiment.run.session import Request
+    from svmbench.report.output import kept
+    from svmbench.studies.batches import run_batch
+
+    with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
+        due = []
+        for number, one in enumerate(runs):
+            fresh = kept.unpack(one.folder, Path(scratch) / str(number), without=one.keys)
+            request = Request(
+                config=one.config,
+                profile=one.profile,
+                output=Path(output) / f"{one.folder.name}-{one.profile}",
+                mirror=mirror,
+                reuse=(fresh,) if one.n_results > len(one.keys) else (),
+            )
+            due.append(Job(request, one.seconds, one.wants))
+        outcomes = run_batch(due, minutes, hooks)
+    for one, outcome in zip(runs, outcomes, strict=True):
+        if sentence := _settle(one, outcome, keep=keep):
+            print_line(sentence)
+    return outcomes
+
+
+def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> str:
+    """Return the outcome of a run; keep the new run if asked for and no result is lost."""
+    from svmbench.report.output import kept
+
+    if outcome.path is None or outcome.error:
+        return ""
+    lost = n_lost(one.places, outcome.path)
+    if lost:
+        return (
+            f"{one.folder}: stays as it is, {lost} of its {one.n_results} results are not in "
+            f"{outcome.path}"
+        )
+    if keep:
+        kept.keep_run(outcome.path, one.folder)
+        return f"{one.folder}: measured again, and kept"
+    return f"{one.folder}: measured again in {outcome.path}; --keep puts it in its place"

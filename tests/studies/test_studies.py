@@ -1,0 +1,48 @@
+"""What a notebook calls: the functions of the commands, without the command line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from svmbench import studies
+from svmbench.base.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+
+
+def test_the_page_names_every_function() -> None:
+    called = set(re.findall(r"`?(?:studies\.)?(\w+)\(", PAGE))
+    functions = {name for name in studies.__all__ if name.islower()}
+    assert functions - called == {"ages_of", "compare_environments", "requests_of"}
+
+
+@pytest.mark.slow
+def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All blocks but that of a table, which the page's reader has."""
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    for block in blocks:
+        if "my.csv" not in block:
+            exec(block.replace("minutes=1", "minutes=0.05"), names)
+    result = names["result"]
+    assert isinstance(result, dict)
+    assert [one["solver"] for one in result["solvers"]] == ["csvc C=1", "libsvm C=1"]
+    assert result["ratios"][0]["times"] > 0
+
+
+def test_a_race_needs_two_solvers() -> None:
+    with pytest.raises(ConfigError, match="two solvers"):
+        studies.race("breast-cancer", ["csvc"])
+
+
+def test_importing_studies_imports_no_study() -> None:
+    code = "import sys, svmbench.studies; print([m for m in sys.modules if 'studies.' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
