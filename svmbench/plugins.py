@@ -1,4 +1,4 @@
-"""Names that plug-ins import: solvers, protocols, scores and kinds of plot of other packages.
+"""Names that plug-ins import: solvers, protocols, scores, kinds of plot, output formats.
 
 These names stay; where they are defined may change. `plugins.pyi` lists them. Nothing is imported
 before it is asked for, and no module of this package imports this one. `folds` and `outcomes` are

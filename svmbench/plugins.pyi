@@ -27,12 +27,16 @@ from .experiment.settings.blocks import RaceBlock as RaceBlock
 from .experiment.settings.blocks import TrainingBlock as TrainingBlock
 from .experiment.settings.values import Folds as Folds
 from .experiment.settings.values import Repeats as Repeats
+from .report.output.formats import Format as Format
+from .report.output.formats import declare_format as declare_format
 from .report.plots.axes import COLOURS as COLOURS
 from .report.plots.axes import log_ticks as log_ticks
 from .report.plots.curves import Curves as Curves
 from .report.plots.curves import Panel as Panel
 from .report.plots.kinds import Kind as Kind
 from .report.plots.kinds import declare_kind as declare_kind
+from .report.tables.grids import PageTable as PageTable
+from .report.tables.media import Medium as Medium
 from .schema.scores.contract import Exam as Exam
 from .schema.scores.contract import Undefined as Undefined
 from .schema.scores.contract import mark as mark

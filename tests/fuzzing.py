@@ -79,11 +79,13 @@ from svmbench.papers import judging as claims
 from svmbench.papers.judging import export
 from svmbench.report.gate import compare, sides
 from svmbench.report.output import packs
+from svmbench.report.output.formats.markdown import markdown_table
 from svmbench.report.plots.curves import Curves, read_plot, trace_curves
 from svmbench.report.plots.kinds import decision
 from svmbench.report.reading import shapes
 from svmbench.report.reading.records import read_run
-from svmbench.report.tables.layout import lay_out, read_spec, table_markdown, wide_csv
+from svmbench.report.tables.grids import grid_of
+from svmbench.report.tables.layout import lay_out, read_spec, wide_csv
 from svmbench.report.tables.tidy import tidy_csv
 from svmbench.schema import record
 from svmbench.schema.rechecks import MANIFEST
@@ -420,7 +422,7 @@ def _report(folder: Path) -> None:
     plan = str(folder / "plan.json")
     laid_out = [lay_out(run, read_spec(raw, plan)) for raw in run.tables]
     for table in laid_out:
-        table_markdown(run, table)
+        markdown_table(grid_of(run, table, in_seconds=True))
         wide_csv(run, table)
     for raw in run.plots:
         trace_curves(run, read_plot(raw, plan))

@@ -147,7 +147,7 @@ def cli(verbose: bool, log_file: Path | None) -> None:
     type=click.Choice(
         [
             *("solvers", "datasets", "configs", "papers"),
-            *("protocols", "scores", "plot-kinds", "plugins"),
+            *("protocols", "scores", "plot-kinds", "formats", "plugins"),
         ]
     ),
 )
@@ -155,7 +155,8 @@ def cli(verbose: bool, log_file: Path | None) -> None:
 def list_(what: str, as_json: bool) -> None:
     r"""List the solvers, data sets, configs, papers, or what a config can name.
 
-    A config names protocols, scores and kinds of plot. Those of installed plug-ins are listed, too.
+    A config names protocols, scores and kinds of plot, 'svmbench table' a format. Those of
+    installed plug-ins are listed, too.
 
     \b
     Examples:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -40,6 +42,38 @@ class DatasetName(click.ParamType):
 
             names = [f"@{paper}" for paper in papers()]
         return _beginning(names, incomplete)
+
+
+class FormatName(click.ParamType):
+    """The name of an output format, or one of some others."""
+
+    name = "format"
+
+    def __init__(self, beside: tuple[str, ...] = ()) -> None:
+        self.beside = beside
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or fail with the nearest one; plug-ins are loaded for other names."""
+        if value in self.beside:
+            return str(value)
+        from svmbench.base.errors import suggestion
+        from svmbench.baselines.catalogue import load_plugins
+        from svmbench.report.output.formats import format_names
+
+        if value not in format_names():
+            load_plugins()
+        known = [*self.beside, *format_names()]
+        if value not in known:
+            self.fail(f"there is no format {value!r}{suggestion(value, known)}", param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the formats that begin so."""
+        from svmbench.report.output.formats import format_names
+
+        return _beginning([*self.beside, *format_names()], incomplete)
 
 
 class CardName(click.ParamType):

@@ -9,6 +9,7 @@ import click
 
 from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
 from svmbench.cli import terminal
+from svmbench.cli.completion import FormatName
 from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_CHECKS
 
 
@@ -20,19 +21,19 @@ from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_C
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "latex"]),
-    default="markdown",
-    show_default=True,
-    help="'markdown' writes Markdown, CSV, SVG and PNG into RESULTS; 'latex' writes LaTeX and PDF.",
+    type=FormatName(),
+    metavar="NAME",
+    help="Write the tables and plots in another format: latex, or one of 'svmbench list formats'."
+    "  [default: Markdown, CSV, SVG and PNG, into RESULTS]",
 )
 @click.option(
     "-o",
     "--output",
     type=FOLDER,
     metavar="DIR",
-    help="Folder for LaTeX and PDF.  [default: the folder latex in RESULTS]",
+    help="Folder for the files of --format.  [default: the folder NAME in RESULTS]",
 )
-def table(results: Path, allow_contended: bool, form: str, output: Path | None) -> None:
+def table(results: Path, allow_contended: bool, form: str | None, output: Path | None) -> None:
     r"""Rebuild the tables and plots of a results folder from its records alone.
 
     With --format latex, write tables for papers (booktabs, one unit a column, the best values in
@@ -48,9 +49,9 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
 
     console = terminal.console()
     load_plugins()
-    if form == "markdown":
+    if form is None:
         if output is not None:
-            raise ConfigError("-o is for --format latex: other files go to the results folder")
+            raise ConfigError("-o is for --format: other files go to the results folder")
         from svmbench.report.reading.folders import origin_of
 
         rebuild(results, console, allow_contended=allow_contended)
@@ -60,12 +61,13 @@ def table(results: Path, allow_contended: bool, form: str, output: Path | None) 
         return
     from svmbench.base.files import make_folder, write_bytes
     from svmbench.report.output.builder import read_content
-    from svmbench.report.output.latex import paper_files
+    from svmbench.report.output.formats import format_files, format_named
 
     content = read_content(results, allow_contended=allow_contended)
-    target = output or results / "latex"
+    target = output or results / form
     named = output.as_posix() if output is not None else ""
-    made = paper_files(content, allow_contended=allow_contended, folder=named)
+    written = format_named(form)
+    made = format_files(written, content, allow_contended=allow_contended, folder=named)
     try:
         if output is None:
             make_folder(target)
@@ -127,9 +129,11 @@ class _Judged(TypedDict):
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", "json", "markdown", "latex"]),
+    type=FormatName(beside=("terminal", "json")),
+    metavar="NAME",
     default="terminal",
     show_default=True,
+    help="terminal, json, or one of 'svmbench list formats'.",
 )
 @click.option(
     "--plot",
@@ -218,8 +222,7 @@ def claims(
         terminal.print_line(export.summary(verdicts))
         terminal.check_written()
         return
-    shown = {"json": export.as_json, "markdown": export.as_markdown, "latex": export.as_latex}
-    terminal.write_output(shown[form](verdicts))
+    terminal.write_output(export.in_format(form, verdicts))
 
 
 @click.command()

@@ -14,5 +14,6 @@ output/
     Files: the tables and plots of a run folder, LaTeX, data frames, packs and archives.
 
 ``output.builder.build(run_dir)`` writes every table and plot in the run's ``plan.json``; the same
-records give the same bytes. No package's ``__init__`` imports anything: verdicts need no plots.
+records give the same bytes. The ``__init__`` of these packages imports nothing: verdicts need no
+plots.
 """

@@ -135,6 +135,24 @@ def list_plot_kinds() -> list[dict[str, Any]]:
     ]
 
 
+def list_formats() -> list[dict[str, Any]]:
+    """Return one row for each output format, those of plug-ins included, by name."""
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.report.output.formats import format_named, format_names
+
+    load_plugins()
+    forms = {name: format_named(name) for name in format_names()}
+    return [
+        {
+            "format": name,
+            "tables": form.ending,
+            "plots": ", ".join(form.plots) or "-",
+            "what": form.what,
+        }
+        for name, form in forms.items()
+    ]
+
+
 def _first_sentence(text: str | None) -> str:
     return " ".join((text or "").split()).partition(". ")[0].rstrip(".")
 
@@ -147,6 +165,7 @@ LISTS = {
     "protocols": list_protocols,
     "scores": list_scores,
     "plot-kinds": list_plot_kinds,
+    "formats": list_formats,
     "plugins": list_plugins,
 }
 

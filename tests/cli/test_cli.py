@@ -88,6 +88,7 @@ def test_the_package_is_a_command_too() -> None:
         ("protocols", "protocol", {"nested-cv", "race", "facts"}),
         ("scores", "score", {"accuracy", "auc"}),
         ("plot-kinds", "kind", {"bars", "scaling", "convergence"}),
+        ("formats", "format", {"markdown", "latex"}),
     ],
 )
 def test_lists(what: str, column: str, known: set[str]) -> None:

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from svmbench.base import escape
 from svmbench.papers.judging.verdict import (
@@ -23,6 +24,9 @@ from svmbench.papers.judging.verdict import (
 )
 from svmbench.report.numbers.forecasts import in_hours
 from svmbench.schema.rechecks import WORDS
+
+if TYPE_CHECKING:
+    from svmbench.report.tables.grids import PageTable
 
 #: Largest number of characters of a claim's number in a Markdown table.
 _MAX_NUMBER_CHARS = 120
@@ -193,6 +197,53 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
     took = evidence_time(verdicts)
     return "\n".join(
         [*lines, "", f"{escape.markdown(summary(verdicts))}.", *(["", took] if took else [])]
+    )
+
+
+def in_format(name: str, verdicts: Sequence[Verdict]) -> str:
+    """Return verdicts as JSON, or in an output format: a table of all claims.
+
+    Parameters
+    ----------
+    name : str
+        ``json``, or a name of :func:`svmbench.report.output.formats.format_names`.
+    verdicts : sequence of Verdict
+    """
+    from svmbench.report.output.formats import format_named
+
+    own = {"json": as_json, "markdown": as_markdown, "latex": as_latex}
+    if name in own:
+        return own[name](verdicts)
+    return format_named(name).table(verdict_grid(verdicts), "verdicts")
+
+
+def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:
+    """Return the verdicts as a grid, which an output format writes as it writes other tables."""
+    from svmbench.report.tables.grids import Head, PageTable, TableCell
+    from svmbench.report.tables.layout import CellText
+
+    heads = [Head(text) for text in ("outcome", "scale", "records")]
+    rows = [
+        (
+            [one.claim.id, one.claim.statement],
+            [
+                TableCell(CellText(text), "", best=False, state="ok")
+                for text in (one.outcome, str(one.scale), one.reason)
+            ],
+        )
+        for one in verdicts
+    ]
+    return PageTable(
+        name="verdicts",
+        title="Verdicts",
+        caption=[(f"{summary(verdicts)}.",)],
+        notes=[],
+        fields=["claim", "statement"],
+        groups=[],
+        heads=heads,
+        rows=rows,
+        gaps=[],
+        without=[],
     )
 
 

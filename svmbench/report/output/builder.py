@@ -9,13 +9,15 @@ from pathlib import Path
 from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.files import exists_in_results, remove, write_bytes, write_text
+from svmbench.report.output.formats.markdown import markdown_table
 from svmbench.report.plots.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.plots.drawing import PLOT_ENDINGS, draw_plot
 from svmbench.report.plots.kinds import kind_of
 from svmbench.report.reading.provenance import describe_environment
 from svmbench.report.reading.records import Run, read_run, used_environments
 from svmbench.report.reading.wording import quantity
-from svmbench.report.tables.layout import Table, lay_out, read_spec, table_markdown, wide_csv
+from svmbench.report.tables.grids import grid_of
+from svmbench.report.tables.layout import Table, lay_out, read_spec, wide_csv
 from svmbench.report.tables.tidy import tidy_lines
 from svmbench.schema.rechecks import MANIFEST
 
@@ -128,7 +130,8 @@ def build(
     """
     content = read_content(Path(run_dir), allow_contended=allow_contended)
     run, tables, curves = content.run, content.tables, content.curves
-    sections = [table_markdown(run, table, allow_contended=allow_contended) for table in tables]
+    grids = (grid_of(run, t, allow_contended=allow_contended, in_seconds=True) for t in tables)
+    sections = [markdown_table(grid) for grid in grids]
 
     written: dict[str, tuple[Path, ...]] = {}
     for table, section in zip(tables, sections, strict=True):

@@ -1,4 +1,4 @@
-"""Tables for pages and LaTeX: two rows of heads, cells in parts, one unit for each metric."""
+"""The grid of a table, which every format writes: heads, cells in parts, caption and notes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table for a page or a paper.
+    """A table as every format writes it.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class PageTable:
         Heads of the columns that name the rows.
     groups, heads : list of Head
         Heads of the other columns, in two rows; `groups` is empty if one row is enough.
-    rows : list of (list of str, list of Box)
+    rows : list of (list of str, list of TableCell)
         Texts and cells of each row.
     gaps, without : list of str
         Missing cells and undefined values, one line each.
@@ -89,16 +89,36 @@ class PageTable:
     gaps: list[str]
     without: list[str]
 
+    @property
+    def column_texts(self) -> list[str]:
+        """The heads of the columns in one row, each after that of its group."""
+        groups = [group.text for group in self.groups for _ in range(group.span)]
+        texts = zip(groups or [""] * len(self.heads), self.heads, strict=True)
+        return [" ".join(filter(None, (group, head.text))) for group, head in texts]
 
-def grid_of(run: Run, table: Table, *, allow_contended: bool = False) -> PageTable:
-    """Arrange a table for pages and papers."""
-    units = units_of(table)
-    best = best_places(run, table, allow_contended=allow_contended)
+
+def grid_of(
+    run: Run, table: Table, *, allow_contended: bool = False, in_seconds: bool = False
+) -> PageTable:
+    """Arrange a table for a format.
+
+    Parameters
+    ----------
+    run : Run
+    table : Table
+    allow_contended : bool, default False
+        True to use times measured beside other workers like all other times.
+    in_seconds : bool, default False
+        True to show all times in seconds and mark no best values. Otherwise the times of a metric
+        share a unit that suits them, and the best of the compared values are marked.
+    """
+    units = {} if in_seconds else units_of(table)
+    best = set() if in_seconds else best_places(run, table, allow_contended=allow_contended)
     rows = [
         (
             row_texts(table, row),
             [
-                _box(
+                _table_cell(
                     table.entries.get((row, c, m)),
                     units.get(m),
                     best=(row, c, m) in best,
@@ -151,7 +171,7 @@ def _solvers(table: Table, column: Sequence[Any]) -> tuple[str, ...]:
     return tuple(part for name in named for part in name.split(VERSUS))
 
 
-def _box(
+def _table_cell(
     entry: TableEntry | None, unit: Unit | None, *, best: bool, allow_contended: bool
 ) -> TableCell:
     if entry is None:

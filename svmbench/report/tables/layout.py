@@ -24,7 +24,6 @@ from svmbench.report.numbers.summary import (
     summarise_folds,
 )
 from svmbench.report.reading import wording
-from svmbench.report.reading.provenance import missing, undefined
 from svmbench.report.reading.records import VERSUS, CellResult, Run, take_apart
 from svmbench.report.reading.units import SECONDS, Unit
 from svmbench.report.reading.wording import (
@@ -34,8 +33,6 @@ from svmbench.report.reading.wording import (
     PARTIAL_MARK,
     UNRESOLVED_MARK,
 )
-from svmbench.report.tables import captions
-from svmbench.report.tables.media import MARKDOWN
 from svmbench.schema.record import IDENTITY
 from svmbench.schema.specs import Spec, TableSpec
 
@@ -281,44 +278,6 @@ def _csv_fields(entry: TableEntry | None) -> dict[str, str]:
     }
 
 
-def table_markdown(run: Run, table: Table, *, allow_contended: bool = False) -> str:
-    """Return a table as a section of Markdown, with caption, footnotes and missing cells."""
-    spec = table.spec
-    caption = " ".join(map(MARKDOWN.spell, captions.caption(run, table)))
-    lines = [f"## {escape.markdown(spec.heading)}", "", caption, ""]
-    if not table.row_keys:
-        lines += ["No cells: this profile's plan has none for this table.", ""]
-        return "\n".join(lines)
-    heads = [run.label(name) for name in table.row_fields]
-    heads += [
-        " ".join(filter(None, (table.column_text(column), run.label(metric))))
-        for column, metric in table.columns
-    ]
-    lines.append(_markdown_row(heads))
-    left = len(table.row_fields)
-    lines.append("|" + " --- |" * left + " ---: |" * (len(heads) - left))
-    for row in table.row_keys:
-        texts = row_texts(table, row)
-        texts += [
-            str(
-                cell_text(table.entries.get((row, column, metric)), allow_contended=allow_contended)
-            )
-            for column, metric in table.columns
-        ]
-        lines.append(_markdown_row(texts))
-    lines.append("")
-    for note in captions.footnotes(table, allow_contended=allow_contended):
-        lines += [MARKDOWN.spell(note), ""]
-    gaps = missing(run.block_cells(spec.block))
-    if gaps:
-        lines += ["Missing cells:", "", *(f"- {escape.markdown(gap)}" for gap in gaps), ""]
-    else:
-        lines += ["Missing cells: none.", ""]
-    if without := undefined(run, table.cells, spec.metrics):
-        lines += ["Undefined values:", "", *(f"- {escape.markdown(line)}" for line in without), ""]
-    return "\n".join(lines)
-
-
 @dataclass(frozen=True)
 class CellText:
     """The text of a cell of a table in parts, which may be empty.
@@ -405,10 +364,6 @@ def row_texts(table: Table, row: tuple[Any, ...]) -> list[str]:
         _shown(value) or ("–" if name == "kernel" else "all")
         for name, value in zip(table.row_fields, row, strict=True)
     ]
-
-
-def _markdown_row(texts: Iterable[str]) -> str:
-    return "| " + " | ".join(escape.markdown(text) for text in texts) + " |"
 
 
 def _shown(value: Any) -> str:

@@ -15,8 +15,9 @@ from svmbench.experiment.protocols.certified import Certificates, share_bounds
 from svmbench.report.numbers.certified import Board, boards
 from svmbench.report.numbers.ratios import ratios
 from svmbench.report.output.builder import Content, read_content
+from svmbench.report.output.formats.markdown import markdown_table
 from svmbench.report.tables.grids import grid_of
-from svmbench.report.tables.layout import table_markdown, wide_csv
+from svmbench.report.tables.layout import wide_csv
 from svmbench.site import Material, build_site
 
 
@@ -66,7 +67,7 @@ def lies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_solver_that_lies_is_marked_and_never_the_best(lies: Path) -> None:
     content = read_content(lies)
-    text = table_markdown(content.run, content.tables[0])
+    text = markdown_table(grid_of(content.run, content.tables[0], in_seconds=True))
     (row,) = [line for line in text.splitlines() if line.startswith("| toy")]
     cells = dict(
         zip(

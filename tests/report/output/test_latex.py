@@ -11,7 +11,8 @@ from runs import svmbench
 from synthetic_runs import alsvm_run, race_run, smo_run
 
 from svmbench.report.output.builder import read_content
-from svmbench.report.output.latex import SIDEWAYS_LINE, paper_files
+from svmbench.report.output.formats import format_files
+from svmbench.report.output.formats.latex import FORMAT, SIDEWAYS_LINE
 from svmbench.report.reading.units import MICROSECONDS, MILLISECONDS, SECONDS, unit_of
 
 LABEL = "tab:100--of--it--table2"
@@ -45,7 +46,7 @@ def alsvm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     plan["config"] |= {"name": "100%_of_{it}"}
     plan["tables"][0]["title"] = r"A_title & \input{it} $x^2$ #1 ~"
     (folder / "plan.json").write_text(json.dumps({**plan, "plots": plan["plots"][:1]}))
-    return paper_files(read_content(folder))
+    return format_files(FORMAT, read_content(folder))
 
 
 def test_a_table_is_whole(alsvm: dict[str, bytes]) -> None:
@@ -69,7 +70,7 @@ def test_a_table_is_whole(alsvm: dict[str, bytes]) -> None:
 
 
 def test_a_table_that_fits_stands_upright_in_one_part(tmp_path: Path) -> None:
-    text = paper_files(read_content(smo_run(tmp_path)))["adult_rbf.tex"].decode()
+    text = format_files(FORMAT, read_content(smo_run(tmp_path)))["adult_rbf.tex"].decode()
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 1
     assert text.count(r"\begin{tabular}") == 1
     assert "sideways" not in text
@@ -116,7 +117,7 @@ def test_a_name_in_brackets_is_no_space(tmp_path: Path) -> None:
         cell["dataset"] = "[1ex] set"
     plan["tables"][0] |= {"rows": "dataset", "columns": ["rows", "solver"]}
     (folder / "plan.json").write_text(json.dumps({**plan, "plots": []}))
-    text = paper_files(read_content(folder))["adult_rbf.tex"].decode()
+    text = format_files(FORMAT, read_content(folder))["adult_rbf.tex"].decode()
     assert [line[:11] for line in rows_of(text)] == ["{}[1ex] set"]
 
 

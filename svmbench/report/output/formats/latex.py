@@ -11,9 +11,11 @@ from dataclasses import replace
 from itertools import accumulate
 
 from svmbench.base import escape
-from svmbench.report.output.builder import Content
-from svmbench.report.plots.drawing import draw_plot, footer
-from svmbench.report.tables.grids import Head, PageTable, TableCell, grid_of
+from svmbench.report.output.formats import Format
+from svmbench.report.plots.curves import Curves
+from svmbench.report.plots.drawing import footer
+from svmbench.report.reading.records import Run
+from svmbench.report.tables.grids import Head, PageTable, TableCell
 from svmbench.report.tables.media import LATEX, Sentence
 
 #: Largest number of characters of a table's line, upright and sideways. On a page for text of 10
@@ -23,45 +25,29 @@ UPRIGHT_LINE, SIDEWAYS_LINE = 75, 130
 PREAMBLE = r"% \usepackage{booktabs,graphicx,rotating,textcomp}"
 
 
-def paper_files(
-    content: Content, *, allow_contended: bool = False, folder: str = ""
-) -> dict[str, bytes]:
-    """Return the tables of a run as LaTeX and its plots as PDF, by file name.
-
-    For each PDF there is a ``.tex`` file that includes it, with the footer of the plot as caption.
+def latex_figure(run: Run, curves: Curves, place: str, hollow: bool) -> str:
+    """Return a figure that includes a plot, with the plot's footer as caption.
 
     Parameters
     ----------
-    content : Content
-    allow_contended : bool, default False
-        True to use times measured beside other workers like all other times.
-    folder : str, default ""
-        The folder of the files, as the document names it.
+    run : Run
+    curves : Curves
+    place : str
+        The file of the plot without its ending, as a document names it.
+    hollow : bool
+        True if disturbed times are marked.
     """
-    run = content.run
-    files = {}
-    for table in content.tables:
-        grid = grid_of(run, table, allow_contended=allow_contended)
-        name = table.spec.name
-        files[f"{name}.tex"] = latex_table(grid, f"{run.name}-{name}").encode()
-    for one in content.curves:
-        drawn = draw_plot(run, one, allow_contended=allow_contended, endings=("pdf",), bare=True)
-        if not drawn:
-            continue
-        name = one.spec.name
-        files[f"{name}.pdf"] = drawn["pdf"]
-        said = footer(run, one, hollow=not allow_contended)
-        lines = [
-            PREAMBLE,
-            r"\begin{figure}",
-            r"\centering",
-            rf"\includegraphics[width=\linewidth]{{{'/'.join(filter(None, (folder, name)))}}}",
-            rf"\caption{{{escape.latex(one.spec.heading)}. {escape.latex(said)}.}}",
-            rf"\label{{fig:{_label(f'{run.name}-{name}')}}}",
-            r"\end{figure}",
-        ]
-        files[f"{name}.tex"] = ("\n".join(lines) + "\n").encode()
-    return files
+    footnote = escape.latex(footer(run, curves, hollow=hollow))
+    lines = [
+        PREAMBLE,
+        r"\begin{figure}",
+        r"\centering",
+        rf"\includegraphics[width=\linewidth]{{{place}}}",
+        rf"\caption{{{escape.latex(curves.spec.heading)}. {footnote}.}}",
+        rf"\label{{fig:{_label(f'{run.name}-{curves.spec.name}')}}}",
+        r"\end{figure}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def latex_table(grid: PageTable, label: str) -> str:
@@ -69,7 +55,7 @@ def latex_table(grid: PageTable, label: str) -> str:
 
     Parameters
     ----------
-    grid : Grid
+    grid : PageTable
     label : str
         The label for ``\ref``, without ``tab:``.
     """
@@ -166,3 +152,12 @@ def _sentences(sentences: Sequence[Sentence]) -> str:
 
 def _label(name: str) -> str:
     return "".join(sign if sign.isalnum() or sign in "-." else "-" for sign in name)
+
+
+FORMAT = Format(
+    what="LaTeX tables (booktabs); plots as PDF, each with a figure that includes it",
+    ending="tex",
+    table=latex_table,
+    plots=("pdf",),
+    figure=latex_figure,
+)

@@ -1,0 +1,129 @@
+"""The output formats of tables and plots: each module writes one format.
+
+A format has the name of its module in this folder, which defines a :class:`Format` called
+``FORMAT``. No other file lists it. A plug-in declares a format with :func:`declare_format`. All
+formats write the same grids (`svmbench.report.tables.grids`), which lay out a table once.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from svmbench.base.errors import UnknownNameError
+from svmbench.report.plots.drawing import draw_plot
+from svmbench.report.tables.grids import PageTable, grid_of
+
+if TYPE_CHECKING:
+    from svmbench.report.output.builder import Content
+    from svmbench.report.plots.curves import Curves
+    from svmbench.report.reading.records import Run
+
+
+@dataclass(frozen=True)
+class Format:
+    """An output format.
+
+    Attributes
+    ----------
+    what : str
+        What it writes, for ``svmbench list formats``.
+    ending : str
+        Ending of the files of tables, without a dot.
+    table : callable
+        ``table(grid, label)`` returns the text of a table. `label` names the table among those of
+        other runs. The function escapes all texts of the grid.
+    plots : tuple of str, default ("svg",)
+        Endings of the files of plots: what matplotlib writes.
+    figure : callable or None
+        ``figure(run, curves, place, hollow)`` returns the text of a file beside each plot, which
+        includes the plot and has its footer as caption; the plot itself then has no footer. `place`
+        is the plot's file as a document names it, without ending. None for no such file.
+    in_seconds : bool, default False
+        True to show all times in seconds and no bold values; otherwise the times of a metric share
+        a unit, and the best values are bold.
+    """
+
+    what: str
+    ending: str
+    table: Callable[[PageTable, str], str]
+    plots: tuple[str, ...] = ("svg",)
+    figure: Callable[[Run, Curves, str, bool], str] | None = None
+    in_seconds: bool = False
+
+
+#: Formats that plug-ins declare.
+_OTHERS: dict[str, Format] = {}
+
+
+def format_names() -> list[str]:
+    """Return the names of all output formats."""
+    own = [module.name for module in pkgutil.iter_modules(__path__)]
+    return sorted({*own, *_OTHERS})
+
+
+def declare_format(name: str, form: Format) -> None:
+    """Declare an output format of a plug-in.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+    """
+    if name in format_names():
+        raise ValueError(f"there is an output format {name!r} already")
+    _OTHERS[name] = form
+
+
+def format_named(name: str) -> Format:
+    """Return the output format that has a name.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest name.
+    """
+    if name not in format_names():
+        raise UnknownNameError("format", name, format_names())
+    found = _OTHERS.get(name) or import_module(f"{__name__}.{name}").FORMAT
+    assert isinstance(found, Format)
+    return found
+
+
+def format_files(
+    form: Format, content: Content, *, allow_contended: bool = False, folder: str = ""
+) -> dict[str, bytes]:
+    """Return the tables and plots of a run in a format, by file name.
+
+    Parameters
+    ----------
+    form : Format
+    content : Content
+    allow_contended : bool, default False
+        True to use times measured beside other workers like all other times.
+    folder : str, default ""
+        The folder of the files, as a document names it.
+    """
+    run = content.run
+    files = {}
+    for table in content.tables:
+        grid = grid_of(run, table, allow_contended=allow_contended, in_seconds=form.in_seconds)
+        files[f"{grid.name}.{form.ending}"] = form.table(grid, f"{run.name}-{grid.name}").encode()
+    for curves in content.curves:
+        drawn = draw_plot(
+            run,
+            curves,
+            allow_contended=allow_contended,
+            endings=form.plots,
+            bare=form.figure is not None,
+        )
+        name = curves.spec.name
+        files |= {f"{name}.{ending}": drawn[ending] for ending in drawn}
+        if drawn and form.figure is not None:
+            place = "/".join(filter(None, (folder, name)))
+            text = form.figure(run, curves, place, not allow_contended)
+            files[f"{name}.{form.ending}"] = text.encode()
+    return files
