@@ -19,11 +19,13 @@ Nothing heavy is imported before it is asked for, so that ``svmbench --help`` is
 
 import gc
 import sys
+from importlib import import_module
 from typing import Any
 
 import lazy_loader
 
-# The names, and the modules that define them, stand in __init__.pyi alone.
+# The names, and the modules that define them, stand in __init__.pyi alone. A solver of the tree
+# has the name of its class without a line there, which only type checkers need.
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
@@ -37,6 +39,13 @@ def __getattr__(name: str) -> Any:
     gc.disable()
     try:
         return _imported(name)
+    except AttributeError:
+        from svmbench.base.known_names import solver_modules
+
+        module = solver_modules().get(name)
+        if module is None:
+            raise
+        return getattr(import_module(module), name)
     finally:
         if was_enabled:
             gc.enable()

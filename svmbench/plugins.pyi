@@ -8,6 +8,9 @@ from .core.contract.linear_base import LinearSolution as LinearSolution
 from .core.contract.problems import LossProblem as LossProblem
 from .core.contract.problems import Offset as Offset
 from .core.contract.registry import declare as declare
+from .core.contract.without_objective import (
+    LinearClassifierWithoutObjective as LinearClassifierWithoutObjective,
+)
 from .core.kernels.kernels import KernelSource as KernelSource
 from .core.models.kernel_base import Expansion as Expansion
 from .core.models.kernel_base import KernelClassifier as KernelClassifier

@@ -131,6 +131,21 @@ def test_every_solver_of_core_has_a_public_name() -> None:
     assert own <= set(svmbench.__all__)
 
 
+def test_a_solver_of_core_without_a_line_in_the_stub_has_a_public_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unlisted(name: str) -> None:
+        raise AttributeError(name)
+
+    monkeypatch.setattr(svmbench, "_imported", unlisted)
+    classes = [catalogue.solver_class(name) for name in catalogue.solvers()]
+    for cls in classes:
+        if cls.__module__.startswith("svmbench.core"):
+            assert svmbench.__getattr__(cls.__name__) is cls
+    with pytest.raises(AttributeError):
+        svmbench.__getattr__("CSCV")
+
+
 def after_import(*statements: str) -> set[str]:
     """Return what else is imported in a fresh process by ``import svmbench`` and statements."""
     code = "; ".join(

@@ -63,6 +63,17 @@ def _plugins() -> list[Path]:
     return found
 
 
+def solver_modules() -> dict[str, str]:
+    """Return the modules of the solvers of `svmbench.core`, by the names of their classes."""
+    return {
+        name: ".".join(("svmbench", *source.relative_to(paths.PACKAGE).with_suffix("").parts))
+        for source in paths.PACKAGE.joinpath("core").rglob("*.py")
+        for name in _DECLARED_CLASS.findall(source.read_text(encoding="utf-8"))
+    }
+
+
+#: A declared class, with its other decorators between.
+_DECLARED_CLASS = re.compile(r"^@declare\(.*?^class (\w+)", re.MULTILINE | re.DOTALL)
 #: A decorator of a class; and the package without which a file declares nothing.
 _DECLARATION = re.compile(r"^@(declare\(.*?\))\s*^(?:@|class )", re.MULTILINE | re.DOTALL)
 

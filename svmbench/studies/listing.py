@@ -18,7 +18,7 @@ def list_solvers() -> list[dict[str, Any]]:
     return [
         {
             "solver": name,
-            "problem": d.problem,
+            "problem": d.problem or "-",
             "kernels": ", ".join(d.kernels),
             "sparse": "yes" if d.sparse else "no",
             "paper": d.paper or "baseline",
@@ -190,7 +190,6 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
     from svmbench.base.errors import ConfigError, UnknownNameError
     from svmbench.baselines.catalogue import solver, solver_class, solvers, why_not_loaded
     from svmbench.core.contract.declaration import PROMISES
-    from svmbench.core.contract.problems import PROBLEMS
 
     if reason := why_not_loaded(name, trust=trust):
         raise ConfigError(reason)
@@ -214,7 +213,7 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
         **({"suits": declared.suits} if declared.suits else {}),
         "paper": declared.paper or "none: a baseline",
         "reference": declared.reference,
-        "minimises": f"{declared.problem}: {PROBLEMS[declared.problem].formula}",
+        "minimises": _minimised(declared.problem),
         "offset": str(solver(name).offset),
         "promises": PROMISES.get(declared.promise, "").replace("{}", declared.promised_by),
         "kernels": ", ".join(declared.kernels),
@@ -224,6 +223,14 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
         "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],
         "deviations": deviations(solver_class(name)),
     }
+
+
+def _minimised(problem: str) -> str:
+    from svmbench.core.contract.problems import PROBLEMS
+
+    if not problem:
+        return "no objective: it is compared by scores and times"
+    return f"{problem}: {PROBLEMS[problem].formula}"
 
 
 def needed_package(name: str) -> str:

@@ -55,8 +55,8 @@ class Declaration:
     name : str
         The paper's name in kebab case, as configs, records and tables spell it.
     problem : str
-        The entry of `PROBLEMS` that it minimises. `declare` also takes a new `Problem`, and enters
-        it.
+        The entry of `PROBLEMS` that it minimises; empty if it minimises no objective. `declare`
+        also takes a new `Problem`, and enters it.
     summary : str
         One line for ``svmbench list solvers``.
     reference : str

@@ -23,15 +23,16 @@ REGISTRY: dict[str, type[Solver]] = {}
 SolverType = TypeVar("SolverType", bound=type[Solver])
 
 
-def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], SolverType]:
+def declare(*, problem: str | Problem | None, **what: Any) -> Callable[[SolverType], SolverType]:
     """Class decorator: attach a `Declaration` and enter the class into the registry.
 
     The class docstring is completed: see :mod:`svmbench.core.contract.docstrings`.
 
     Parameters
     ----------
-    problem : str or Problem
-        The name of a known problem, or one that the solver brings along.
+    problem : str, Problem or None
+        The name of a known problem, or one that the solver brings along. None for a solver that
+        minimises no objective: it is compared by scores and times alone.
     **what
         The other attributes of :class:`~svmbench.core.contract.declaration.Declaration`.
 
@@ -41,7 +42,8 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
         If the name is taken, the declaration makes no sense, or the class lacks a part of the
         contract.
     """
-    named = problem if isinstance(problem, str) else problem.name
+    brought = problem if isinstance(problem, Problem) else None
+    named = brought.name if brought else str(problem or "")
     declaration = Declaration(problem=named, **what)
 
     def enter(cls: SolverType) -> SolverType:
@@ -53,9 +55,10 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
         ):
             msg = f"two solvers are declared as {declaration.name!r}: {known} and {cls}"
             raise ValueError(msg)
-        if not isinstance(problem, str):
-            problems.check_name(problem)
-        for mistake in _mistakes(declaration, brings_problem=not isinstance(problem, str)):
+        if brought:
+            problems.check_name(brought)
+        is_known = bool(brought) or problem is None
+        for mistake in _mistakes(declaration, knows_problem=is_known):
             msg = f"{who} {mistake}"
             raise ValueError(msg)
         missing = lacks(cls, declaration)
@@ -63,8 +66,8 @@ def declare(*, problem: str | Problem, **what: Any) -> Callable[[SolverType], So
             msg = f"{who}: the class {cls.__name__} lacks {' and '.join(missing)}"
             raise ValueError(msg)
         # Last, so that a declaration that is refused leaves nothing behind.
-        if not isinstance(problem, str):
-            problems.enter(problem)
+        if brought:
+            problems.enter(brought)
         cls.declaration = _with_kernel(cls, declaration)
         REGISTRY[declaration.name] = cls
         return document(cls)
@@ -80,10 +83,10 @@ def _with_kernel(cls: type[Solver], declaration: Declaration) -> Declaration:
     return replace(declaration, reads=(*declaration.reads, "kernel"))
 
 
-def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
+def _mistakes(declaration: Declaration, *, knows_problem: bool) -> list[str]:
     """Return the mistakes of a declaration, as predicates of sentences."""
     found = []
-    if not brings_problem and declaration.problem not in problems.PROBLEMS:
+    if not knows_problem and declaration.problem not in problems.PROBLEMS:
         found.append(f"declares the unknown problem {declaration.problem!r}")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", declaration.name):
         found.append("needs a name in kebab case: lower case letters and digits, joined by '-'")
@@ -101,6 +104,8 @@ def _mistakes(declaration: Declaration, *, brings_problem: bool) -> list[str]:
     if strange or not declaration.reads:
         what = f"to read {strange[0]!r}" if strange else "to read nothing"
         found.append(f"declares {what}; known are {', '.join(READS)}")
+    if not declaration.problem and declaration.promise:
+        found.append("promises something of an objective that it doesn't have")
     return found
 
 

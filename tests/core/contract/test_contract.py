@@ -112,6 +112,8 @@ def test_objective_is_that_of_the_declared_problem(name):
     model = small(name).fit(X, y)
     if not hasattr(model, "coef_"):
         pytest.skip("not a linear model")
+    if not model.declaration.problem:
+        pytest.skip("it minimises no objective")
     bias = getattr(model, "bias", 0.0)
     values = linear(X, model.coef_[0], model.intercept_[0], y, bias=bias)
     assert model.objective_ == pytest.approx(model.problem.primal(values, model.C))
@@ -136,7 +138,7 @@ def test_three_steps_are_fit_and_train_may_be_repeated(name):
     again.train(data)
     again.train(data)
     again.evaluate_objective(data)
-    assert again.objective_ == model.objective_
+    assert getattr(again, "objective_", None) == getattr(model, "objective_", None)
     assert_allclose(again.decision_function(X), model.decision_function(X), rtol=1e-12)
 
 
