@@ -30,7 +30,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev docs compiled quickstart test test-slow test-all test-beyond test-oldest test-core-type test-no-jit coverage coverage-report lint format validate regress baseline reproduce-all clean
+.PHONY: help setup setup-dev docs compiled quickstart test test-slow test-all test-beyond test-oldest test-core-type test-no-jit coverage coverage-report lint format validate six-tasks regress baseline reproduce-all clean
 
 help:  ## List the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -131,6 +131,9 @@ docs: $(VENV)/.docs  ## Build the documentation's site in docs/_build/html, with
 
 validate: setup-dev  ## Check every config.
 	$(BIN)/svmbench validate configs/*.yaml
+
+six-tasks: setup-dev  ## Do a contributor's six tasks in a scratch copy, each as its page says.
+	$(BIN)/python scripts/six_tasks.py
 
 regress: setup-dev  ## Run this tree and BASE (default: where it left origin/main) in turn; compare them.
 	$(BIN)/python scripts/regress.py $(BASE)

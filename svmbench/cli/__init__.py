@@ -229,18 +229,37 @@ def describe_command(
 
 
 @cli.command()
-@click.argument("configs", nargs=-1, required=True, type=ConfigName())
+@click.argument("configs", nargs=-1, type=ConfigName())
+@click.option(
+    "--paper",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Check the folder of a paper, and name what is missing.  [repeatable]",
+)
 @TRUST
-def validate(configs: tuple[str, ...], trust: bool) -> None:
+def validate(configs: tuple[str, ...], folders: tuple[Path, ...], trust: bool) -> None:
     r"""Check config files: every error at once, with file, line, column and a suggestion.
 
     \b
-    Example:
+    Examples:
       svmbench validate configs/*.yaml
+      svmbench validate --paper svmbench/papers/smo
     """
     from svmbench.experiment.config.validation import Validation
 
+    if not (configs or folders):
+        raise click.UsageError("name a config, or the folder of a paper with --paper")
     problems: list[str] = []
+    if folders:
+        from svmbench.studies.paper_check import paper_problems
+
+        for folder in folders:
+            lacking = paper_problems(folder, trust=trust)
+            problems += lacking
+            if not lacking:
+                terminal.print_line(f"{folder}: ok")
     validation = Validation(trust=trust)
     for name in configs:
         try:

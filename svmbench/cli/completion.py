@@ -7,8 +7,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from svmbench.base.known_names import config_names, dataset_names, solver_names
-
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -21,6 +19,8 @@ class SolverName(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the solvers that begin so."""
+        from svmbench.base.known_names import solver_names
+
         return _beginning(solver_names(), incomplete)
 
 
@@ -36,6 +36,8 @@ class DatasetName(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the data sets, and papers, that begin so."""
+        from svmbench.base.known_names import dataset_names
+
         names = dataset_names()
         if self.papers and incomplete.startswith("@"):
             from svmbench.base.paper_folders import papers
@@ -85,6 +87,8 @@ class CardName(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the solvers and data sets that begin so."""
+        from svmbench.base.known_names import dataset_names, solver_names
+
         return _beginning([*solver_names(), *dataset_names()], incomplete)
 
 
@@ -97,6 +101,8 @@ class ConfigName(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the configs that begin so; where there are none, let the shell offer files."""
+        from svmbench.base.known_names import config_names
+
         return _beginning(config_names(), incomplete) or [CompletionItem(incomplete, type="file")]
 
 

@@ -16,8 +16,8 @@ judging
     Verdicts on the papers' claims, the ages of results, the site.
 sharing
     Packs of runs, and archives for registers.
-listing, solver_cards, datasets, doctor
-    What there is: solvers, data sets, configs, and the state of this machine.
+listing, solver_cards, datasets, paper_check, doctor
+    What there is: solvers, data sets, configs, papers, and the state of this machine.
 
 ``__init__.pyi`` lists the public functions. Nothing is imported before it is asked for.
 """

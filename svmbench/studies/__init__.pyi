@@ -6,6 +6,7 @@ from .judging import ages_of as ages_of
 from .judging import make_site as make_site
 from .judging import verdicts as verdicts
 from .listing import card_of as card_of
+from .paper_check import paper_problems as paper_problems
 from .racing import RaceResult as RaceResult
 from .racing import RaceSettings as RaceSettings
 from .racing import race as race

@@ -430,7 +430,7 @@ def test_refresh_takes_changed_runs_then_races_then_what_decides(
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.json").write_text("{}")
     (tmp_path / "added" / MANIFEST).write_text("{}")
-    monkeypatch.setattr(reproducing, "_old_run", lambda folder, _: found[folder.name])
+    monkeypatch.setattr(refreshing, "_old_run", lambda folder, _: found[folder.name])
     order = [one.folder.name for one in refreshing.old_runs([tmp_path])]
     # A run that was added from a pack is not ours to measure again.
     assert order == ["changed", "race", "deciding", "quick", "slow"]

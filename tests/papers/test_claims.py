@@ -68,7 +68,7 @@ def scene(name, folder, edit=None):
 
 
 def test_every_claim_has_a_check_a_scene_and_a_command():
-    assert len(ALL) == 60
+    assert len(ALL) == len(judging.read_all_claims()) > 0  # no name twice
     assert all(load_checks(paper) for paper in papers().values())
     # Another test of the same process may have declared checks of a paper of its own.
     ours = {name for name in CHECKS if name.rpartition("-")[0] in papers()}
@@ -655,7 +655,8 @@ def test_formats_hold_every_verdict(tmp_path):
                  export.as_json(verdicts), str(export.as_details(verdicts))):  # fmt: skip
         assert all(name in text for name in ALL)
         assert "supported" in text
-    said = "60 claims: 2 supported (2 of them at full scale), 1 contradicted, 57 not tested"
+    said = "2 supported (2 of them at full scale), 1 contradicted"
+    said = f"{len(ALL)} claims: {said}, {len(ALL) - 3} not tested"
     assert said in export.summary(verdicts)
     detailed = str(export.as_details(verdicts[:1]))
     for said in ("threshold: gap 1, apart 0.2", "svmbench run smo_adult_linear --profile paper",
