@@ -71,6 +71,8 @@ def keep(results: Path, target: Path) -> None:
 
 
 def _print_comparison(found: Any) -> None:
+    from svmbench.report.gate.compare import outcome_line
+
     if found.changes:
         terminal.print_columns(
             (
@@ -86,29 +88,7 @@ def _print_comparison(found: Any) -> None:
             "stale: BASE is not of this code: by equal arithmetic something differs; where that is"
             " meant, 'svmbench keep NEW BASE' keeps the new run"
         )
-    terminal.print_line(_last_line(found))
-
-
-def _last_line(found: Any) -> str:
-    """Return the outcome in a line: what failed, what was compared, and what was not."""
-    worse = found.regressions
-    said = "no regression"
-    if worse:
-        said = f"{len(worse)} regression{'s' if len(worse) > 1 else ''}: {_first(worse)}"
-    elif found.is_stale and found.changes:
-        said = f"stale baseline, {len(found.changes)} values differ: {_first(found.changes)}"
-    elif found.is_stale:
-        said = "stale baseline, it lacks cells"
-    counted = ", ".join(f"{n} {kind}" for kind, n in found.compared.items())
-    left_out = f"; not compared: {', '.join(found.not_compared)}" if found.not_compared else ""
-    return f"{said} (values compared: {counted}){left_out}"
-
-
-def _first(changes: Any) -> str:
-    """Name the first change, and the number of others."""
-    first = changes[0]
-    others = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-    return f"{first.where}: {first.moved or first.what}{others}"
+    terminal.print_line(outcome_line(found))
 
 
 def _numbers(base: Any, new: Any) -> list[str]:

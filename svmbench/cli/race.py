@@ -29,19 +29,15 @@ from svmbench.studies.racing import (
     Racer,
     RaceResult,
     RaceSettings,
-    Times,
     parse_racer,
     race_config,
     time_solvers,
+    unequal_work,
     version_config,
 )
 
 if TYPE_CHECKING:
     from svmbench.data.frames import TableForm
-
-
-#: Solvers whose relative gaps are certainly at most this did about the same work.
-EQUAL_WORK = 1e-2
 
 
 #: Factors of the fastest solver's time that a performance profile shows.
@@ -79,7 +75,7 @@ def print_result(result: RaceResult) -> None:
         low, high = ratio["range"]
         terminal.print_line(
             f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first}"
-            f" ({low:.3g} to {high:.3g}){_unequal(by_name[first], by_name[ratio['solver']])}"
+            f" ({low:.3g} to {high:.3g}){unequal_work(by_name[first], by_name[ratio['solver']])}"
         )
     _print_times_to(result)
     if result["note"]:
@@ -91,24 +87,6 @@ def print_result(result: RaceResult) -> None:
         terminal.print_line(
             "note: the solvers minimise different problems; their objectives can't be compared"
         )
-
-
-def _unequal(*racers: Times) -> str:
-    """Return what follows the ratio of two solvers if one of them is not certainly solved."""
-    doubtful = [
-        one
-        for one in racers
-        if one["certified"] and (one["certified_gap"] is None or one["certified_gap"] > EQUAL_WORK)
-    ]
-    said = []
-    for one in doubtful:
-        gap, of = one["certified_gap"], f"the objective of {one['solver']}"
-        said.append(
-            f"nothing bounds how far {of} is above the optimum"
-            if gap is None
-            else f"{of} may be {100 * gap:.3g} % above the optimum"
-        )
-    return f"; not for equal work: {', and '.join(said)}" if said else ""
 
 
 def _print_times_to(result: RaceResult) -> None:

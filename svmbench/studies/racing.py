@@ -20,6 +20,8 @@ from svmbench.studies.datasets import dataset_entry
 
 #: How metrics of the time to an accuracy begin.
 TIME_TO = "cpu_time_to_"
+#: Solvers whose relative gaps are certainly at most this did about the same work.
+EQUAL_WORK = 1e-2
 
 
 @dataclass
@@ -422,3 +424,21 @@ def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellReco
         "ratios": ratios,
         "note": record["stop_reason"],
     }
+
+
+def unequal_work(*racers: Times) -> str:
+    """Return what follows the ratio of two solvers if one of them is not certainly solved."""
+    doubtful = [
+        one
+        for one in racers
+        if one["certified"] and (one["certified_gap"] is None or one["certified_gap"] > EQUAL_WORK)
+    ]
+    said = []
+    for one in doubtful:
+        gap, of = one["certified_gap"], f"the objective of {one['solver']}"
+        said.append(
+            f"nothing bounds how far {of} is above the optimum"
+            if gap is None
+            else f"{of} may be {100 * gap:.3g} % above the optimum"
+        )
+    return f"; not for equal work: {', and '.join(said)}" if said else ""

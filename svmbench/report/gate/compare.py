@@ -764,3 +764,25 @@ def _median(runs: Iterable[KeptCell], name: str) -> float | None:
     values = [run["metrics"].get(name) for run in runs]
     known = [value for value in values if value is not None]
     return statistics.median(known) if known and len(known) == len(values) else None
+
+
+def outcome_line(found: Comparison) -> str:
+    """Return the outcome in a line: what failed, what was compared, and what was not."""
+    worse = found.regressions
+    said = "no regression"
+    if worse:
+        said = f"{len(worse)} regression{'s' if len(worse) > 1 else ''}: {_first(worse)}"
+    elif found.is_stale and found.changes:
+        said = f"stale baseline, {len(found.changes)} values differ: {_first(found.changes)}"
+    elif found.is_stale:
+        said = "stale baseline, it lacks cells"
+    counted = ", ".join(f"{n} {kind}" for kind, n in found.compared.items())
+    left_out = f"; not compared: {', '.join(found.not_compared)}" if found.not_compared else ""
+    return f"{said} (values compared: {counted}){left_out}"
+
+
+def _first(changes: Sequence[Change]) -> str:
+    """Name the first change, and the number of others."""
+    first = changes[0]
+    others = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+    return f"{first.where}: {first.moved or first.what}{others}"

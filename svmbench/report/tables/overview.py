@@ -1,0 +1,74 @@
+"""An overview of a table: a line for each row and column, and its best solvers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from svmbench.report.reading.records import Run
+from svmbench.report.tables.best import contests, left_out
+from svmbench.report.tables.layout import Table, cell_text, row_texts
+
+#: Largest number of characters of a line, and of rows, of the overview.
+OVERVIEW_CHARACTERS = 80
+
+
+OVERVIEW_ROWS = 60
+
+
+def has_printed(table: Table) -> bool:
+    """Return True if a value of the table stands beside a printed one."""
+    return any(
+        entry.comparison.published is not None and entry.summary.value is not None
+        for entry in table.entries.values()
+    )
+
+
+def overview_lines(run: Run, table: Table) -> list[list[str]]:
+    """Return a header and a line for each row and column with a value; nothing without values."""
+    columns = list(dict.fromkeys(column for column, _ in table.columns))
+    metrics = list(dict.fromkeys(metric for _, metric in table.columns))
+    heads = [run.label(name) for name in table.row_fields]
+    found = []
+    for row in table.row_keys:
+        for column in columns:
+            entries = [table.entries.get((row, column, metric)) for metric in metrics]
+            if any(entry and entry.summary.value is not None for entry in entries):
+                named = [table.column_text(column)] if table.column_fields else []
+                values = [str(replace(cell_text(entry), spread="")) for entry in entries]
+                found.append([*row_texts(table, row), *named, *values])
+    across = ["solver" if table.column_fields == ("solver",) else "column"]
+    header = [*heads, *(across if table.column_fields else []), *map(run.label, metrics)]
+    return [header, *found] if found else []
+
+
+def fitted_lines(lines: list[list[str]], gap: int) -> list[list[str]]:
+    """Leave out columns from the right until the lines fit; `gap` is between two columns."""
+    shown = lines[: OVERVIEW_ROWS + 1]
+    widths = [max(map(len, column)) + gap for column in zip(*shown, strict=True)]
+    while len(widths) > 1 and sum(widths) - gap > OVERVIEW_CHARACTERS:
+        widths.pop()
+    return [line[: len(widths)] for line in lines]
+
+
+def best_sentences(run: Run, table: Table) -> list[str]:
+    """Return a sentence for each metric on the solvers with the best values, and on what it omits.
+
+    Example: "best accuracy (%): csvc in 3 of 4 comparisons, smo in 2".
+    """
+    found: dict[str, list[list[str]]] = {}
+    for contest in contests(run, table):
+        found.setdefault(contest.metric, []).append(contest.first())
+    sentences = []
+    for metric, firsts in found.items():
+        counts = Counter(name for names in firsts for name in names).most_common()
+        told = [f"{name} in {count}" for name, count in counts]
+        if len(firsts) == 1:
+            told = [" and ".join(name for name, _ in counts)]
+        else:
+            told[0] += f" of {len(firsts)} comparisons"
+        sentences.append(f"best {run.label(metric)}: {', '.join(told)}")
+        for reason, solvers in left_out(run, table, metric).items():
+            told = [f"{name} on {', '.join(rows)}" for name, rows in solvers.items()]
+            sentences.append(f"  not compared, because {reason}: {'; '.join(told)}")
+    return sentences
