@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import functools
 import lzma
+import os
 import re
 import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -53,11 +55,14 @@ def name_of(module: Path) -> str:
 NAMES = {name_of(module) for module in MODULES}
 
 
+parse = functools.cache(ast.parse)
+
+
 @functools.cache
 def imports(source: str) -> tuple[tuple[int, str], ...]:
     """Return (line, dotted name below the package) of every import of the package's modules."""
     seen: list[tuple[int, str]] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         found: list[str] = []
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
@@ -111,7 +116,7 @@ def test_imports_between_packages(package: str) -> None:
 
 def type_checking_lines(tree: ast.Module) -> set[int]:
     """Return the lines of imports that only type checkers see."""
-    blocks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n))
+    blocks = (n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test))
     return {line for n in blocks for line in range(n.lineno, (n.end_lineno or 0) + 1)}
 
 
@@ -120,7 +125,7 @@ def test_modules_import_each_other_in_no_cycle() -> None:
     graph: dict[str, set[str]] = {}
     for module in MODULES:
         source = module.read_text(encoding="utf-8")
-        unseen = type_checking_lines(ast.parse(source))
+        unseen = type_checking_lines(parse(source)) if "TYPE_CHECKING" in source else set()
         seen = {name for line, name in imports(source) if line not in unseen}
         graph[name_of(module)] = {name for name in seen if name in NAMES} - {name_of(module)}
     assert "studies.racing" in graph["studies.versions"]
@@ -179,6 +184,41 @@ MOST_FILES = {
 def test_a_walk_visits_no_file_twice(walk: str) -> None:
     files = FILE.findall(walk)
     assert len(files) == len(set(files)) > 5
+
+
+#: Fits a C-SVC as plain Python, and prints the package's files in the order of their first calls.
+FIT = """
+import sys
+import numpy as np
+from svmbench import CSVC
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 4))
+y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1, -1)
+model, called = CSVC(C=1.0, gamma=0.5), {}
+sys.setprofile(lambda frame, event, _: called.setdefault(frame.f_code.co_filename))
+model.fit(X, y)
+sys.setprofile(None)
+print(*called, sep="\\n")
+"""
+#: Files of that walk that a fit of 60 rows does not reach.
+OF_MORE_ROWS = {"core/csvc/working_sets.py", "core/kernels/rows.py"}
+
+
+@pytest.mark.slow
+def test_a_fit_visits_the_files_of_its_walk_in_their_order() -> None:
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", FIT], env=environment, capture_output=True, text=True, check=True
+    )
+    called = [Path(line).as_posix() for line in done.stdout.splitlines()]
+    (walk,) = [FILE.findall(walk) for walk in WALKS if "CSVC.fit" in walk]
+    expected = [name for name in walk if name not in OF_MORE_ROWS]
+    places = [
+        next(place for place, file in enumerate(called) if file.endswith(f"svmbench/{name}"))
+        for name in expected
+    ]
+    assert places == sorted(places), expected
 
 
 def test_there_are_three_walks() -> None:

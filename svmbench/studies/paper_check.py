@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,7 +120,7 @@ def _repository_problems(paper: Paper, claims: list[Claim]) -> Iterator[str]:
             yield f"tests/papers/rules.csv: append {line}"
     scenes = (tests / "claimed_runs.py").read_text(encoding="utf-8")
     for claim in claims:
-        if claim.configs and not re.search(rf"[\"']{re.escape(claim.id)}[\"']", scenes):
+        if claim.configs and f'"{claim.id}"' not in scenes:
             yield f"tests/papers/claimed_runs.py: {claim.id} has no scene, records that decide it"
     results = paths.PACKAGE.parent / "results" / paper.key
     if results.is_dir():
