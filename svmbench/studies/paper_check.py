@@ -77,7 +77,9 @@ def _config_problems(paper: Paper, *, trust: bool) -> Iterator[str]:
         yield "paper.toml: 'configs' is missing, with the configs of the paper's tables and figures"
     for name in paper.configs:
         try:
-            config = check_config(find_config(name), trust=trust)
+            # The config of a paper of others may lie in the present folder.
+            here = Path(f"{name}.yaml")
+            config = check_config(here if here.is_file() else find_config(name), trust=trust)
         except SvmbenchError as error:
             yield f"config {name}: {str(error).splitlines()[0]}"
             continue

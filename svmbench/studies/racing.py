@@ -1,7 +1,7 @@
 """Races of solvers without a config: solvers as words name them, and what a race measured.
 
-:func:`race` is the whole of it: ``race("breast-cancer", ["csvc C=1", "libsvm C=1"])``. The command
-line reads its words by the same functions.
+:func:`race` is the whole of it: ``race("breast-cancer", ["dcd-l1 C=1", "liblinear-l1 C=1"])``. The
+command line reads its words by the same functions.
 """
 
 from __future__ import annotations

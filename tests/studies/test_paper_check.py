@@ -24,8 +24,6 @@ def imagined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    toml = tmp_path / "imagined" / "paper.toml"
-    toml.write_text(toml.read_text().replace('"imagined_table1"', '"imagined_table1.yaml"'))
     return tmp_path / "imagined"
 
 
@@ -43,7 +41,7 @@ def test_the_page_s_paper_is_whole(imagined: Path) -> None:
     ("file", "before", "after", "said"),
     [
         ("paper.toml", "breast-cancer = {", "brest-cancer = {", "no such data set is registered"),
-        ("paper.toml", "imagined_table1.yaml", "missing.yaml", "config missing.yaml"),
+        ("paper.toml", "imagined_table1", "missing", "config missing"),
         (
             "checks.py",
             '"imagined-1", "points"',

@@ -33,7 +33,7 @@ def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             exec(block.replace("minutes=1", "minutes=0.05"), names)
     result = names["result"]
     assert isinstance(result, dict)
-    assert [one["solver"] for one in result["solvers"]] == ["csvc C=1", "libsvm C=1"]
+    assert [one["solver"] for one in result["solvers"]] == ["dcd-l1 C=1", "liblinear-l1 C=1"]
     assert result["ratios"][0]["times"] > 0
 
 
