@@ -23,7 +23,7 @@ from svmbench.papers.judging.outcomes import outcomes
 from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
 from svmbench.report.numbers.certified import ACCURACIES, FEWEST_PROBLEMS, RANKED_AT, Board, boards
-from svmbench.report.numbers.choices import HEAD, caption, choices
+from svmbench.report.numbers.choices import HEAD, caption, choices, standing_of
 from svmbench.report.numbers.ratios import (
     EQUAL_OBJECTIVE,
     REFERENCES,
@@ -248,6 +248,7 @@ class _Pages:
                 known=self.material.solvers[name],
                 standings=[(one, places[one.run]) for one in self.standing.get(name, [])],
                 charts=self._charts(name),
+                places_on_boards=standing_of(name, self.boards),
             )
         self._dataset_pages(places)
         about = {"version": self.material.version, "url": self.material.repository}

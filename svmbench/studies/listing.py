@@ -211,6 +211,7 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
         "solver": name,
         "what": declared.summary,
         **({"suits": declared.suits} if declared.suits else {}),
+        **_line_of_code(name),
         "paper": declared.paper or "none: a baseline",
         "reference": declared.reference,
         "minimises": _minimised(declared.problem),
@@ -231,6 +232,17 @@ def _minimised(problem: str) -> str:
     if not problem:
         return "no objective: it is compared by scores and times"
     return f"{problem}: {PROBLEMS[problem].formula}"
+
+
+def _line_of_code(name: str) -> dict[str, str]:
+    """Return the line of Python that fits a solver, by its key on a card; nothing of baselines."""
+    import svmbench
+    from svmbench.baselines.catalogue import solver, solver_class
+
+    cls = solver_class(name)
+    if getattr(svmbench, cls.__name__, None) is not cls:
+        return {}
+    return {"in Python": f"svmbench.{solver(name)!r}.fit(X, y)"}
 
 
 def needed_package(name: str) -> str:

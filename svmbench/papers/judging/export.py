@@ -69,8 +69,8 @@ def reproduced(verdicts: Sequence[Verdict]) -> str:
     word = "claim is" if len(names) == 1 else "claims are"
     named = f": {', '.join(names)}" if names else ""
     return (
-        f"{len(names)} {word} reproduced, which means supported at full scale on every data set "
-        f"that the claim names, with no stand-in{named}."
+        f"{len(names)} {word} reproduced, which means supported at full scale, with no data set "
+        f"that the claim names left out or replaced{named}."
     )
 
 

@@ -169,6 +169,10 @@ def _is_sign(row: _Row) -> bool:
     return not both and not any(row.limits)
 
 
+#: Most powers of ten that an axis shows; more would run into each other.
+_MOST_POWERS = 6
+
+
 def _axis(rows: Sequence[_Row]) -> _Axis:
     numbers = [x for row in rows for x in (*row.numbers, *row.limits)]
     reach = [max(map(abs, row.numbers)) for row in rows]
@@ -283,7 +287,8 @@ def _ticks(axis: _Axis) -> list[tuple[float, str]]:
         return [(0.0, "0")]
     if axis.logarithmic:
         heads = (1.0,) if axis.high - axis.low > 1.6 else (1.0, 3.0)
-        powers = range(math.floor(axis.low), math.ceil(axis.high) + 1)
+        step = math.ceil((axis.high - axis.low) / _MOST_POWERS)
+        powers = range(step * math.floor(axis.low / step), math.ceil(axis.high) + 1, step)
         found = [head * 10.0**power for power in powers for head in heads]
         known = [one for one in found if axis.low <= math.log10(one) <= axis.high]
         return [(one, _spelt(one)) for one in known]
@@ -292,7 +297,7 @@ def _ticks(axis: _Axis) -> list[tuple[float, str]]:
 
 
 def _spelt(value: float) -> str:
-    return f"{value:,.6g}".replace("-", "−")
+    return re.sub(r"e−0+", "e−", f"{value:,.6g}".replace("-", "−"))
 
 
 def _legend(y: float, *, printed: bool) -> list[str]:

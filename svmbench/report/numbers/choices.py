@@ -69,6 +69,21 @@ def caption(boards: Sequence[Board]) -> str:
     )
 
 
+def standing_of(solver: str, boards: Iterable[Board]) -> list[str]:
+    """Return a sentence for each board with a solver: its median ratio, and how many rank."""
+    said = []
+    for board in boards:
+        ranked = sorted(board.standings, key=_by_ratio)
+        for place, one in enumerate(ranked, start=1):
+            if one.solver == solver and one.ratio is not None:
+                said.append(
+                    f"{board.title.partition(':')[0]}: {number('ratio', one.ratio)} times the time"
+                    f" of each problem's fastest solver in the median of {one.solved[RANKED_AT]}"
+                    f" problems, to a certified gap of {RANKED_AT}; place {place} of {len(ranked)}."
+                )
+    return said
+
+
 def _load(board: Board) -> str:
     """Return in words in how many problems other programs shared the CPU; "" if in none."""
     if not board.n_disturbed:
