@@ -60,8 +60,8 @@ from svmbench.core.csvc.problem import (
     threshold,
     up_low_extremes,
 )
-from svmbench.core.kernels.columns import SingleRows, make_row
 from svmbench.core.kernels.rows import subtract_rows
+from svmbench.core.kernels.single_rows import SingleRows, make_row
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import copy_part
 

@@ -82,7 +82,6 @@ from svmbench.core.csvc.smo import (
     steps_on_matrix,
 )
 from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch, subtract_kernel
-from svmbench.core.kernels.columns import SingleRows
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.rows import (
     BitRows,
@@ -94,6 +93,7 @@ from svmbench.core.kernels.rows import (
     exact_values,
     float32_rows,
 )
+from svmbench.core.kernels.single_rows import SingleRows
 from svmbench.core.numeric.arrays import largest_value, raw
 
 #: A kernel matrix: whole, or with the rows that were made so far.

@@ -42,7 +42,7 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
-from svmbench.core.kernels.storage import MemberInputs, fill, member_inputs
+from svmbench.core.kernels.member_inputs import MemberInputs, fill, member_inputs
 from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.numeric.random import generator
 
@@ -382,7 +382,7 @@ class CoreSetMachine(ClassifierWithC):
         y, n, C = data.y, len(data.y), float(self.C)
         rng = generator(self.random_state)
         samples = LabelledInputs(
-            member_inputs(data.X, self.function),
+            member_inputs(data.native, self.function),
             y,
             np.flatnonzero(y > 0.0),
             np.flatnonzero(y < 0.0),

@@ -62,7 +62,7 @@ from svmbench.core.kernel_svm.preimage import (
     random_starts,
 )
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.storage import MEMBER_KERNELS
+from svmbench.core.kernels.products import with_empty_columns
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.numeric.qp import STEPS_A_CUT, CutSet
 
@@ -344,12 +344,12 @@ class SubspacePursuit(BasisClassifier):
 
     def train(self, data: TrainingData) -> Self:
         """Add cuts and basis points until the duality gap is small enough; store the expansion."""
-        n = data.X.shape[0]
+        X, n = data.native, len(data.y)
         self._warn_of_few(n)
         function = self.function
-        near = near_sums(data.X, self.gamma_) if self.kernel == "rbf" else None
-        basis = Basis(data.X, function, near, min(int(self.n_basis), n))
-        samples = SampleValues(data.X, function, basis.dtype is np.float32)
+        near = near_sums(X, self.gamma_) if self.kernel == "rbf" else None
+        basis = Basis(X, function, near, min(int(self.n_basis), n))
+        samples = SampleValues(X, function, basis.dtype is np.float32)
         rng = check_random_state(self.random_state)
         # All samples span the solution of the whole problem; as many free points need not, but for
         # the linear kernel, whose points are in the span of the samples.
@@ -360,9 +360,8 @@ class SubspacePursuit(BasisClassifier):
         )
         if not self.has_free_points:
             self.basis_ = np.array(growth.rows, dtype=np.int64)
-        return self._store(
-            KernelSolution(beta, 0.0, n_cuts, reason, counters, points=basis.points), data
-        )
+        points = with_empty_columns(basis.points, data.X)
+        return self._store(KernelSolution(beta, 0.0, n_cuts, reason, counters, points=points), data)
 
 
 @declare(
@@ -372,7 +371,7 @@ class SubspacePursuit(BasisClassifier):
     paper="cpsp",
     summary="cutting planes on a basis of free points (cutting-plane subspace pursuit)",
     reference="Joachims and Yu 2009, Algorithm 3",
-    kernels=MEMBER_KERNELS,
+    kernels=("linear", "rbf"),
     counters=CPSP_COUNTERS,
 )
 class CPSP(SubspacePursuit):
@@ -403,7 +402,7 @@ class CPSP(SubspacePursuit):
     paper="cpsp",
     summary="cutting planes on a basis of training samples",
     reference="Joachims and Yu 2009, Algorithm 3 with the search of Section 4.2's end",
-    kernels=MEMBER_KERNELS,
+    kernels=("linear", "rbf"),
     counters=CPSP_COUNTERS,
 )
 class CPSPTr(SubspacePursuit):

@@ -206,7 +206,7 @@ class Chunking(WorkingSetClassifier):
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and bring the inputs into the chosen storage."""
         data = super().prepare(X, y)
-        data.native = stored(data.X, self.storage)
+        data.native = stored(data.native, self.storage)
         return data
 
     def train(self, data: TrainingData) -> Self:

@@ -36,14 +36,14 @@ from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import TrainingData, require_count
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.kernels import MIB
-from svmbench.core.kernels.storage import (
+from svmbench.core.kernels.member_inputs import (
     MEMBER_KERNELS,
     MemberInputs,
     fill,
     member_inputs,
-    moved_if_far,
     own_value,
 )
+from svmbench.core.kernels.storage import moved_if_far
 from svmbench.core.models.kernel_base import ClassifierWithC, Expansion, KernelSolution
 from svmbench.core.numeric.random import generator
 
@@ -478,7 +478,7 @@ class LASVM(ClassifierWithC):
         """Go through the epochs and finish; store the expansion over the kept samples."""
         n = len(data.y)
         most = n if self.n_basis is None else min(n, int(self.n_basis))
-        X, place = moved_if_far(data.X) if self.kernel == "linear" else (data.X, None)
+        X, place = moved_if_far(data.native) if self.kernel == "linear" else (data.native, None)
         kept, gap = run_epochs(
             member_inputs(X, self.function), data.y, self, most, generator(self.random_state)
         )
@@ -495,7 +495,7 @@ class LASVM(ClassifierWithC):
             b = best_offset(f, data.y, low, high)
             evaluations += n * int(np.count_nonzero(beta))
         if place is not None:
-            b -= float(place @ (data.X.T @ beta))
+            b -= float(place @ (data.native.T @ beta))
         counters = {
             "pair_steps": int(kept.counts[STEPS]),
             "kept": int(kept.counts[ALIVE]),

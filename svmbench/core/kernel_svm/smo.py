@@ -562,13 +562,13 @@ class PlattClassifier(ClassifierWithC):
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate, and bring the inputs into the chosen storage."""
         data = super().prepare(X, y)
-        data.native = store(data.X, self.function, self.storage)
+        data.native = store(data.native, self.function, self.storage)
         return data
 
     def train(self, data: TrainingData) -> Self:
         """Sweep until no example violates the optimality conditions by more than `tol`."""
         s = with_matrix(data.native, data.X, self.function, float(self.cache_mb))
-        v = at_zero(data.y, data.X.shape[1])
+        v = at_zero(data.y, s.X.shape[1])
         v.counters[0]["evaluations"] = s.K.size
         return self._store(self.optimise(s, v), data)
 

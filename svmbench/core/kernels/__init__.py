@@ -22,7 +22,7 @@ Who calls whom
      +----------------+-------+-------+----|-------------+
      |                |               |    |             |
     Rows          Columns      Storage, MemberInputs   weighted_sums, add_up
-    (rows)        (columns)      (storage)          (prediction)
+    (rows)        (columns)    (storage, member_inputs) (prediction)
      |                |               |                  |
      +-- RowCache (rows), SourceRowCache (source_row_cache)
      |          KernelProduct (columns)                  |
@@ -39,7 +39,7 @@ many rows, several times   `Rows`, chosen by `float32_rows`: `BitRows` (all inpu
                            digits), `DenseRows` (one product of matrices), `SourceRows` (the rest)
 each column once           `Columns`, chosen by `columns_of`: the whole matrix up to 1,024 samples;
                            `Rows` for binary inputs and for many columns; else single columns
-some rows inside SMO       `SingleRows`: made of differences when a step needs them
+some rows inside SMO       `SingleRows` (single_rows): made of differences when a step needs them
 one sample with a list,    `Storage` (SMO; every kernel, double precision), `MemberInputs` (LASVM,
 inside a compiled loop     CVM; exponential in single precision)
 products with vectors      `KernelProduct`: blocks right of the diagonal, each used twice

@@ -8,8 +8,7 @@ A kernel matrix is symmetric, so that a column is a row, and the makers of rows 
 - `SingleColumns`: one RBF column at a time, in float32, at which makers of hundreds are slow.
   `DifferenceColumns` (dense inputs of few features) sum squared differences, and nothing cancels;
   `ProductColumns` (of more features) take one product of a matrix and a vector; `ScatterColumns`
-  (sparse inputs) take the products of the features that the sample has;
-- `SingleRows`: a matrix for steps of SMO, which make its rows of differences as they need them.
+  (sparse inputs) take the products of the features that the sample has.
 
 `KernelProduct` multiplies the symmetric matrix by vectors: values on and right of its diagonal, in
 blocks of rows, are each used twice. Every product computes the blocks beyond a memory budget again.
@@ -19,17 +18,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
 from svmbench.core.kernels.products import (
     BITS_MAX_FEATURES,
     LARGEST_GAMMA,
-    gauss_of_squares,
     gauss_single,
     is_binary,
     products_of_two_sparse,
@@ -39,11 +36,11 @@ from svmbench.core.kernels.products import (
 from svmbench.core.kernels.rows import (
     BitRows,
     DenseRows,
-    DifferenceRows,
     Rows,
     SourceRows,
     float32_rows,
 )
+from svmbench.core.kernels.single_rows import difference_column
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Up to so many samples the whole matrix is made once: it takes 8 MiB.
@@ -54,9 +51,6 @@ SINGLE_COLUMNS_MIN_TOL = 1e-4
 
 #: From so many columns at a time on one product of matrices is faster than as many of vectors.
 BLOCK_COLUMNS_MIN = 8
-
-#: Columns of a piece: sums and exponents of it stay in the first-level cache.
-COLUMN_PIECE = 512
 
 #: Up to so many dense features differences are faster than a product.
 DIFFERENCE_COLUMNS_MAX_FEATURES = 40
@@ -164,65 +158,6 @@ class SingleColumns(ABC):
         """Compute whole columns: `start` to `stop` must be all samples."""
         for i, place in zip(B, out, strict=True):
             self.column(i, place)
-
-
-@compiled_sums
-def difference_column(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray) -> None:
-    """Write the column of sample `i` from features by rows, float32 of shape (d, n)."""
-    d, n = X.shape
-    squares, power = (
-        np.empty(COLUMN_PIECE, dtype=np.float32),
-        np.empty(COLUMN_PIECE, dtype=np.int32),
-    )
-    for first in range(0, n, COLUMN_PIECE):
-        m = min(COLUMN_PIECE, n - first)
-        for k in range(m):
-            squares[k] = np.float32(0.0)
-        j = 0
-        while j + 3 < d:
-            z0, z1, z2, z3 = X[j, i], X[j + 1, i], X[j + 2, i], X[j + 3, i]
-            x0, x1 = X[j, first : first + m], X[j + 1, first : first + m]
-            x2, x3 = X[j + 2, first : first + m], X[j + 3, first : first + m]
-            for k in range(m):
-                e0, e1, e2, e3 = x0[k] - z0, x1[k] - z1, x2[k] - z2, x3[k] - z3
-                squares[k] += (e0 * e0 + e1 * e1) + (e2 * e2 + e3 * e3)
-            j += 4
-        while j < d:
-            z0, x0 = X[j, i], X[j, first : first + m]
-            for k in range(m):
-                squares[k] += (x0[k] - z0) * (x0[k] - z0)
-            j += 1
-        gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
-
-
-class SingleRows(NamedTuple):
-    """A matrix in float32 of which a row is made, of differences, when a step first needs it."""
-
-    K: np.ndarray  # (n, n)
-    is_made: np.ndarray  # bool (n,): the rows that are there
-    X: np.ndarray  # (d, n): features by rows
-    factor: np.float32
-
-    @classmethod
-    def of(cls, rows: Rows, max_features: int) -> SingleRows | None:
-        """Return a matrix without a row; None of other kernels than RBF, and of more features."""
-        if not isinstance(rows, DenseRows | DifferenceRows):
-            return None
-        is_rbf = isinstance(rows, DifferenceRows) or rows.function.name == "rbf"
-        if not is_rbf or rows.points.inputs.shape[1] > max_features:
-            return None
-        n, X = rows.n_samples, np.ascontiguousarray(rows.points.inputs.T)
-        K, factor = np.empty((n, n), dtype=np.float32), single_factor(rows.rule.gamma)
-        K[0] = 0.0  # The first step has the length 0, and reads this row.
-        return cls(K, np.zeros(n, dtype=bool), X, factor)
-
-
-@compiled
-def make_row(single: SingleRows, i: int) -> None:
-    """Make row i, unless it is there."""
-    if not single.is_made[i]:
-        difference_column(single.X, i, single.factor, single.K[i])
-        single.is_made[i] = True
 
 
 class DifferenceColumns(SingleColumns):

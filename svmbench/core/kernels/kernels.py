@@ -35,6 +35,7 @@ from svmbench.core.kernels.products import (
     minus_half_distances,
     pack,
     squared_lengths,
+    without_empty_columns,
 )
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import Workspace, gather
@@ -148,6 +149,7 @@ class KernelFunction:
 
     def between(self, A: Any, B: Any) -> np.ndarray:
         """Return the kernel values of all pairs, float64 of shape (len(A), len(B))."""
+        A, B = without_empty_columns(A, B)
         if self.name != "rbf":
             return self.of_products(inner_products(A, B))
         a, b = squared_lengths(A), squared_lengths(B)
@@ -217,7 +219,11 @@ class KernelSource:
 
     @staticmethod
     def from_inputs(X: Any, function: KernelFunction) -> KernelSource:
-        """Return a source that computes from inputs, ndarray or CSR (n_samples, n_features)."""
+        """Return a source that computes from inputs, ndarray or CSR (n_samples, n_features).
+
+        Far more columns than entries cost nothing: those without an entry are left out.
+        """
+        (X,) = without_empty_columns(X)
         return _Inputs(X, function)
 
     @staticmethod

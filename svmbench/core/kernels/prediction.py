@@ -43,6 +43,7 @@ from svmbench.core.kernels.products import (
     squared_lengths,
     subtract_half_distances,
     table_of,
+    without_empty_columns,
 )
 from svmbench.core.numeric.arrays import central_row, csr_parts, in_fours, raw
 
@@ -100,6 +101,7 @@ def weighted_sums(
     """
     sums = np.zeros(X.shape[0])
     if function.name == "linear" and len(coefficients):
+        points, X = without_empty_columns(points, X)
         return np.asarray(X @ (points.T @ coefficients))
     add_up(function, points, X, OneSum(coefficients, sums), precision=precision, n_jobs=n_jobs)
     return sums
@@ -121,6 +123,7 @@ def add_up(
         # Values that are handed in: rows of a matrix, of which points are columns.
         add_given_rows(sums, X.shape[0], lambda rows: np.asarray(function.between(X[rows], points)))
         return
+    points, X = without_empty_columns(points, X)
     with ThreadPool(n_jobs) as pool:
         for first, tiles in _makers(function, points, X, precision):
             height = TILE_ROWS * min(TILE_MAX_HEIGHTS, max(1, TILE_POINTS // tiles.n_points))

@@ -1,5 +1,6 @@
 """The loops below the kernels: inner products, squared distances, and the RBF exponential.
 
+- `without_empty_columns`: CSR matrices whose sizes follow the columns that occur;
 - `inner_products`, `squared_lengths`: whole matrices, by BLAS and scipy;
 - `SparseProducts`: a few rows of one CSR matrix with some others, without making matrices;
 - `products_of_sparse`, `products_of_two_sparse`: rows of a CSR matrix with a tile of points;
@@ -74,8 +75,60 @@ EXP = (
     2.510038549551032e-08,
 )
 
+#: CSR matrices of fewer columns keep them all: an array of a float64 a column takes up to 1 MiB.
+WIDE_MIN_COLUMNS = 1 << 17
+
+#: Columns for each entry, above which those without an entry are left out. Finding the columns that
+#: occur takes up to 30 bytes an entry.
+WIDE_MIN_COLUMNS_PER_ENTRY = 4
+
 #: Data, indices and starts of a CSR matrix.
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def occurring_columns(*matrices: Any) -> np.ndarray | None:
+    """Return the columns with an entry in any of some matrices, in their order, (n_occurring,).
+
+    None unless the matrices are CSR and have far more columns than entries.
+    """
+    width = matrices[0].shape[1]
+    if width < WIDE_MIN_COLUMNS or not all(sp.issparse(each) for each in matrices):
+        return None
+    if width < WIDE_MIN_COLUMNS_PER_ENTRY * sum(each.nnz for each in matrices):
+        return None
+    return np.unique(np.concatenate([each.indices for each in matrices]))
+
+
+def without_empty_columns(*matrices: Any) -> tuple[Any, ...]:
+    """Return matrices of the same kernel values whose sizes follow their entries.
+
+    Of CSR matrices with far more columns than entries, the columns without an entry are left out.
+    The others keep their order, and so does each sum over them. Other matrices come back as they
+    are.
+    """
+    columns = occurring_columns(*matrices)
+    if columns is None:
+        return matrices
+    return tuple(
+        sp.csr_array(
+            (each.data, np.searchsorted(columns, each.indices).astype(np.int32), each.indptr),
+            shape=(each.shape[0], len(columns)),
+        )
+        for each in matrices
+    )
+
+
+def with_empty_columns(points: np.ndarray, X: Any) -> Any:
+    """Return dense points over the columns that :func:`without_empty_columns` left of `X`, as wide.
+
+    CSR if columns were left out; else the points themselves.
+    """
+    columns = occurring_columns(X)
+    if columns is None:
+        return points
+    narrow = sp.csr_array(points)
+    indices = columns[narrow.indices].astype(np.int32)
+    return sp.csr_array((narrow.data, indices, narrow.indptr), shape=(len(points), X.shape[1]))
 
 
 def squared_lengths(X: Any) -> np.ndarray:
@@ -126,13 +179,8 @@ class SparseProducts:
 
     def __init__(self, X: sp.csr_array) -> None:
         self.n_samples = X.shape[0]
-        data, indices, starts = csr_parts(canonical_csr(X))
-        width = X.shape[1]
-        if width > len(data):  # numbers of the columns that occur, in their order
-            occurring, indices = np.unique(indices, return_inverse=True)
-            indices, width = raw(indices.astype(np.int32)), len(occurring)
-        self._parts = data, indices, starts
-        self._scratch = np.zeros(width)
+        self._parts = csr_parts(canonical_csr(X))
+        self._scratch = np.zeros(X.shape[1])
         self._a_row = len(X.data) / max(1, X.shape[0])
         self._lengths: np.ndarray | None = None
 

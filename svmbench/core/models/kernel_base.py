@@ -320,13 +320,16 @@ class KernelSolver(Solver):
         return False
 
     def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and settle gamma: see :func:`svmbench.core.kernels.kernels.gamma_value`."""
+        """Validate, and settle gamma: see :func:`svmbench.core.kernels.kernels.gamma_value`.
+
+        ``native`` has the inputs without empty columns, if there are far more columns than entries.
+        """
         data = self._validate(X, y)
         if is_given(self.kernel):
             self.gamma_ = 0.0
         else:
             self.gamma_ = gamma_value(self.gamma, data.X)
-        data.native = data.X
+        (data.native,) = products.without_empty_columns(data.X)
         return data
 
     def solve(

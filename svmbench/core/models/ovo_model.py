@@ -24,6 +24,7 @@ from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.contract.problems import Values
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.prediction import KernelSums, add_given_rows, add_up
+from svmbench.core.kernels.products import without_empty_columns
 from svmbench.core.models.pairs import Pairs, row_blocks, values_of_classes, vote, warm_up_votes
 from svmbench.core.numeric.arrays import raw
 
@@ -82,7 +83,8 @@ class SharedPoints:
         values = np.empty((X.shape[0], len(self.b)))
         values[:] = self.b
         if self.function.name == "linear":
-            values += X @ self._normals()
+            points, X = without_empty_columns(self.points, X)
+            values += X @ self._normals(points)
         else:
             sums = AllPairs(self.coefficients, self.starts, values)
             add_up(self.function, self.points, X, sums, **options)
@@ -100,7 +102,8 @@ class SharedPoints:
         b[negative, positive - 1] = b[positive, negative] = self.b
         values = b[codes]
         if self.function.name == "linear":
-            normals = self._normals()
+            points, X = without_empty_columns(self.points, X)
+            normals = self._normals(points)
             for c in np.unique(codes):
                 own, rows = np.flatnonzero((negative == c) | (positive == c)), codes == c
                 values[rows] += X[rows] @ normals[:, own]
@@ -110,9 +113,9 @@ class SharedPoints:
         drop_small(values, SMALLEST_DECISION)
         return values
 
-    def _normals(self) -> np.ndarray:
+    def _normals(self, points: Any) -> np.ndarray:
         """Return the normal vectors of a linear kernel, shape (n_features, n_pairs)."""
-        columns = self.points.T
+        columns = points.T
         normals = np.zeros((columns.shape[0], len(self.b)))
         sums = AllPairs(self.coefficients, self.starts, normals)
         add_given_rows(sums, len(normals), lambda rows: columns[rows])

@@ -33,9 +33,14 @@ import numpy as np
 from svmbench.core.contract.base import NO_MARGIN, TrainingData, Weighted, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc import QPProblem, ShareOfMargin, make_qp, solve_qp, start_of_sum, thresholds
-from svmbench.core.csvc.problem import csvc_problem
-from svmbench.core.csvc.solver import warm_up_solver
+from svmbench.core.csvc.problem import (
+    QPProblem,
+    csvc_problem,
+    make_qp,
+    start_of_sum,
+    thresholds,
+)
+from svmbench.core.csvc.solver import ShareOfMargin, solve_qp, warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelClassifier, KernelParameters, KernelSolution
 

@@ -28,16 +28,8 @@ import numpy as np
 from svmbench.core.contract.base import TrainingData, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc import (
-    QPProblem,
-    QPResult,
-    ShareOfMargin,
-    make_qp,
-    solve_qp,
-    start_of_sum,
-    thresholds,
-)
-from svmbench.core.csvc.solver import warm_up_solver
+from svmbench.core.csvc.problem import QPProblem, make_qp, start_of_sum, thresholds
+from svmbench.core.csvc.solver import QPResult, ShareOfMargin, solve_qp, warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelParameters, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share

@@ -28,7 +28,8 @@ from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import Values
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc import ShareOfMargin, thresholds
+from svmbench.core.csvc.problem import thresholds
+from svmbench.core.csvc.solver import ShareOfMargin
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.oneclass.one_class import BoxDetector, one_class_problem, scale_of

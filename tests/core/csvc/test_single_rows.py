@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import make_qp, solve_qp, solver, start_of_sum
 from svmbench.core.csvc.problem import csvc_problem
-from svmbench.core.kernels.columns import SingleRows, make_row
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.rows import DenseRows, DifferenceRows
+from svmbench.core.kernels.single_rows import SingleRows, make_row
 
 N = 40 if JIT_DISABLED else 80
 FUNCTION = KernelFunction("rbf", 0.05)

@@ -19,7 +19,7 @@ from svmbench.core.kernel_svm.lasvm import (
     reprocess,
 )
 from svmbench.core.kernels.kernels import KernelFunction
-from svmbench.core.kernels.storage import member_inputs
+from svmbench.core.kernels.member_inputs import member_inputs
 from svmbench.core.numeric.random import generator
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

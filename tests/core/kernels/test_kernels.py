@@ -16,7 +16,7 @@ from svmbench.core.kernels.kernels import (
     gauss_of_distances,
     squared_distances,
 )
-from svmbench.core.kernels.products import SparseProducts, gauss_single
+from svmbench.core.kernels.products import gauss_single
 from svmbench.core.numeric.submatrix import Workspace, gather
 
 X, _ = make_problem(n=40, d=6)
@@ -212,7 +212,8 @@ def test_products_of_wide_rows_take_memory_for_the_columns_that_occur():
     entries = np.array([[3.0, 4.0], [5.0, 1.0]]).ravel(), np.array([7, 2**31 - 9, 9, 2**31 - 9])
     X = sp.csr_array((*entries, [0, 2, 4]), shape=(2, 2**31 - 1))
     tracemalloc.start()
-    found = SparseProducts(X).between(np.arange(2), np.arange(2))
+    source = KernelSource.from_inputs(X, KernelFunction("linear"))
+    found = source.block(np.arange(2), np.arange(2))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert_allclose(found, [[25.0, 4.0], [4.0, 26.0]])
