@@ -41,6 +41,9 @@ CONTRADICTION = 1e-6
 class Certificates:
     """The certificates of one racer's models, by their settings."""
 
+    #: Whether the settings are the outer folds of one model selection.
+    are_folds = False
+
     def __init__(self, name: str, X: Any, y: Any) -> None:
         self.name, self.X, self.y = name, X, y
         self.found: dict[Hashable, Any] = {}  # a Certificate for each setting
@@ -49,12 +52,26 @@ class Certificates:
         # By identity, the lowest objective of weights with the parts of its model.
         self.weights: dict[str, tuple[float, list[Any]]] = {}
 
+    @classmethod
+    def of_folds(cls, folds: Sequence[Certificates]) -> Certificates:
+        """Return those of one racer's models on several outer folds as those of one racer."""
+        together = cls(folds[0].name, None, None)
+        together.are_folds = True
+        for fold, own in enumerate(folds):
+            together.found |= {(fold, setting): one for setting, one in own.found.items()}
+            together.claims |= {(fold, setting): claim for setting, claim in own.claims.items()}
+        return together
+
     def add(self, setting: Hashable, model: Any) -> None:
         """Certify the model of a setting; one that shows nothing has no certificate."""
+        self.add_models(setting, [(model, self.X, self.y)])
+
+    def add_models(self, setting: Hashable, models: Sequence[tuple[Any, Any, Any]]) -> None:
+        """Certify the models of a setting together, each with its training rows and labels."""
         from svmbench.baselines.certify import Asked, certify_part, parts_of, sum_of
 
         try:
-            parts = parts_of(model, self.X, self.y, Asked())
+            parts = [part for model in models for part in parts_of(*model, Asked())]
             is_large = self.X.shape[0] >= MOST_WHOLE_ROWS
             found = [certify_part(part, search=False, sample=is_large) for part in parts]
         except (SvmbenchError, ValueError, ArithmeticError, AttributeError):
@@ -62,7 +79,8 @@ class Certificates:
         certificate = sum_of(found, self.X.shape[0])
         identity = " | ".join(dict.fromkeys(part.identity for part in parts)) + f" {len(parts)}"
         self.found[setting], self.identities[setting] = certificate, identity
-        self.claims[setting] = claim_of(model)
+        claims = [claim_of(model) for model, _, _ in models]
+        self.claims[setting] = claims[0] if all(claims) else ""
         lowest = self.weights.get(identity, (certificate.primal + 1.0, []))[0]
         if certificate.shows == "weights" and certificate.primal < lowest:
             self.weights[identity] = certificate.primal, parts
@@ -72,7 +90,8 @@ class Certificates:
     ) -> None:
         """Enter what is certain about the models of some settings.
 
-        Several settings have the largest gap of any, and shares of those that are solved.
+        Several settings have the largest gap of any, and shares of those that are solved; outer
+        folds also have sums of objectives and of bounds.
         """
         shown = [self.found[setting] for setting in settings if setting in self.found]
         if not shown or len(shown) < len(settings):
@@ -82,9 +101,11 @@ class Certificates:
             notes.append(
                 f"{name}'s objective was estimated on {n_sampled:,} of {shown[0].n_samples:,} rows"
             )
-        if len(shown) == 1:
-            metrics[f"certified_objective:{name}"] = shown[0].primal
-            metrics[f"certified_bound:{name}"] = shown[0].dual
+        is_one = len(shown) == 1 or self.are_folds
+        if is_one:
+            bounds = [one.dual for one in shown if one.dual is not None]
+            metrics[f"certified_objective:{name}"] = sum(one.primal for one in shown)
+            metrics[f"certified_bound:{name}"] = sum(bounds) if len(bounds) == len(shown) else None
         known = [gap for gap in gaps if gap is not None]
         metrics[f"certified_gap:{name}"] = max(known) if len(known) == len(gaps) else None
         for accuracy in ACCURACIES:
@@ -97,12 +118,14 @@ class Certificates:
             if self.claims[setting] and self.found[setting].dual is not None
         ]
         if claimed:
-            true = [one.solved_to(TRUE_CLAIM) for one, _ in claimed]
-            metrics[f"claims_true_pct:{name}"] = 100.0 * sum(true) / len(true)
+            false = [(one, claim) for one, claim in claimed if not one.solved_to(TRUE_CLAIM)]
+            n_true = len(claimed) - len(false)
+            metrics[f"claims_true_pct:{name}"] = 100.0 * n_true / len(claimed)
             # A ladder's loose settings are meant.
-            if len(shown) == 1 and not all(true):
-                one, claim = claimed[0]
-                notes.append(f"{name} {claim}, which is not certified: {said([one.relative_gap])}")
+            if is_one and false:
+                where = f" on {len(false)} of {len(shown)} outer folds" if self.are_folds else ""
+                gaps = [one.relative_gap for one, _ in false]
+                notes.append(f"{name} {false[0][1]}, which is not certified{where}: {said(gaps)}")
 
     def report_times(
         self,

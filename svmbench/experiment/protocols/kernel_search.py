@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from svmbench.core.contract.base import BY_GAP, UNFINISHED, Splits
 from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
-from svmbench.core.models.kernel_base import KernelClassifier
+from svmbench.core.models.kernel_base import KernelClassifier, KernelSolution
 from svmbench.core.models.pairs import Pairs, vote
 from svmbench.core.numeric.submatrix import Workspace, gather
 
@@ -211,7 +211,8 @@ def score_gamma(
     fits = unconverged = gap_stopped = 0
     source = KernelSource.precomputed(K, workspace or Workspace())
     for f, fold in enumerate(folds):
-        decisions, reasons = pair_decisions(source, fold, estimator, values)
+        decisions, solutions = pair_decisions(source, fold, estimator, values)
+        reasons = [solution.stop_reason for own in solutions for solution in own]
         by_values = decisions.swapaxes(0, 1)
         predicted = np.array([vote(own, fold.pairs, n_classes, ties=ties) for own in by_values])
         accuracy[:, f] = 100.0 * np.mean(predicted == codes[fold.validation], axis=1)
@@ -223,8 +224,8 @@ def score_gamma(
 
 def pair_decisions(
     source: KernelSource, fold: Fold, estimator: KernelClassifier, values: Sequence[float]
-) -> tuple[np.ndarray, list[str]]:
-    """Solve all pairs at all C; return decisions (n_pairs, n_C, n_validation), and how fits ended.
+) -> tuple[np.ndarray, list[list[KernelSolution]]]:
+    """Solve all pairs at all C; return decisions (n_pairs, n_C, n_validation), and solutions.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def pair_decisions(
         As for :func:`score_gamma`.
     """
     decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
-    reasons = []
+    found = []
     for k, (rows, signs) in enumerate(zip(fold.rows, fold.signs, strict=True)):
         # The path without what each of its points cost, which nobody asks here.
         solutions = list(estimator.solve_along(source.subset(rows), signs, "C", values))
@@ -243,8 +244,8 @@ def pair_decisions(
         others = source.block(rows[used], fold.validation)
         np.matmul(coefficients[:, used], others, out=decisions[k])
         decisions[k] += np.array([[s.b] for s in solutions])
-        reasons += [s.stop_reason for s in solutions]
-    return decisions, reasons
+        found.append(solutions)
+    return decisions, found
 
 
 @dataclass

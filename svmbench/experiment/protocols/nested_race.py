@@ -10,7 +10,9 @@ entry by entry, the search here breaks tied votes as LIBSVM does (the first clas
 A racer's chosen points are reported as the geometric means of C and gamma over the outer folds, and
 ``inner_accuracy_pct`` is the score that chose them, a mean over the folds.
 
-In each round every racer runs once; ``turns.py`` has the loop and the ratios.
+In each round every racer runs once; ``turns.py`` has the loop and the ratios. The models of the
+last round's chosen points, one for each outer fold, are certified outside the timed spans, as those
+of a race (``certified.py``).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from svmbench.experiment.protocols import folds
+from svmbench.experiment.protocols.certified import CERTIFIED_METRICS, Certificates, share_bounds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
@@ -51,6 +54,11 @@ class NestedRace(RaceBlock):
     run_folds: RunFolds = 0
 
 
+#: From the training rows and labels of an outer fold to the models of the chosen point, each with
+#: its own rows and labels; called outside the timed spans.
+Refitted = Callable[[Any, np.ndarray], list[tuple[Any, Any, np.ndarray]]]
+
+
 @dataclass
 class NestedResult:
     """The scores (%) of one nested cross-validation, and the point that each outer fold chose."""
@@ -62,6 +70,7 @@ class NestedResult:
     #: Fits of the search that stopped early, and that ended at a duality gap.
     unconverged: int = 0
     gap_stopped: int = 0
+    refitted: list[Refitted] = field(default_factory=list)
 
     def found(self) -> dict[str, float]:
         """Return the metrics of the outer folds and of their searches."""
@@ -90,6 +99,11 @@ class NestedRaceData:
     #: Where each outer fold scales anew.
     scaler: str | None
 
+    def training_inputs(self, rows: np.ndarray) -> Any:
+        """Return the inputs of an outer fold's training rows, scaled by what these rows say."""
+        X = self.X if self.scaler is None else folds.scale(self.X, self.scaler, rows)
+        return folds.take(X, rows)
+
     @property
     def n_classes(self) -> int:
         """Number of classes."""
@@ -112,6 +126,7 @@ Prepare = Callable[[Task, SolverSettings, NestedRaceData], Callable[[], NestedRe
         *("ratio", "cpu_time_s", "train_time_s", "accuracy_pct", "inner_accuracy_pct"),
         *("chosen_C", "chosen_gamma", "unconverged_fits", "gap_stopped_fits"),
         *("unequal_scores_pct", "largest_score_difference_pct", "n_train", "outer_folds_run"),
+        *CERTIFIED_METRICS,
     ),
 )
 def nested_race(task: Task) -> Outcome:
@@ -137,8 +152,29 @@ def run_rounds(task: Task, prepare: Prepare) -> Outcome:
         differences = np.abs(np.stack(results[first].scores) - np.stack(results[second].scores))
         metrics[f"unequal_scores_pct:{first}:{second}"] = 100.0 * float(np.mean(differences > 1e-9))
         metrics[f"largest_score_difference_pct:{first}:{second}"] = float(differences.max())
+    notes = _certify(results, problem, metrics)
     columns = {name: own.metrics() for name, own in costs.items()}
-    return outcome_of_rounds(task, columns, metrics)
+    return outcome_of_rounds(task, columns, metrics, stop_reason="; ".join(notes))
+
+
+def _certify(
+    results: dict[str, NestedResult], problem: NestedRaceData, metrics: dict[str, Any]
+) -> list[str]:
+    """Enter what is certain about the models of the chosen points; return notes on claims."""
+    certificates: dict[str, list[Certificates]] = {name: [] for name in results}
+    for fold, (train, _) in enumerate(problem.outer):
+        X, codes = problem.training_inputs(train), problem.codes[train]
+        for name, result in results.items():
+            own = Certificates(name, X, codes)
+            own.add_models(0, result.refitted[fold](X, codes))
+            certificates[name].append(own)
+        # Racers that chose the same point have the same problem on this fold.
+        share_bounds([own[fold] for own in certificates.values()])
+    notes: list[str] = []
+    for by_fold in certificates.values():
+        together = Certificates.of_folds(by_fold)
+        together.report([(fold, 0) for fold in range(len(by_fold))], metrics, notes)
+    return notes
 
 
 def _problem(task: Task) -> NestedRaceData:
@@ -206,4 +242,10 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: NestedRaceDa
             {name.removeprefix(prefix): value for name, value in fitted.best_params_.items()}
         )
         result.accuracy_pct.append(100.0 * float(found["test_score"][0]))
+        result.refitted.append(partial(_alone, fitted.best_estimator_))
     return result
+
+
+def _alone(model: Any, X: Any, codes: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
+    """Return a model of all training rows; see `Refitted`."""
+    return [(model, X, codes)]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
-from svmbench.core.numeric.submatrix import gather
+from svmbench.core.contract.base import TrainingData, unfitted
+from svmbench.core.kernels.kernels import KernelSource, gauss_of_distances, squared_distances
+from svmbench.core.models.kernel_base import KernelClassifier, KernelSolution
+from svmbench.core.models.pairs import vote
+from svmbench.core.numeric.submatrix import Workspace, gather
 from svmbench.experiment.protocols import folds, nested_race
 from svmbench.experiment.protocols.declare import variant
 from svmbench.experiment.protocols.kernel_search import (
+    Fold,
     SearchRows,
     make_folds,
-    score_gamma,
+    pair_decisions,
     search_on_kernels,
     takes_part,
     warm_up_search,
@@ -68,7 +73,27 @@ def _on_shared_kernels(
         K = gauss_of_distances(within, found.best["gamma"])
         known, tested = np.arange(len(train)), np.arange(len(train), len(both))
         chosen, C = task.build_alone(settings, **found.best), [found.best["C"]]
-        split = make_folds(codes, [(known, tested)])
-        scored = score_gamma(K, codes, problem.n_classes, split, chosen, C, ties=TIES)
-        result.accuracy_pct.append(scored.accuracy_pct.item())
+        (fold,) = make_folds(codes, [(known, tested)])
+        source = KernelSource.precomputed(K, Workspace())
+        decisions, solutions = pair_decisions(source, fold, chosen, C)
+        predicted = vote(decisions[:, 0], fold.pairs, problem.n_classes, ties=TIES)
+        result.accuracy_pct.append(100.0 * float(np.mean(predicted == codes[tested])))
+        refit = partial(_as_models, chosen, fold, [own for (own,) in solutions])
+        result.refitted.append(refit)
     return result
+
+
+def _as_models(
+    chosen: KernelClassifier,
+    fold: Fold,
+    solutions: Sequence[KernelSolution],
+    X: Any,
+    _codes: np.ndarray,
+) -> list[tuple[Any, Any, np.ndarray]]:
+    """Return the solution of each pair of classes as a model; see `nested_race.Refitted`."""
+    models = []
+    for rows, signs, solution in zip(fold.rows, fold.signs, solutions, strict=True):
+        model, part = unfitted(chosen), TrainingData(X=X[rows], y=signs)
+        model.classes_, model.gamma_ = np.array([-1.0, 1.0]), chosen.gamma
+        models.append((model._store(solution, part), part.X, signs))
+    return models

@@ -542,7 +542,7 @@ def _part(cell: CellResult, name: str, owners: tuple[str, ...]) -> CellResult:
         cell,
         solver=name,
         claims={
-            owner: bool(cell.metrics[f"claims_true_pct:{owner}"])
+            owner: float(cell.metrics[f"claims_true_pct:{owner}"] or 0.0) >= 100.0
             for owner in owners
             if _is_number(cell.metrics.get(f"claims_true_pct:{owner}"))
             and _is_number(cell.metrics.get(f"certified_bound:{owner}"))
