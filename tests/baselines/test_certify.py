@@ -103,6 +103,26 @@ def test_weights_alone_have_a_bound(problem, offset):
         assert lie.primal > value
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "params", [{}, {"class_weight": {1: 3.0}}, {"fit_intercept": False}], ids=str
+)
+def test_weights_a_little_off_are_certified_on_many_rows(form, params):
+    # The bound at the weights themselves is half of the squared gradient below the optimum.
+    draw = np.random.default_rng(0)
+    rows = draw.normal(size=(20_000, 4)) + 0.5
+    y = np.where(rows @ [1.0, -2.0, 0.5, 0.0] + draw.normal(size=20_000) > 0, 1, -1)
+    model = fitted(LinearSVC(tol=1e-8, dual=False, **params), form(rows), y)
+    best = svmbench.certify(model, form(rows), y)
+    assert best.solved_to(1e-8)
+    model.coef_ = model.coef_ * (1.0 + 1e-3)
+    found = svmbench.certify(model, form(rows), y)
+    assert best.primal < found.primal
+    assert found.dual == pytest.approx(best.primal, rel=1e-8)
+    assert found.dual <= best.primal * (1.0 + 1e-12)
+    assert found.solved_to(1e-5)
+
+
 def primal_optimum(problem, C, offset, weights):
     """Return w, b and the optimal value of a linear problem with weights, by Clarabel."""
     import clarabel
