@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import stand_ins
-from runs import cells_of, lines_of, start, svmbench, wait_until, write_config
+from runs import PATIENCE_S, cells_of, lines_of, start, svmbench, wait_until, write_config
 from sklearn.datasets import load_svmlight_file
 
 import svmbench as package
@@ -426,7 +426,7 @@ def test_what_goes_wrong_is_a_sentence_and_costs_its_cell_alone(
     # In a process of its own: workers are forked from a server that keeps the PATH it began with.
     # Several at a time, so that the programs that are stopped are waited for together.
     run = start("run", config, "--output", out, "--trust", "--jobs", 4)
-    said = "".join(run.communicate(timeout=120))
+    said = "".join(run.communicate(timeout=PATIENCE_S))
     assert run.returncode == 3, said
     cells = cells_of(out)
     for label, reason in reasons.items():
@@ -436,7 +436,7 @@ def test_what_goes_wrong_is_a_sentence_and_costs_its_cell_alone(
     assert cells["liblinear-l1"]["status"] == "ok"
     assert "\x1b" not in said
     assert not list((out / ".scratch" / "points").iterdir())
-    wait_until(lambda: not running(tmp_path), 10)
+    wait_until(lambda: not running(tmp_path))
     # The same command goes on from there: nothing that failed is tried again unasked.
     before = len(lines_of(out))
     assert svmbench("run", config, "--output", out, "--trust").code == 3
@@ -467,8 +467,8 @@ def test_the_end_of_a_run_is_the_end_of_its_programs(
     try:
         wait_until(lambda: bool(running(tmp_path)))
         os.kill(run.pid, number)
-        run.communicate(timeout=30)
-        wait_until(lambda: not running(tmp_path), 10)
+        run.communicate(timeout=PATIENCE_S)
+        wait_until(lambda: not running(tmp_path))
     finally:
         run.kill()
         run.wait()
@@ -485,13 +485,13 @@ def test_a_program_stops_with_its_run_and_goes_on(here: Path, tmp_path: Path) ->
     try:
         wait_until(lambda: bool(running(tmp_path)))
         os.kill(run.pid, signal.SIGTSTP)
-        wait_until(lambda: state() == {"T"}, 10)
+        wait_until(lambda: state() == {"T"})
         os.kill(run.pid, signal.SIGCONT)
-        wait_until(lambda: state() == {"S"}, 10)
+        wait_until(lambda: state() == {"S"})
     finally:
         run.kill()
         run.wait()
-    wait_until(lambda: not running(tmp_path), 10)
+    wait_until(lambda: not running(tmp_path))
 
 
 def test_whole_calls_of_a_program_are_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import cells_of, lines_of, results_of, start, svmbench, wait_until, write_config
+from runs import (
+    PATIENCE_S,
+    cells_of,
+    lines_of,
+    results_of,
+    start,
+    svmbench,
+    wait_until,
+    write_config,
+)
 
 from svmbench.experiment.run import execute, records
 from svmbench.experiment.run.records import RunFolder, read_records
@@ -110,7 +119,7 @@ def interrupted_run(
         os.killpg(process.pid, how)  # as a terminal does: to the workers as well
     else:
         process.send_signal(how)
-    said, complained = process.communicate(timeout=120)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     wait_until(lambda: not alive(family))
     slowly.unlink()
     return process, said, complained
@@ -161,7 +170,7 @@ def test_ctrl_c_while_workers_warm_up_is_quiet(
     wait_until(lambda: bool(servers_among(children_of(process.pid))))
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
-    said, complained = process.communicate(timeout=120)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "interrupted; the same command continues the run" in said
     assert complained == ""
@@ -175,7 +184,7 @@ def test_sigkill_leaves_no_worker_behind(tmp_path: Path, logs: Path) -> None:
     family = children_of(process.pid)
     assert {int(pid) for pid in (logs / "pids").read_text().split()} <= family
     process.kill()
-    process.communicate(timeout=120)
+    process.communicate(timeout=PATIENCE_S)
     wait_until(lambda: not alive(family))
 
 
@@ -276,7 +285,7 @@ def test_a_file_size_limit_is_one_sentence(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 
     process = start("run", config, "--output", tmp_path / "out", preexec_fn=limit)
-    _, complained = process.communicate(timeout=120)
+    _, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert complained.startswith("svmbench: can't write ")
     assert complained.count("\n") == 1
@@ -292,7 +301,7 @@ def test_a_disk_that_fills_while_data_are_prepared_is_one_sentence(
         resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 
     process = start("run", config, "--output", tmp_path / "out", preexec_fn=limit)
-    _, complained = process.communicate(timeout=120)
+    _, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert complained.startswith(f"svmbench: can't write {private_cache}")
     assert complained.count("\n") == 1

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from runs import cells_of, lines_of, start, svmbench, wait_until, write_config
+from runs import PATIENCE_S, cells_of, lines_of, start, svmbench, wait_until, write_config
 from test_durability import alive, children_of, servers_among
 
 from svmbench.base.errors import ResultsError
@@ -43,7 +43,7 @@ def test_what_a_solver_forked_ends_with_it(tmp_path: Path, logs: Path) -> None:
     # The child kept the pipe open; the crash was told all the same, and not by the timeout.
     assert cells["test-forks-and-exits"]["reason"] == "the worker ended with exit code 3"
     assert len(forked(logs)) >= 3
-    wait_until(lambda: not alive(forked(logs)), seconds=5)
+    wait_until(lambda: not alive(forked(logs)))
 
 
 def test_what_a_solver_forked_ends_with_a_killed_run(tmp_path: Path, logs: Path) -> None:
@@ -51,8 +51,8 @@ def test_what_a_solver_forked_ends_with_a_killed_run(tmp_path: Path, logs: Path)
     process = start("run", config, "--output", tmp_path / "out")
     wait_until(lambda: (logs / "pids").exists() and len(forked(logs)) == 2)
     process.kill()
-    process.communicate(timeout=30)
-    wait_until(lambda: not alive(forked(logs)), seconds=5)
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not alive(forked(logs)))
 
 
 @pytest.mark.parametrize("after", [0.0, 0.5, 1.0])
@@ -69,8 +69,8 @@ def test_a_run_killed_while_it_loads_leaves_nothing(
     family = children_of(process.pid)
     assert family
     process.kill()
-    process.communicate(timeout=30)
-    wait_until(lambda: not alive(family), seconds=5)
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not alive(family))
 
 
 @pytest.mark.parametrize("victim", ["the command", "its server", "a worker", "all"])
@@ -93,8 +93,8 @@ def test_a_kill_leaves_nothing_in_the_temporary_folder(
     assert victims
     for pid in victims:
         os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=60)
-    wait_until(lambda: not alive(family), seconds=5)
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not alive(family))
     left = [path.name for path in temporary.iterdir()]
     shutil.rmtree(temporary)
     assert left == []
@@ -178,7 +178,7 @@ def test_a_server_that_dies_is_started_again_once(tmp_path: Path, logs: Path) ->
     assert ended.code == 0, ended.said
     assert "the process that starts workers died; it is started again" in ended.out
     assert "cells: 3 ok" in ended.out
-    wait_until(lambda: not alive(forked(logs)), seconds=5)
+    wait_until(lambda: not alive(forked(logs)))
 
 
 def test_a_server_that_is_still_ending_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_a_server_that_dies_twice_ends_the_run_in_a_sentence(tmp_path: Path, log
     assert "interrupted" not in ended.said
     assert ended.err.count("\n") == 1
     assert cells_of(tmp_path / "out")["test-works"]["status"] == "ok"
-    wait_until(lambda: not alive(forked(logs)), seconds=5)
+    wait_until(lambda: not alive(forked(logs)))
 
 
 # ---------------------------------------------------------------- a run that is stopped
@@ -222,12 +222,12 @@ def test_a_stop_longer_than_the_timeout_costs_no_cell(
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
     # A process on another core is running for a moment after the signal was sent to it.
-    wait_until(lambda: state(process.pid) == "T", seconds=5)
+    wait_until(lambda: state(process.pid) == "T")
     if how == signal.SIGTSTP:
-        wait_until(lambda: state(worker) == "T", seconds=5)
+        wait_until(lambda: state(worker) == "T")
     time.sleep(7)
     process.send_signal(signal.SIGCONT)
-    said, complained = process.communicate(timeout=60)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, said + complained
     record = cells_of(tmp_path / "out")["test-takes-a-second"]
     assert record["status"] == "ok"
