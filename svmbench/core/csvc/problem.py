@@ -261,6 +261,22 @@ def gap_of_problem(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> float
     return float(duality_gap(problem.low, problem.high, beta, v - b, 0.0))
 
 
+def least_gap(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> float:
+    """Return :func:`duality_gap` at the best threshold of each kept sum; there must be one.
+
+    It is the most that v'(x - beta) can be for an x within the bounds with the sums of beta: each
+    group's largest v get their upper bounds, as far as the sum goes.
+    """
+    rise = 0.0
+    for g in range(problem.n_sums):
+        own = np.flatnonzero(problem.group == g)
+        own = own[np.argsort(-v[own])]
+        low, room = problem.low[own], (problem.high - problem.low)[own]
+        x = low + np.clip(beta[own].sum() - low.sum() - (np.cumsum(room) - room), 0.0, room)
+        rise += float(v[own] @ (x - beta[own]))
+    return rise
+
+
 def thresholds(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the multiplier of each kept sum, shape (n_sums,); for a C-SVC that is its offset."""
     if problem.n_sums == 1:

@@ -41,9 +41,11 @@ A tolerance relative to the margin, for the ν-SVC, the one-class SVM and SVDD
 A margin of 0
     The ν-SVC has the optimum w = 0, rho = 0 if the reduced convex hulls of the classes meet (Crisp
     and Burges 1999), and the one-class SVM if the origin lies in the reduced convex hull. No
-    violation is small relative to rho = 0. The primal value is the duality gap minus |dual|, since
-    the dual value -1/2 beta'K beta is not above 0. w = 0 has the primal value 0, so a value below 0
-    (a gap below |dual|) proves that rho > 0. Until then, the number of further steps is limited.
+    violation is small relative to rho = 0. w = 0 has the primal value 0, so a primal value below 0
+    proves that rho > 0. A multiple t of (w, thresholds) has the value t^2/2 ||w||^2 + t (gap -
+    ||w||^2), since the dual value is -||w||^2 / 2: it is below 0 at some t > 0 if the duality gap
+    at the best thresholds (``least_gap``) is below ||w||^2 = beta'K beta. Until then, the number of
+    further steps is limited.
 From other modules
     ``up_low_sets``: v over I_up (else -inf), v over I_low (else inf), m, M. ``gap_of_problem``: the
     duality gap. ``exact_values(...).block(I, J)``: K[I, J] in float64. ``float32_rows``: the best
@@ -61,6 +63,7 @@ import numpy as np
 from svmbench.core.csvc.problem import (
     QPProblem,
     gap_of_problem,
+    least_gap,
     make_qp,
     settle_at_bounds,
     up_low_sets,
@@ -138,6 +141,10 @@ SHORT_OF_WANTED, CLOSER_TO_MARGIN = 0.9, 0.1
 #: Largest number of further steps without a proven margin: the larger of this many per sample and
 #: this many times the steps taken so far.
 NO_MARGIN_STEPS_A_SAMPLE, NO_MARGIN_STEPS_AGAIN = 10, 10
+
+#: A duality gap below this share of ||w||^2 proves a margin. It would be 1 if v were exact: it errs
+#: by up to 1 / CHECK_SAFETY of its distance from the thresholds where it was not checked.
+PROVES_MARGIN = 1.0 - 1.0 / CHECK_SAFETY
 
 
 @dataclass(frozen=True)
@@ -570,9 +577,9 @@ class Tolerance:
 
 
 def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
-    """Return True if the duality gap proves w != 0 at the optimum of a ν-SVC or one-class SVM."""
-    dual = 0.5 * float(beta @ (problem.linear + v))  # p'beta - 1/2 beta'K beta, as K beta = p - v
-    return gap_of_problem(problem, beta, v) < abs(dual)
+    """Return True if w proves that w != 0 at the optimum of a ν-SVC or one-class SVM."""
+    square = -float(beta @ v)  # beta'K beta: here p = 0, so that K beta = -v
+    return least_gap(problem, beta, v) < PROVES_MARGIN * square
 
 
 def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:

@@ -404,7 +404,7 @@ class KernelSolver(Solver):
                 model = one._sibling()
                 model.gamma_ = first.gamma_
                 model._store(solution, part)
-                # Once for a path: the warning names the smallest useful nu.
+                # Once for a path: the warning names a useful nu.
                 is_said = is_said or warn_without_margin(model, part)
                 yield PathPoint(model, cost, statistics)
 

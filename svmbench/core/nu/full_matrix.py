@@ -239,7 +239,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
                 model = one._sibling()
                 model.gamma_ = first.gamma_
                 model._store(found, own)
-                # Once for a path: the warning names the smallest useful nu.
+                # Once for a path: the warning names a useful nu.
                 is_said = is_said or warn_without_margin(model, own)
                 yield PathPoint(model, cost, dict(model.counters_))
                 start = perf_counter()

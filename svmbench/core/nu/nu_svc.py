@@ -47,30 +47,28 @@ from svmbench.core.models.kernel_base import KernelClassifier, KernelParameters,
 #: Samples from which the scale of the kernel is taken.
 SCALE_SAMPLES = 300
 
-#: Values of C in `smallest_nu`, each ten times the last.
-DECADES = 7
+#: C of the C-SVC of `useful_nu`, in units of 1 / (mean squared distance from the mean).
+C_IN_SCALE = 10.0
 
-#: Tolerance of its C-SVCs, and the largest number of steps a sample of each.
-C_SVC_TOL, C_SVC_STEPS = 1e-2, 20
-
-#: A mean hinge loss above this share of the last one is no progress …
-NO_PROGRESS = 0.99
-
-#: … once it is below this value; at first C may be too small for any.
-BEGUN = 0.95
+#: It stops once mean hinge loss plus ``||w||^2 / (2 C N)`` is so near to the least; or at a
+#: violation of C_SVC_TOL, or after so many steps a sample.
+C_SVC_GAP, C_SVC_TOL, C_SVC_STEPS = 1e-2, 1e-2, 20
 
 
 def no_margin(
     nu: float,
-    least: float,  # the smallest useful nu
+    useful: float,  # a nu that has a margin
     most: float = 1.0,  # the largest that is feasible
 ) -> str:
     """Return the predicate of the warning that there is no margin."""
     start = f"finds no margin at nu={nu:g}"
-    if least >= (1.0 - 1e-6) * most:
-        return f"{start}, nor would it at any other: the model is w = 0"
-    if least > nu:
-        return f"{start}, where the model is w = 0: the smallest useful nu is about {least:.2g}"
+    if useful >= (1.0 - 1e-6) * most:
+        return f"{start}, where the model is w = 0, and knows of none at a larger nu"
+    if useful > nu:
+        # Two digits, rounded up: below `useful` there may be none.
+        unit = 10.0 ** (np.floor(np.log10(useful)) - 1.0)
+        told = min(most, float(np.ceil(useful / unit)) * unit)
+        return f"{start}, where the model is w = 0: nu={told:.2g} has one"
     return f"{start} within its steps, where there is a narrow one: take a larger nu"
 
 
@@ -102,21 +100,19 @@ def largest_nu(y: np.ndarray, weights: np.ndarray | None = None) -> float:
     return 2.0 * min(positive, float(shares.sum()) - positive) / len(y)
 
 
-def smallest_nu(
+def useful_nu(
     source: KernelSource,
     y: np.ndarray,  # (n,): labels ±1
     weights: np.ndarray | None = None,  # (n,): of the samples, of mean 1
     *,
     # whether the matrix is Q, which has the labels in it; f has no free offset then
     is_signed: bool = False,
-    below: float = 0.0,  # an estimate below this is enough
 ) -> float:
-    """Estimate the smallest nu of a ν-SVM that has a margin, from above.
+    """Return a nu at which the ν-SVM certainly has a margin; the largest feasible if none is known.
 
     It is the mean hinge loss of a C-SVC plus ``||w||^2 / (C N)``, which at the C-SVC's optimum is
     the sum of its multipliers over C N, and at any (w, b), the optimum or not, a nu that has a
-    margin. C grows tenfold until that makes no difference: the estimate exceeds the infimum by what
-    larger C would still gain, which is margins too narrow to be found.
+    margin. A larger C would find narrower margins, at smaller nu, in many more steps.
     """
     n, y = len(y), np.asarray(y, dtype=np.float64)
     some = np.unique(np.linspace(0, n - 1, min(n, SCALE_SAMPLES)).astype(np.int64))
@@ -127,20 +123,14 @@ def smallest_nu(
     scale = float(np.trace(K)) / len(some) - float(K.mean())
     if scale <= np.finfo(np.float64).eps * float(np.abs(K).max()):
         return largest_nu(y, weights)
-    signs = np.ones(n) if is_signed else y
-    least, start = np.inf, np.zeros(n)
-    for C in 10.0 ** np.arange(DECADES) / scale:
-        box = csvc_problem(signs, C, offset=not is_signed, weights=weights)
-        found = solve_qp(source, box, start=start, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n)
-        b = float(thresholds(box, found.beta, found.v).sum())
-        losses = np.maximum(0.0, 1.0 - signs * (box.linear - found.v + b))
-        square = float(found.beta @ (box.linear - found.v))
-        mean = float(losses.mean() if weights is None else weights @ losses / n)
-        before, least = least, min(least, mean + square / (C * n))
-        if least < below or NO_PROGRESS * before < least < BEGUN:
-            break
-        start = found.beta
-    return least
+    C, signs = C_IN_SCALE / scale, np.ones(n) if is_signed else y
+    box = csvc_problem(signs, C, offset=not is_signed, weights=weights)
+    found = solve_qp(source, box, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
+    b = float(thresholds(box, found.beta, found.v).sum())
+    losses = np.maximum(0.0, 1.0 - signs * (box.linear - found.v + b))
+    square = float(found.beta @ (box.linear - found.v))
+    mean = float(losses.mean() if weights is None else weights @ losses / n)
+    return mean + square / (C * n)
 
 
 @declare(
@@ -180,8 +170,8 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         Pair steps.
     stop_reason_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` (no step is left that float64 can see) or
-        ``"no margin"``: nu is too small for the data, and the model is w = 0; a warning names the
-        smallest useful nu.
+        ``"no margin"``: nu is too small for the data, and the model is w = 0; a warning names a
+        nu that has a margin.
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (pair steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``.
@@ -236,8 +226,8 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         """Return the predicate of a warning where there is no margin, else ""."""
         if self.stop_reason_ != NO_MARGIN:
             return ""
-        least = smallest_nu(self._source(data), data.y, data.weights, below=float(self.nu))
-        return no_margin(self.nu, least, largest_nu(data.y, data.weights))
+        useful = useful_nu(self._source(data), data.y, data.weights)
+        return no_margin(self.nu, useful, largest_nu(data.y, data.weights))
 
     def solve(
         self,

@@ -41,7 +41,7 @@ from svmbench.core.models.novelty_base import KernelDetector, require_share
 from svmbench.core.nu import path
 from svmbench.core.nu.box_qp import margin
 from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix, ScreenedSolution
-from svmbench.core.nu.nu_svc import no_margin, smallest_nu
+from svmbench.core.nu.nu_svc import no_margin, useful_nu
 from svmbench.core.nu.path import SCREENING_RULES, PathSettings, PathStep
 
 
@@ -121,7 +121,7 @@ class _NuSVM(OnNuPath, KernelClassifier):
         Primal value at the offset and rho, and dual value.
     stop_reason_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"``, or ``"no margin"``: nu is too small for the
-        data, and the model is w = 0; a warning names the smallest useful nu.
+        data, and the model is w = 0; a warning names one that has a margin.
     """
 
     treats_offset: ClassVar[str] = "absorbed"
@@ -134,8 +134,7 @@ class _NuSVM(OnNuPath, KernelClassifier):
         if self.stop_reason_ != NO_MARGIN:
             return ""
         source = KernelSource.precomputed(self._own(data))
-        least = smallest_nu(source, data.y, is_signed=True, below=float(self.nu))
-        return no_margin(self.nu, least)
+        return no_margin(self.nu, useful_nu(source, data.y, is_signed=True))
 
     def follow(
         self, Q: np.ndarray, y: np.ndarray, values: Sequence[float]

@@ -475,7 +475,7 @@ def test_other_kernel_parameters_make_another_matrix():
 def test_a_path_says_where_nu_has_no_margin():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), np.where(rng.random(40) < 0.5, -1, 1)
-    said = r"finds no margin at nu=0\.05, .* the smallest useful nu is about 0\.75"
+    said = r"finds no margin at nu=0\.05, .* nu=0\.[78][0-9]? has one"
     values = [0.05, 0.1, 0.9]
     with pytest.warns(ConvergenceWarning, match=said) as told:
         svmbench.NuPath(nu=values, kernel="linear").fit(X, y)
