@@ -9,6 +9,7 @@ The bound u
     1/N         every sample has the same weight: the Parzen window, whose f is a density
 Which file does what
     one_class.py  ``one-class``: the nu-SVM of one class, on csvc's rows and working sets
+    min_norm.py   the same with the linear kernel on many samples: Wolfe's algorithm
     svdd.py       ``svdd``: the smallest ball; for RBF the same model
     kde.py        ``kde``: the Gaussian Parzen window with the threshold at its nu-quantile
     active_qp.py  the hard-margin problem on a small set that grows by a point at a time

@@ -1,4 +1,4 @@
-"""The one-class SVM: the pair and block solver on a box whose one sum is kept.
+"""The one-class SVM: a box whose one sum is kept.
 
 Problem
     min_alpha  1/2 alpha' K alpha,   0 <= alpha_i <= 1/(nu N),   sum alpha = 1;
@@ -6,6 +6,9 @@ Problem
     the dual of 1/2 ||w||^2 - rho + 1/(nu N) sum_i max(0, rho - <w, phi(x_i)>).
 Given
     A kernel source, nu, tol.
+The method
+    The pair and block solver; with the linear kernel and few features, Wolfe's algorithm on
+    reduced convex hulls (``min_norm``).
 Returned
     alpha and rho, once the conditions hold within tol for the problem times nu N (LIBSVM's scale,
     in which a multiplier is at most 1 and f is nu N times as large), or within tol times rho in
@@ -29,10 +32,16 @@ from svmbench.core.contract.base import TrainingData, most_iterations
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import QPProblem, make_qp, start_of_sum, thresholds
+from svmbench.core.csvc.smo import STALLED
 from svmbench.core.csvc.solver import QPResult, ShareOfMargin, solve_qp, warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelParameters, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
+from svmbench.core.oneclass.min_norm import solve_min_norm
+
+#: A linear kernel is solved by ``min_norm`` above so many samples, and up to so many features.
+#: With more features, Wolfe's algorithm may take more time than working sets.
+MIN_NORM_MIN_SAMPLES, MIN_NORM_MAX_FEATURES = 2000, 128
 
 #: Upper bound of the multipliers of a hard margin, which sum up to 1: it is never reached.
 BEYOND_THE_SUM = 2.0
@@ -140,6 +149,9 @@ class OneClass(BoxDetector):
 
     Attributes
     ----------
+    n_iter_ : int
+        Pair steps; with the linear kernel on more than 2,000 samples of at most 128 features,
+        vertices that Wolfe's algorithm adds.
     intercept_ : ndarray of shape (1,)
         -rho.
     stop_reason_ : str
@@ -164,7 +176,9 @@ class OneClass(BoxDetector):
         scale = scale_of(n, nu)
         box, first = one_class_problem(n, nu)
         share = ShareOfMargin(float(self.tol), lambda beta, v: -float(thresholds(box, beta, v)[0]))
-        found = self._search(source, box, first, share)
+        found = self._solve_linear(source, scale, box)
+        if found is None or found.reason == STALLED:
+            found = self._search(source, box, first if found is None else found.beta, share)
         # On the boundary -v is <w, phi(x)> in this scale; -v is larger where alpha is 0.
         rho = -self._threshold(box, found) / scale
         return KernelSolution(
@@ -176,3 +190,14 @@ class OneClass(BoxDetector):
             counters=found.counters,
             decisions=-found.v / scale - rho,
         )
+
+    def _solve_linear(self, source: KernelSource, scale: float, box: QPProblem) -> QPResult | None:
+        """Return the solution for a linear kernel on many samples of few features, else None."""
+        inputs = source.inputs()
+        if inputs is None or inputs[1].name != "linear":
+            return None
+        X = inputs[0]
+        if X.shape[0] <= MIN_NORM_MIN_SAMPLES or X.shape[1] > MIN_NORM_MAX_FEATURES:
+            return None
+        most = most_iterations(self.max_iter)
+        return solve_min_norm(X, scale, float(box.high[0]), tol=float(self.tol), max_iter=most)
