@@ -119,3 +119,14 @@ def test_where_float64_allows_no_more_pairs_of_samples_go_on(monkeypatch):
     found = svmbench.OneClass(nu=0.1, kernel="linear").fit(X)
     assert found.stop_reason_ == "converged"
     assert svmbench.certify(found, X).gap <= 1e-3 * -found.objective_
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_liblinear_s_one_class_svm_has_the_scale_of_ours(form):
+    X = form(samples(300, 4))
+    for nu in (0.05, 0.4):
+        theirs = svmbench.solver("liblinear-oneclass", nu=nu, tol=1e-6).fit(X)
+        ours = svmbench.OneClass(nu=nu, kernel="linear", tol=1e-9).fit(X)
+        assert theirs.objective_ == pytest.approx(ours.objective_, rel=1e-6)
+        np.testing.assert_allclose(theirs.coef_, ours.coef_, rtol=1e-3)
+        assert theirs.offset_ == pytest.approx(ours.offset_, rel=1e-4)

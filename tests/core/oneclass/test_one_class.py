@@ -234,7 +234,7 @@ def test_one_sample_and_identical_samples_are_a_model(name):
     for X in ([[1.0, 2.0]], np.ones((6, 2))):
         model = catalogue.solver(name).fit(X)
         assert_allclose(model.decision_function(X), 0.0, atol=1e-9)
-        near, far = model.score_samples([[1.0, 2.0], [40.0, -30.0]])
+        near, far = model.score_samples([[1.0, 2.0], [-40.0, -30.0]])
         assert near > far
 
 
