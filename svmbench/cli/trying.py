@@ -178,7 +178,7 @@ def try_(
         terminal.print_line(note)
     print_confusion(result.y_test, chosen.predicted)
     needed = "joblib, pandas" if wanted is None else "joblib, sklearn.datasets"
-    terminal.print_line("To use it:")
+    terminal.print_line("The pipeline is fitted on the training rows alone. To use it on new rows:")
     for line in (
         f"import {needed}",
         f"model = joblib.load({str(target)!r})",

@@ -385,7 +385,8 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
     chosen = min(quick, key=lambda one: order.index(one.trial.solver))
     own, top = chosen.trial, best.trial
     if chosen is best:
-        return best, f"Take {top.solver}: {top.score_pct:.2f} % is the best {METRICS[metric]}."
+        found = f"{top.score_pct:.2f} % is the best {METRICS[metric]} of the SVMs."
+        return best, f"Take {top.solver}: {found}"
     error = standard_error(best, chosen)
     reason = (
         f"predicts {top.predict_s / own.predict_s:.2g} times as fast"
@@ -396,6 +397,20 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
         f"Take {own.solver}: it {reason}, and its {METRICS[metric]} of {own.score_pct:.2f} % is as"
         f" good as the {top.score_pct:.2f} % of {top.solver} (standard error of the difference on"
         f" {n_test:,} test rows: {error:.2f} points)."
+    )
+
+
+def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
+    """Return a sentence on a baseline that scores above the chosen solver; "" if none does."""
+    best = max(baselines, key=lambda one: one.trial.score_pct)
+    if best.trial.score_pct <= chosen.trial.score_pct:
+        return ""
+    error = standard_error(best, chosen)
+    near = best.trial.score_pct - chosen.trial.score_pct <= error
+    return (
+        f" The baseline {best.trial.solver} reaches {best.trial.score_pct:.2f} %"
+        f" ({'within' if near else 'beyond'} the standard error of {error:.2f} points):"
+        " an SVM gains nothing over it here."
     )
 
 
@@ -622,6 +637,7 @@ def try_table(
             tell=tell,
         )
     chosen, reason = recommended(solvers, len(y_test), metric)
+    reason += beaten_by(chosen, baselines, metric)
     notes = list(cautions(chosen, baselines[0], metric, y_test.to_numpy()))
     if wanted is None:
         reader = table.reader

@@ -130,6 +130,26 @@ def test_the_recommendation_is_the_simplest_of_equally_good_and_fast_solvers() -
     assert trying.recommended([best, again, worse], 500, "accuracy")[0] is again
 
 
+@pytest.mark.parametrize(
+    ("n_right", "said"),
+    [
+        (440, ""),
+        (450, ""),
+        (455, "reaches 91.00 % (within the standard error"),
+        (499, "reaches 99.80 % (beyond the standard error"),
+    ],
+)
+def test_a_baseline_that_beats_the_solver_is_named(n_right: int, said: str) -> None:
+    chosen = fitted("csvc", right_at(500, 450), 1.0)
+    baselines = [
+        fitted("most frequent", right_at(500, 300), 1.0),
+        fitted("logistic regression", right_at(500, n_right, 40), 1.0),
+    ]
+    found = trying.beaten_by(chosen, baselines, "accuracy")
+    assert said in found
+    assert bool(found) is bool(said)
+
+
 @pytest.mark.parametrize("metric", list(trying.METRICS))
 def test_the_standard_error_is_that_of_bootstrap_samples(metric: str) -> None:
     from sklearn.metrics import balanced_accuracy_score, roc_auc_score

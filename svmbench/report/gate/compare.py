@@ -603,6 +603,11 @@ class _Judge:
             found = {name for run in ours for name in run["metrics"] if name[:6] == "ratio:"}
             if found and theirs:
                 raced[key] = (sorted(found), ours, theirs)
+        if not raced and self.slowdown is not None:
+            self.notes[
+                "no race in these runs: --slowdown has no effect, and CPU times count only beyond"
+                f" {MAX_CPU_GROWTH:g} times as long; for speed, race the solvers"
+            ] = None
         if raced and self.why_not_timed:
             self.notes[f"times not compared: {self.why_not_timed}"] = None
             return

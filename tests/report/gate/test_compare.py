@@ -515,6 +515,17 @@ def test_ratios_that_are_all_a_little_slower_are_worse_together(
     assert comparing.compare_folders(*few).changes == ()
 
 
+def test_a_limit_of_ratios_without_races_is_said(tmp_path: Path) -> None:
+    base, new = (tmp_path / name for name in ("base", "new"))
+    for folder in (base, new):
+        cell = planned("cv", "a9a", "alsvm", 0)
+        write_run(folder, [cell], [record(cell, {"accuracy_pct": 96.0, "cpu_time_s": 1.0})])
+    sides = comparing.read_side(base), comparing.read_side(new)
+    assert comparing.compare_folders(*sides).notes == ()
+    (said,) = comparing.compare_folders(*sides, slowdown=1.3).notes
+    assert said.startswith("no race in these runs: --slowdown has no effect")
+
+
 @pytest.mark.parametrize(
     ("ratios", "limit"),
     [
