@@ -27,6 +27,8 @@ KERNEL_SOLVERS = [
     (name, kernel)
     for name, declared in catalogue.solvers().items()
     if declared.sparse and issubclass(catalogue.solver_class(name), KernelSolver)
+    # LIBLINEAR's model is w, which has an entry for each column.
+    if name != "liblinear-oneclass"
     for kernel in declared.kernels
     if kernel in ("linear", "rbf")
 ]
