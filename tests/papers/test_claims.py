@@ -677,7 +677,7 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     older = judged(Ages({**dict.fromkeys(keys, "fresh"), keys[0]: "older"}))
     assert (older.freshness, older.age) == ("older", ("1 of 12 results",))
     assert older.outcome == fresh.outcome
-    assert export.summary([older, fresh]).endswith("; results: 1 older, 1 fresh")
+    assert export.summary([older, fresh]).endswith("; their records: 1 older, 1 fresh")
     assert "**supported**, older" in export.as_markdown([older])
     assert export.as_rows([older])[0][1::3] == ("supported", "older")
     assert export.as_rows([older])[0][2] == "full 6/9"

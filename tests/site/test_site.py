@@ -366,7 +366,7 @@ def test_claims_come_before_tables_and_the_rule_stands_beside_the_verdict(site: 
     )
     assert text.index("What decides it") < text.index("Tables and figures")
     assert "svmbench run smo_adult_linear --profile paper" in text
-    assert "the site's subsets: SMO" in text
+    assert "subsets of LIBSVM's site: SMO" in text
     # The evidence of a claim leads to its run.
     source = (site / "papers/smo.html").read_text()
     assert re.search(r'<dt>from</dt><dd><a href="\.\./papers/smo\.html#[\w-]+">', source)
