@@ -51,8 +51,8 @@ WRITTEN_NUMBERS = {
     r"[-+]?[\d.,]+\s?%": "is a percentage; write plain numbers",
     r"[-+]?\s?[$€£¥]\s?[-+]?[\d.,]+|[-+]?[\d.,]+\s?[$€£¥]": "has a currency; write plain numbers",
     r"[-+]?\d{1,3}([,' ]\d{3})+(\.\d+)?": "has a thousands separator; write plain numbers (or, if"
-    " it is a decimal comma, say --decimal ,)",
-    r"[-+]?\d*,\d+([eE][-+]?\d+)?": "has a decimal comma: say --decimal ,",
+    ' it is a decimal comma, say --decimal ",")',
+    r"[-+]?\d*,\d+([eE][-+]?\d+)?": 'has a decimal comma: say --decimal ","',
     r"[-+]?\d{1,3}(\.\d{3})*,\d+": "has a thousands separator; write plain numbers",
     rf"[−–]\s?{_DIGITS}": "has a typographic minus; write -",
     rf"{_DIGITS}-": "has its minus at the end; write it in front",

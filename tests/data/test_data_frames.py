@@ -177,7 +177,7 @@ def test_what_programs_write_is_read(
         ('"3,204.50",{x},{y}', "line 2, column a: '3,204.50' has a thousands separator"),
         ("{x}%,{x},{y}", "line 2, column a: '0%' is a percentage"),
         ("$ {x},{x},{y}", r"line 2, column a: '\$ 0' has a currency"),
-        ('"{x},5",{x},{y}', "line 2, column a: '0,5' has a decimal comma: say --decimal ,"),
+        ('"{x},5",{x},{y}', "line 2, column a: '0,5' has a decimal comma: say --decimal "),
         ("−{x}.5,{x},{y}", "line 2, column a: '−0.5' has a typographic minus"),
         ("{x}-,{x},{y}", "line 2, column a: '0-' has its minus at the end"),
         ("({x}),{x},{y}", r"line 2, column a: '\(0\)' is a negative number in parentheses"),
