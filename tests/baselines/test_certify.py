@@ -123,6 +123,28 @@ def test_weights_a_little_off_are_certified_on_many_rows(form, params):
     assert found.solved_to(1e-5)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "params", [{}, {"class_weight": {1: 3.0}}, {"fit_intercept": False}], ids=str
+)
+def test_hinge_weights_are_certified_on_many_rows(form, params):
+    # Thousands of rows are within the error of the weights of a margin of 1.
+    draw = np.random.default_rng(0)
+    rows = draw.normal(size=(30_000, 4)) + 0.5
+    y = np.where(rows @ [1.0, -2.0, 0.5, 0.0] + draw.normal(size=30_000) > 0, 1, -1)
+    model = fitted(LinearSVC(loss="hinge", tol=1e-3, max_iter=3000, **params), form(rows), y)
+    best = svmbench.certify(model, form(rows), y)
+    assert best.solved_to(1e-4)
+    # Others are marked by what they lack: one that stops early, and one that is 5 % too long.
+    rough = fitted(LinearSVC(loss="hinge", tol=1e-3, max_iter=10, **params), form(rows), y)
+    model.coef_ = model.coef_ * 1.05
+    for other in (rough, model):
+        found = svmbench.certify(other, form(rows), y)
+        assert found.primal > best.primal
+        assert found.dual == pytest.approx(best.primal, rel=1e-4)
+        assert found.dual <= best.primal
+
+
 def primal_optimum(problem, C, offset, weights):
     """Return w, b and the optimal value of a linear problem with weights, by Clarabel."""
     import clarabel

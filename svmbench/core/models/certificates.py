@@ -60,6 +60,13 @@ SAMPLED_ROWS, SAMPLE_PARTS, STANDARD_ERRORS = 20_000, 10, 3.0
 #: Newton steps of a search for a bound of a quadratic loss, and products with each Hessian.
 NEWTON_STEPS, NEWTON_PRODUCTS = 5, 30
 
+#: Widths of the parabola of a smoothed hinge: the last one, and each over the one before. Steps at
+#: a width end with one that gains less than this share, or that no halving makes a gain.
+NARROWEST, NARROWING, NEWTON_GAIN, HALVINGS = 1e-4, 0.3, 1e-7, 10
+
+#: The largest relative gap of a hinge after which better weights are not looked for.
+PROGRAMS_SUFFICE = 1e-5
+
 #: Quadratic programs of one search, and the relative gap that ends it.
 SEARCHES, SMALL_GAP = 8, 1e-10
 
@@ -532,7 +539,7 @@ def _of_weights(
     alpha = _from_margins(part, margins)
     best, kkt = _bound_at(part, alpha)
     if search and not is_quadratic:
-        best, kkt = _searched(part, margins, certificate.primal, (best, kkt))
+        best, kkt = _bound_of_hinge(part, margins, certificate.primal, (best, kkt))
     elif search and part.offset.kind != "free":
         best = _after_newton_steps(part, margins, certificate.primal, best)
     return replace(certificate, dual=best, kkt=kkt)
@@ -642,6 +649,77 @@ def _after_newton_steps(part: Part, margins: np.ndarray, primal: float, bound: f
             break
         bound = better
     return bound
+
+
+def _bound_of_hinge(
+    part: Part, margins: np.ndarray, primal: float, found: tuple[float, float]
+) -> tuple[float, float]:
+    """Improve the bound of a hinge model by programs, which choose the multipliers of few rows.
+
+    Where many rows are near a margin of 1 at these weights, programs begin at better weights.
+    """
+    can_move = part.offset.kind != "free"
+    if not can_move or len(part.y) <= SAMPLED_ROWS:
+        found = _searched(part, margins, primal, found)
+    left = relative_gap(primal, found[0])
+    if can_move and (left is None or left > PROGRAMS_SUFFICE):
+        margins = _margins_of_smoothed_hinge(part)
+        found = max(found, _bound_at(part, _from_smoothed(part, margins, NARROWEST)[0]))
+        found = _searched(part, margins, primal, found)
+    return found
+
+
+def _from_smoothed(
+    part: Part, margins: np.ndarray, width: float
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return multipliers, curvatures and the sum of a hinge that is a parabola about margin 1."""
+    most, inside = part.most, np.abs(1.0 - margins) < 0.5 * width
+    share = np.clip((1.0 - margins) / width + 0.5, 0.0, 1.0)
+    loss = np.where(inside, 0.5 * width * share**2, np.maximum(0.0, 1.0 - margins))
+    return most * share, np.where(inside, most / width, 0.0), float(most @ loss)
+
+
+def _margins_of_smoothed_hinge(part: Part) -> np.ndarray:
+    """Return the margins of weights nearer to the optimum than the model's.
+
+    Newton steps minimise the objective with a smoothed hinge, again and again with a narrower
+    parabola. Only the rows in the parabola make a Hessian, and they become few.
+    """
+    X, y, bias = part.X, part.y, part.bias
+    w = np.append(np.asarray(part.model), part.b / bias if bias else 0.0)
+
+    def margins_at(w: np.ndarray) -> np.ndarray:
+        return y * (np.asarray(X @ w[:-1]).ravel() + bias * w[-1])
+
+    margins, width = margins_at(w), 1.0
+    while width >= NARROWEST:
+        value = 0.5 * float(w @ w) + _from_smoothed(part, margins, width)[2]
+        for _ in range(NEWTON_STEPS):
+            alpha, curvatures, _ = _from_smoothed(part, margins, width)
+            nearer, b = _weights_of(part, alpha * y)
+            down = np.append(nearer, b / bias if bias else 0.0) - w
+            rows = np.flatnonzero(curvatures)
+            near, k = X[rows], curvatures[rows]
+
+            def product(p: np.ndarray, near: Any = near, k: np.ndarray = k) -> np.ndarray:
+                s = k * (np.asarray(near @ p[:-1]).ravel() + bias * p[-1])
+                return p + np.append(near.T @ s, bias * float(s.sum()))
+
+            step, _, _ = conjugate_gradients(product, down, NEWTON_PRODUCTS, residual=1e-3)
+            for _ in range(HALVINGS):
+                tried = margins_at(w + step)
+                reached = 0.5 * float((w + step) @ (w + step))
+                reached += _from_smoothed(part, tried, width)[2]
+                if reached < value:
+                    break
+                step = 0.5 * step
+            else:
+                break
+            gained, value, w, margins = value - reached, reached, w + step, tried
+            if gained <= NEWTON_GAIN * value:
+                break
+        width *= NARROWING
+    return margins
 
 
 def _offset_of_hinge(part: Part, s: np.ndarray, alpha: np.ndarray) -> float:
