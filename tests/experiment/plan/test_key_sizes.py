@@ -43,6 +43,10 @@ UNCOVERED = {
     "svmbench.core.models.certificates": "says how good a result is, and changes none",
 }
 
+#: What a certificate calls. Of the protocols only these make one; `fit` sees a solver's own calls.
+OF_CERTIFICATES = {"svmbench.core.numeric.conjugate_gradient"}
+CERTIFIED = {"calls", "race", "nested-race"}
+
 
 @pytest.mark.parametrize("protocol", list(protocols()))
 def test_keys_cover_little_code(protocol: str) -> None:
@@ -75,6 +79,8 @@ def test_what_runs_in_a_cell_is_in_its_key() -> None:
     )
     found = json.loads(done.stdout)
     lacking = {what: set(one["lacking"]) - UNCOVERED.keys() for what, one in found.items()}
+    for what in lacking:
+        lacking[what] -= OF_CERTIFICATES if what.split()[0] in CERTIFIED else set()
     assert {what: modules for what, modules in lacking.items() if modules} == {}
     assert {what.split()[1] for what in found} == solvers().keys()
     assert {what.split()[0] for what in found} == protocols().keys()
