@@ -12,7 +12,8 @@ Multipliers
     asks for equal sums, and multipliers that must reach a sum move by shares of the room they have.
     Those of a linear model follow from its margins: -C loss'(m) at the best offset. The hinge
     leaves them open at a margin of 1; there a quadratic program chooses them for the samples with
-    margins nearest to 1, and again for the new margins, a few times.
+    margins nearest to 1, and again for the new margins, a few times. Weights that are not quite
+    optimal cost much of the bound where rows are many: Newton steps find better ones first.
 Last step
     In the problems with a loss every multiple t alpha with t in [0, 1] is feasible too, and more
     while the box allows; the best t is taken, so that no bound of such a problem is below 0.
@@ -57,11 +58,12 @@ NEAR_A_FEATURE, MOST_NEAR = 4, 1500
 #: their mean that are added.
 SAMPLED_ROWS, SAMPLE_PARTS, STANDARD_ERRORS = 20_000, 10, 3.0
 
-#: Newton steps of a search for a bound of a quadratic loss, and products with each Hessian.
+#: Newton steps of a search for better weights (of a smoothed hinge: at each width), and products
+#: with each Hessian.
 NEWTON_STEPS, NEWTON_PRODUCTS = 5, 30
 
 #: Widths of the parabola of a smoothed hinge: the last one, and each over the one before. Steps at
-#: a width end with one that gains less than this share, or that no halving makes a gain.
+#: a width end when one gains less than this share, or none does after so many halvings.
 NARROWEST, NARROWING, NEWTON_GAIN, HALVINGS = 1e-4, 0.3, 1e-7, 10
 
 #: The largest relative gap of a hinge after which better weights are not looked for.
@@ -258,8 +260,8 @@ def certify_part(part: Part, *, search: bool = True, sample: bool = False) -> Ce
     ----------
     part : Part
     search : bool, default=True
-        Whether quadratic programs choose the multipliers of a linear hinge model, and Newton steps
-        those of a quadratic loss, which takes longer than a prediction.
+        Whether quadratic programs and Newton steps improve the bound of a linear model, which takes
+        longer than a prediction.
     sample : bool, default=False
         Whether a sample of the rows is enough for the primal value of an expansion over training
         rows. The bound is exact, and takes products of the support vectors alone.
@@ -624,31 +626,53 @@ def _after_newton_steps(part: Part, margins: np.ndarray, primal: float, bound: f
     """Improve the bound of a quadratic loss: multipliers follow from weights nearer to the optimum.
 
     At weights with the gradient g the bound is about |g|^2 / 2 too low, which is much where many
-    rows make a large Hessian. Newton steps, whose systems conjugate gradients solve, shorten g.
+    rows make a large Hessian. Newton steps shorten g.
     """
-    X, y, v = part.X, part.y, 1.0 if part.weights is None else part.weights
-    w, u = np.asarray(part.model), part.b / part.bias if part.bias else 0.0
+    v = 1.0 if part.weights is None else part.weights
+    w = _extended_weights(part)
     for _ in range(NEWTON_STEPS):
         gap = relative_gap(primal, bound)
         if gap is not None and gap <= SMALL_GAP:
             break
         alpha = _from_margins(part, margins)
         curvatures = np.where(alpha != 0.0, 2.0 * part.parameter * v, 0.0)
-
-        def product(p: np.ndarray, curvatures: np.ndarray = curvatures) -> np.ndarray:
-            s = curvatures * (np.asarray(X @ p[:-1]).ravel() + part.bias * p[-1])
-            return p + np.append(X.T @ s, part.bias * float(s.sum()))
-
-        nearer, b = _weights_of(part, alpha * y)
-        down = np.append(nearer - w, (b / part.bias if part.bias else 0.0) - u)
-        step, _, _ = conjugate_gradients(product, down, NEWTON_PRODUCTS, residual=1e-3)
-        w, u = w + step[:-1], u + step[-1]
-        margins = y * (np.asarray(X @ w).ravel() + part.bias * u)
+        w = w + _newton_step(part, w, alpha, curvatures)
+        margins = _margins_at(part, w)
         better = _bound_at(part, _from_margins(part, margins))[0]
         if not better > bound:
             break
         bound = better
     return bound
+
+
+def _extended_weights(part: Part) -> np.ndarray:
+    """Return the weights of a linear model and that of the constant feature, 0 without one."""
+    return np.append(np.asarray(part.model), part.b / part.bias if part.bias else 0.0)
+
+
+def _margins_at(part: Part, w: np.ndarray) -> np.ndarray:
+    """Return the margins of all rows at extended weights."""
+    return part.y * (np.asarray(part.X @ w[:-1]).ravel() + part.bias * w[-1])
+
+
+def _newton_step(
+    part: Part, w: np.ndarray, alpha: np.ndarray, curvatures: np.ndarray
+) -> np.ndarray:
+    """Return the step of extended weights that conjugate gradients find.
+
+    `alpha` and `curvatures` are the negative slopes of the loss at the margins of w, and its second
+    derivatives. Rows whose second derivative is 0 make no Hessian.
+    """
+    rows, bias = np.flatnonzero(curvatures), part.bias
+    X, k = part.X[rows], curvatures[rows]
+
+    def product(p: np.ndarray) -> np.ndarray:
+        s = k * (np.asarray(X @ p[:-1]).ravel() + bias * p[-1])
+        return p + np.append(X.T @ s, bias * float(s.sum()))
+
+    nearer, b = _weights_of(part, alpha * part.y)
+    down = np.append(nearer, b / bias if bias else 0.0) - w
+    return conjugate_gradients(product, down, NEWTON_PRODUCTS, residual=1e-3)[0]
 
 
 def _bound_of_hinge(
@@ -685,37 +709,25 @@ def _margins_of_smoothed_hinge(part: Part) -> np.ndarray:
     Newton steps minimise the objective with a smoothed hinge, again and again with a narrower
     parabola. Only the rows in the parabola make a Hessian, and they become few.
     """
-    X, y, bias = part.X, part.y, part.bias
-    w = np.append(np.asarray(part.model), part.b / bias if bias else 0.0)
-
-    def margins_at(w: np.ndarray) -> np.ndarray:
-        return y * (np.asarray(X @ w[:-1]).ravel() + bias * w[-1])
-
-    margins, width = margins_at(w), 1.0
+    w, width = _extended_weights(part), 1.0
+    margins = _margins_at(part, w)
     while width >= NARROWEST:
-        value = 0.5 * float(w @ w) + _from_smoothed(part, margins, width)[2]
+        alpha, curvatures, loss = _from_smoothed(part, margins, width)
+        value = 0.5 * float(w @ w) + loss
         for _ in range(NEWTON_STEPS):
-            alpha, curvatures, _ = _from_smoothed(part, margins, width)
-            nearer, b = _weights_of(part, alpha * y)
-            down = np.append(nearer, b / bias if bias else 0.0) - w
-            rows = np.flatnonzero(curvatures)
-            near, k = X[rows], curvatures[rows]
-
-            def product(p: np.ndarray, near: Any = near, k: np.ndarray = k) -> np.ndarray:
-                s = k * (np.asarray(near @ p[:-1]).ravel() + bias * p[-1])
-                return p + np.append(near.T @ s, bias * float(s.sum()))
-
-            step, _, _ = conjugate_gradients(product, down, NEWTON_PRODUCTS, residual=1e-3)
+            step = _newton_step(part, w, alpha, curvatures)
             for _ in range(HALVINGS):
-                tried = margins_at(w + step)
-                reached = 0.5 * float((w + step) @ (w + step))
-                reached += _from_smoothed(part, tried, width)[2]
+                tried = w + step
+                margins_there = _margins_at(part, tried)
+                there = _from_smoothed(part, margins_there, width)
+                reached = 0.5 * float(tried @ tried) + there[2]
                 if reached < value:
                     break
                 step = 0.5 * step
             else:
                 break
-            gained, value, w, margins = value - reached, reached, w + step, tried
+            gained, value, w, margins = value - reached, reached, tried, margins_there
+            alpha, curvatures, _ = there
             if gained <= NEWTON_GAIN * value:
                 break
         width *= NARROWING
