@@ -1,8 +1,9 @@
 """Forecasts of how long cells take, from the recorded times of others.
 
 A cell's time is forecast from the nearest recorded cells of the same solver (nearest by data set,
-config, protocol and size). Each recorded time is scaled to the cell by the ratios of rows, features
-and fits, and the weighted median of the scaled times is the forecast.
+config, protocol and size). Each recorded time is scaled to the cell by powers of the ratios of
+rows, features, fits and swept values, such as the number of basis vectors; a ridge regression on
+all records of the solver gives the powers. The weighted median of the scaled times is the forecast.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import FULL_PROFILE, papers
@@ -22,10 +24,13 @@ from svmbench.report.reading.records import CellResult, Run
 
 #: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
 CELL_OVERHEAD_S = 0.15
-#: By what power a time grows with rows, features and fits until records of a solver tell.
-USUAL_POWERS = (1.5, 0.4, 0.9)
-#: The usual power of rows counts as much as records whose logarithms of rows have this spread.
+#: By what power a time grows with its sizes until records of a solver tell; with others by none.
+USUAL_POWERS = {"rows": 1.5, "features": 0.4, "fits": 0.9, "solver.n_basis": 1.5}
+#: The usual powers count as much as records whose logarithms of a size have this sum of squares.
 _PRIOR = 2.0
+#: How much an e-fold of a size counts in the distance of two cells; of others, `_FAR`.
+_FARS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
+_FAR = 0.5
 #: So many recorded cells have a say in a forecast at most.
 _MOST_NEIGHBOURS = 9
 
@@ -43,6 +48,9 @@ class Work:
     rows, features, fits : float
         Rows and features of the data, and models that are trained: values of the grid times folds,
         times those of a sample; 0 where it isn't known.
+    swept : tuple of (str, float)
+        Other numbers that the cell has and the config sweeps, by their names, such as
+        ``solver.n_basis``.
     """
 
     config: str
@@ -54,6 +62,13 @@ class Work:
     rows: float
     features: float
     fits: float
+    swept: tuple[tuple[str, float], ...] = ()
+
+    def sizes(self) -> dict[str, float]:
+        """Return the logarithms of all sizes that are known, by their names."""
+        known = {"rows": self.rows, "features": self.features, "fits": self.fits}
+        known |= dict(self.swept)
+        return {name: math.log(value) for name, value in known.items() if value > 0}
 
 
 @dataclass(frozen=True)
@@ -90,7 +105,7 @@ class Forecaster:
             return None
         near = sorted(((_distance(one.work, work), one) for one in found), key=lambda pair: pair[0])
         near = near[:_MOST_NEIGHBOURS]
-        powers = (_power_of_rows(found), *USUAL_POWERS[1:])
+        powers = _powers(found)
         return CELL_OVERHEAD_S + _weighted_median(
             [
                 (_net(one.seconds) * _scale(one.work, work, powers), 2.0 ** (near[0][0] - far))
@@ -189,7 +204,18 @@ def _work(
         rows=float(rows),
         features=float(cell.dimensions.get("features") or known.get("n_features") or 0),
         fits=_n_fits(cell, block, grids),
+        swept=_swept(cell),
     )
+
+
+def _swept(cell: CellResult) -> tuple[tuple[str, float], ...]:
+    """Return the positive numbers that a cell's config sweeps, but rows and features."""
+    numbers = {
+        name: float(value)
+        for name, value in cell.dimensions.items()
+        if name not in ("rows", "features") and isinstance(value, int | float) and value > 0
+    }
+    return tuple(sorted(numbers.items()))
 
 
 def _rows(cell: CellResult) -> float:
@@ -283,48 +309,50 @@ def _net(seconds: float) -> float:
     return max(seconds - CELL_OVERHEAD_S, 0.05 * seconds)
 
 
-def _logs(work: Work, other: Work) -> tuple[float, float, float]:
-    """Return the logarithms of the ratios of rows, features and fits; 0 where one isn't known."""
-    pairs = ((other.rows, work.rows), (other.features, work.features), (other.fits, work.fits))
-    found = [math.log(b / a) if a > 0 and b > 0 else 0.0 for a, b in pairs]
-    return found[0], found[1], found[2]
+def _logs(work: Work, other: Work) -> dict[str, float]:
+    """Return the logarithms of the ratios of the sizes that both have, by their names."""
+    own, others = work.sizes(), other.sizes()
+    return {name: others[name] - own[name] for name in own.keys() & others.keys()}
 
 
 def _distance(known: Work, work: Work) -> float:
     """Return how far a recorded cell is from a cell: a point more halves its weight."""
-    logs = _logs(work, known)
     return (
         2.0 * (known.dataset != work.dataset)
         + 1.5 * (known.protocol != work.protocol)
         + 1.0 * (known.config != work.config)
         + 0.5 * (known.block != work.block)
-        + sum(w * abs(one) for w, one in zip((1.0, 0.3, 0.7), logs, strict=True))
+        + sum(_FARS.get(name, _FAR) * abs(one) for name, one in _logs(work, known).items())
     )
 
 
-def _scale(known: Work, work: Work, powers: Sequence[float]) -> float:
-    return math.exp(sum(p * one for p, one in zip(powers, _logs(work, known), strict=True)))
+def _scale(known: Work, work: Work, powers: Mapping[str, float]) -> float:
+    return math.exp(sum(powers.get(name, 0.0) * one for name, one in _logs(known, work).items()))
 
 
-def _power_of_rows(found: Sequence[Timed]) -> float:
-    """Return by what power a solver's time grows with rows, as its records at several sizes say.
+def _powers(found: Sequence[Timed]) -> dict[str, float]:
+    """Return by what powers a solver's time grows with its sizes, as its records say.
 
-    Each data set of a block has a line of its own; without sizes the power is the usual one.
+    Each data set of a block has a line of its own, so that only what varies within one counts;
+    a size that doesn't vary has its usual power.
     """
-    lines: dict[tuple[str, str, str, float], list[tuple[float, float]]] = {}
+    names = sorted({name for one in found for name in one.work.sizes()})
+    usual = np.array([USUAL_POWERS.get(name, 0.0) for name in names])
+    lines: dict[tuple[str, str, str], list[list[float]]] = {}
     for one in found:
-        work = one.work
-        if work.rows > 0:
-            place = (work.config, work.block, work.dataset, work.fits)
-            point = (math.log(work.rows), math.log(_net(one.seconds)))
-            lines.setdefault(place, []).append(point)
-    products = squares = 0.0
+        work, sizes = one.work, one.work.sizes()
+        point = [*(sizes.get(name, math.nan) for name in names), math.log(_net(one.seconds))]
+        lines.setdefault((work.config, work.block, work.dataset), []).append(point)
+    products, squares = np.zeros(len(names)), np.zeros((len(names), len(names)))
     for points in lines.values():
-        x0, y0 = (fmean(values) for values in zip(*points, strict=True))
-        products += sum((x - x0) * (y - y0) for x, y in points)
-        squares += sum((x - x0) ** 2 for x, _ in points)
-    power = (products + _PRIOR * USUAL_POWERS[0]) / (squares + _PRIOR)
-    return min(max(power, 0.5), 3.0)
+        table = np.array(points)
+        is_known = ~np.isnan(table)
+        means = np.where(is_known, table, 0.0).sum(axis=0) / np.maximum(is_known.sum(axis=0), 1)
+        table = np.where(is_known, table - means, 0.0)
+        products += table[:, :-1].T @ (table[:, -1] - table[:, :-1] @ usual)
+        squares += table[:, :-1].T @ table[:, :-1]
+    fitted = usual + np.linalg.solve(squares + _PRIOR * np.eye(len(names)), products)
+    return {name: min(max(power, -1.0), 3.0) for name, power in zip(names, fitted, strict=True)}
 
 
 def _weighted_median(pairs: Sequence[tuple[float, float]]) -> float:

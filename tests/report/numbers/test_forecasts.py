@@ -39,6 +39,24 @@ def test_a_forecast_follows_rows_and_fits_of_the_same_solver():
     assert forecaster.seconds(sizes[3]) == pytest.approx(quadratic(sizes[3]))
 
 
+def test_a_forecast_follows_swept_values_as_their_records_grow():
+    def of(rows, n_basis, dataset="a9a"):
+        swept = (("solver.n_basis", float(n_basis)),)
+        work = replace(WORK, rows=float(rows), dataset=dataset, swept=swept)
+        return Timed(work, CELL_OVERHEAD_S + 1e-7 * rows * n_basis**2)
+
+    known = [of(rows, k, name) for name in ("a9a", "web") for rows in (1000, 4000)
+             for k in (10, 20, 50, 100, 200)]  # fmt: skip
+    asked = [of(32000, k) for k in (10, 100, 1000)]
+    told = [Forecaster(known).seconds(one.work) for one in asked]
+    for found, one in zip(told, asked, strict=True):
+        assert found == pytest.approx(one.seconds, rel=0.35)
+    # A number that never varied in records changes nothing.
+    plain = Forecaster([Timed(WORK, 5.0)])
+    other = replace(WORK, swept=(("solver.tol", 1e-6),))
+    assert plain.seconds(other) == pytest.approx(5.0)
+
+
 def test_the_same_data_set_counts_more_than_another():
     slow = [Timed(replace(WORK, dataset="web", rows=900.0 + k), 100.0) for k in range(3)]
     assert Forecaster([Timed(WORK, 2.0), *slow]).seconds(replace(WORK, block="d")) < 10.0
@@ -108,4 +126,12 @@ def test_forecasts_agree_with_kept_times_left_out(capsys):
               f"sum {told / 3600:.1f} h of {truth / 3600:.1f} h")  # fmt: skip
     assert len(factors) > 200
     assert statistics.median(factors) < 2.5
+    # Growth in the number of basis vectors: whole configs of CPSP, forecast from the others.
+    for config in ("cpsp_fig2", "cpsp_fig3"):
+        own = [one for one in known if one.work.config == config]
+        forecaster = Forecaster(one for one in known if one.work.config != config)
+        seconds = [forecaster.seconds(one.work) for one in own]
+        factor = sum(filter(None, seconds)) / sum(one.seconds for one in own)
+        assert None not in seconds
+        assert 1 / 3 < factor < 3
     assert abs(math.log(told / truth)) < math.log(3.0)
