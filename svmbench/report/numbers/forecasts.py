@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmbench.base.files import read_bytes
 from svmbench.base.paper_folders import FULL_PROFILE, papers
@@ -28,6 +29,9 @@ CELL_OVERHEAD_S = 0.15
 USUAL_POWERS = {"rows": 1.5, "features": 0.4, "fits": 0.9, "solver.n_basis": 1.5}
 #: The usual powers count as much as records whose logarithms of a size have this sum of squares.
 _PRIOR = 2.0
+#: How much a data set's mean counts beside those of its block, where a cell's distance from its
+#: data set's mean counts 1.
+_BETWEEN = 0.2
 #: How much an e-fold of a size counts in the distance of two cells; of others, `_FAR`.
 _FARS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
 _FAR = 0.5
@@ -333,26 +337,36 @@ def _scale(known: Work, work: Work, powers: Mapping[str, float]) -> float:
 def _powers(found: Sequence[Timed]) -> dict[str, float]:
     """Return by what powers a solver's time grows with its sizes, as its records say.
 
-    Each data set of a block has a line of its own, so that only what varies within one counts;
-    a size that doesn't vary has its usual power.
+    What varies within one data set of a block counts fully. Data sets of one block differ in more
+    than their sizes, so what varies between them counts less. A size that doesn't vary has its
+    usual power.
     """
     names = sorted({name for one in found for name in one.work.sizes()})
     usual = np.array([USUAL_POWERS.get(name, 0.0) for name in names])
-    lines: dict[tuple[str, str, str], list[list[float]]] = {}
+    of_block: dict[tuple[str, str], dict[str, list[list[float]]]] = {}
     for one in found:
         work, sizes = one.work, one.work.sizes()
         point = [*(sizes.get(name, math.nan) for name in names), math.log(_net(one.seconds))]
-        lines.setdefault((work.config, work.block, work.dataset), []).append(point)
+        of_set = of_block.setdefault((work.config, work.block), {})
+        of_set.setdefault(work.dataset, []).append(point)
     products, squares = np.zeros(len(names)), np.zeros((len(names), len(names)))
-    for points in lines.values():
-        table = np.array(points)
-        is_known = ~np.isnan(table)
-        means = np.where(is_known, table, 0.0).sum(axis=0) / np.maximum(is_known.sum(axis=0), 1)
-        table = np.where(is_known, table - means, 0.0)
-        products += table[:, :-1].T @ (table[:, -1] - table[:, :-1] @ usual)
-        squares += table[:, :-1].T @ table[:, :-1]
+    for sets in of_block.values():
+        tables = [np.array(points) for points in sets.values()]
+        means = np.array([_known_mean(table) for table in tables])
+        for table, weight in [*((one, 1.0) for one in tables), (means, _BETWEEN)]:
+            away = np.nan_to_num(table - _known_mean(table))
+            products += weight * away[:, :-1].T @ (away[:, -1] - away[:, :-1] @ usual)
+            squares += weight * away[:, :-1].T @ away[:, :-1]
     fitted = usual + np.linalg.solve(squares + _PRIOR * np.eye(len(names)), products)
     return {name: min(max(power, -1.0), 3.0) for name, power in zip(names, fitted, strict=True)}
+
+
+def _known_mean(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean of each column's known values; NaN where none is known."""
+    is_known = ~np.isnan(table)
+    counts = is_known.sum(axis=0)
+    sums = np.where(is_known, table, 0.0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _weighted_median(pairs: Sequence[tuple[float, float]]) -> float:

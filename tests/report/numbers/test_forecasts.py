@@ -126,12 +126,23 @@ def test_forecasts_agree_with_kept_times_left_out(capsys):
               f"sum {told / 3600:.1f} h of {truth / 3600:.1f} h")  # fmt: skip
     assert len(factors) > 200
     assert statistics.median(factors) < 2.5
-    # Growth in the number of basis vectors: whole configs of CPSP, forecast from the others.
-    for config in ("cpsp_fig2", "cpsp_fig3"):
-        own = [one for one in known if one.work.config == config]
-        forecaster = Forecaster(one for one in known if one.work.config != config)
-        seconds = [forecaster.seconds(one.work) for one in own]
-        factor = sum(filter(None, seconds)) / sum(one.seconds for one in own)
-        assert None not in seconds
-        assert 1 / 3 < factor < 3
     assert abs(math.log(told / truth)) < math.log(3.0)
+
+
+@pytest.mark.slow
+def test_three_in_five_whole_runs_are_forecast_within_a_factor_of_three(capsys):
+    runs = [read_run(folder) for folder in our_runs([ROOT / "results"])]
+    timed = [(run, timed_cells(run)) for run in runs if not run.name.startswith("perf_")]
+    factors = {}
+    for run, own in timed:
+        forecaster = Forecaster(one for other, cells in timed if other is not run for one in cells)
+        pairs = [(forecaster.seconds(one.work), one.seconds) for one in own]
+        told, took = zip(*((told, took) for told, took in pairs if told), strict=True)
+        if sum(took) > 60.0:
+            factors[run.path.name] = sum(told) / sum(took)
+    near = [name for name, factor in factors.items() if 1 / 3 < factor < 3]
+    with capsys.disabled():
+        print(f"\n{len(near)} of {len(factors)} runs left out are within a factor of three")
+    assert len(near) > 0.6 * len(factors)
+    # Growth in the number of basis vectors.
+    assert {"cpsp_fig2", "cpsp_fig3"} <= set(near)
