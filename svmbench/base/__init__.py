@@ -16,6 +16,8 @@ toml_source.py
     The one parser of TOML, within bounds.
 parallel_map.py
     One function over several items in worker processes that end with the command.
+module_registry.py
+    A registry of what a folder's modules define and plug-ins declare: kinds of plot, formats.
 plugin_names.py
     Names of plug-ins, found without importing any.
 compiled.py

@@ -60,11 +60,11 @@ class FormatName(click.ParamType):
             return str(value)
         from svmbench.base.errors import suggestion
         from svmbench.baselines.catalogue import load_plugins
-        from svmbench.report.output.formats import format_names
+        from svmbench.report.output.formats import FORMATS
 
-        if value not in format_names():
+        if value not in FORMATS.names():
             load_plugins()
-        known = [*self.beside, *format_names()]
+        known = [*self.beside, *FORMATS.names()]
         if value not in known:
             self.fail(f"there is no format {value!r}{suggestion(value, known)}", param, ctx)
         return str(value)
@@ -73,9 +73,9 @@ class FormatName(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the formats that begin so."""
-        from svmbench.report.output.formats import format_names
+        from svmbench.report.output.formats import FORMATS
 
-        return _beginning([*self.beside, *format_names()], incomplete)
+        return _beginning([*self.beside, *FORMATS.names()], incomplete)
 
 
 class CardName(click.ParamType):

@@ -61,12 +61,12 @@ def table(results: Path, allow_contended: bool, form: str | None, output: Path |
         return
     from svmbench.base.files import make_folder, write_bytes
     from svmbench.report.output.builder import read_content
-    from svmbench.report.output.formats import format_files, format_named
+    from svmbench.report.output.formats import FORMATS, format_files
 
     content = read_content(results, allow_contended=allow_contended)
     target = output or results / form
     named = output.as_posix() if output is not None else ""
-    written = format_named(form)
+    written = FORMATS.named(form)
     made = format_files(written, content, allow_contended=allow_contended, folder=named)
     try:
         if output is None:

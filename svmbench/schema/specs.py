@@ -7,9 +7,7 @@ of the first two).
 
 from __future__ import annotations
 
-import pkgutil
 import re
-from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic import (
@@ -24,42 +22,21 @@ from pydantic import (
 )
 
 from svmbench.base.errors import suggestion
-from svmbench.base.paths import PACKAGE
+from svmbench.base.module_registry import ModuleRegistry
 from svmbench.base.validation_messages import none_of, shown
 from svmbench.schema.record import IDENTITY, canonical
 
 #: Dimensions that are not parameters.
 _PLAIN = ("rows", "features", "point")
 
-#: The folder of the kinds of plot, one module each.
-_KINDS = PACKAGE / "report" / "plots" / "kinds"
+#: The kinds of plot, each a `svmbench.report.plots.kinds.Kind`, imported on demand: a kind
+#: imports the report.
+PLOT_KINDS: ModuleRegistry[Any] = ModuleRegistry("kind of plot", "report.plots.kinds", "KIND")
 
 
 def is_dimension(name: str) -> bool:
     """Return True for the name of a dimension: a plain name, or a dotted one (``solver.nu``)."""
     return canonical(name) in _PLAIN or re.fullmatch(r"[a-z]\w*(\.\w+)+", name) is not None
-
-
-#: Kinds of plot that plug-ins declare (`svmbench.report.plots.kinds.declare_kind`).
-OTHER_KINDS: dict[str, Any] = {}
-
-
-def plot_kinds() -> list[str]:
-    """Return the names of all kinds of plot."""
-    own = [module.name for module in pkgutil.iter_modules([str(_KINDS)])]
-    return sorted({*own, *OTHER_KINDS})
-
-
-def own_axes(kind: str) -> tuple[str, ...] | None:
-    """Return the allowed x of a kind of plot with its own `collect`, else None.
-
-    The module of the kind declares them. It is imported on demand, because it imports the report.
-    """
-    found = OTHER_KINDS.get(kind)
-    if found is None:
-        found = import_module(f"svmbench.report.plots.kinds.{kind}").KIND
-    axes = found.axes
-    return None if axes is None else tuple(axes)
 
 
 def _field(name: str) -> str:
@@ -78,7 +55,7 @@ def _column(name: str) -> str:
 
 
 def _kind(name: str) -> str:
-    known = plot_kinds()
+    known = PLOT_KINDS.names()
     if name not in known:
         raise ValueError(none_of(name, known))
     return name
@@ -99,7 +76,7 @@ LONGEST_SPEC_NAME = 200
 FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 _FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NAME)]
 _Kind = Annotated[
-    str, AfterValidator(_kind), WithJsonSchema({"enum": plot_kinds(), "type": "string"})
+    str, AfterValidator(_kind), WithJsonSchema({"enum": PLOT_KINDS.names(), "type": "string"})
 ]
 
 

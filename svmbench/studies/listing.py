@@ -119,11 +119,10 @@ def list_protocols() -> list[dict[str, Any]]:
 def list_plot_kinds() -> list[dict[str, Any]]:
     """Return one row for each kind of plot, those of plug-ins included, by name."""
     from svmbench.baselines.catalogue import load_plugins
-    from svmbench.report.plots.kinds import kind_named
-    from svmbench.schema.specs import plot_kinds
+    from svmbench.schema.specs import PLOT_KINDS
 
     load_plugins()
-    kinds = {name: kind_named(name) for name in plot_kinds()}
+    kinds = {name: PLOT_KINDS.named(name) for name in PLOT_KINDS.names()}
     return [
         {
             "kind": name,
@@ -138,10 +137,10 @@ def list_plot_kinds() -> list[dict[str, Any]]:
 def list_formats() -> list[dict[str, Any]]:
     """Return one row for each output format, those of plug-ins included, by name."""
     from svmbench.baselines.catalogue import load_plugins
-    from svmbench.report.output.formats import format_named, format_names
+    from svmbench.report.output.formats import FORMATS
 
     load_plugins()
-    forms = {name: format_named(name) for name in format_names()}
+    forms = {name: FORMATS.named(name) for name in FORMATS.names()}
     return [
         {
             "format": name,

@@ -26,7 +26,7 @@ from svmbench.experiment.config.profiles import apply_profile
 from svmbench.experiment.config.requested_metrics import check_requested_metrics
 from svmbench.experiment.config.yaml_source import ConfigPlace, YamlSource, parse_value, shorten
 from svmbench.experiment.protocols import protocols
-from svmbench.schema.specs import plot_kinds
+from svmbench.schema.specs import PLOT_KINDS
 
 __all__ = ["apply_profile", "check_config", "find_config", "load_config", "shipped_configs"]
 
@@ -82,7 +82,7 @@ def check_source(
     """Validate a parsed document, as :func:`check_config` does with a file."""
 
     def why_not(name: str) -> str:
-        own = name in protocols() or name in plot_kinds()
+        own = name in protocols() or name in PLOT_KINDS.names()
         return "" if own else why_not_loaded(name, trust=trust)
 
     config, findings, draft = _read(source, overrides, why_not)

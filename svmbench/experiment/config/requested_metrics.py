@@ -14,7 +14,7 @@ from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, TrainingBlock
 from svmbench.schema import scores
 from svmbench.schema.record import FIELD_ALIASES, IDENTITY, canonical
-from svmbench.schema.specs import PlotSpec, TableSpec, is_dimension, own_axes
+from svmbench.schema.specs import PLOT_KINDS, PlotSpec, TableSpec, is_dimension
 
 #: The prefix of a parameter that a search has chosen, as an axis.
 PARAMS = "params."
@@ -149,7 +149,7 @@ def _check_one(
 
 def _check_axes(given: _Given, place: ConfigPlace, spec: PlotSpec, findings: Findings) -> None:
     """Check what a plot draws against what."""
-    own = own_axes(spec.kind)
+    own = PLOT_KINDS.named(spec.kind).axes
     if own is not None:
         if spec.x is not None and own and spec.x not in own:
             said = f"x of a plot of kind {spec.kind} is {' or '.join(own)}, not {shown(spec.x)}"

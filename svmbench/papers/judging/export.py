@@ -206,15 +206,15 @@ def in_format(name: str, verdicts: Sequence[Verdict]) -> str:
     Parameters
     ----------
     name : str
-        ``json``, or a name of :func:`svmbench.report.output.formats.format_names`.
+        ``json``, or a name of `svmbench.report.output.formats.FORMATS`.
     verdicts : sequence of Verdict
     """
-    from svmbench.report.output.formats import format_named
+    from svmbench.report.output.formats import FORMATS
 
     own = {"json": as_json, "markdown": as_markdown, "latex": as_latex}
     if name in own:
         return own[name](verdicts)
-    return format_named(name).table(verdict_grid(verdicts), "verdicts")
+    return FORMATS.named(name).table(verdict_grid(verdicts), "verdicts")
 
 
 def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:

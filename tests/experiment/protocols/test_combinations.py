@@ -30,7 +30,7 @@ from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, protocols
 from svmbench.experiment.settings.blocks import TaskName
 from svmbench.schema.scores import SCORES
-from svmbench.schema.specs import plot_kinds
+from svmbench.schema.specs import PLOT_KINDS
 
 N, SEED, NAME = 45, 7, "tiny.csv"
 TASKS = get_args(TaskName)
@@ -321,7 +321,11 @@ USUAL = {"experiment/protocols/nested_cv_on_kernels.py", "experiment/protocols/s
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "allowed"),
-    [(set(protocols()), set()), (set(plot_kinds()) - {"scaling"}, set()), (set(SCORES), USUAL)],
+    [
+        (set(protocols()), set()),
+        (set(PLOT_KINDS.names()) - {"scaling"}, set()),
+        (set(SCORES), USUAL),
+    ],
     ids=["protocols", "plot kinds", "scores"],
 )
 def test_nothing_declared_is_known_by_its_name_elsewhere(

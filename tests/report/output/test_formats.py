@@ -15,12 +15,7 @@ from svmbench.base.errors import UnknownNameError
 from svmbench.papers.judging.export import verdict_grid
 from svmbench.report.output import formats
 from svmbench.report.output.builder import Content, build, read_content
-from svmbench.report.output.formats import (
-    declare_format,
-    format_files,
-    format_named,
-    format_names,
-)
+from svmbench.report.output.formats import FORMATS, declare_format, format_files
 from svmbench.report.tables.grids import grid_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,9 +31,9 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> Content:
     return read_content(folder)
 
 
-@pytest.mark.parametrize("name", format_names())
+@pytest.mark.parametrize("name", FORMATS.names())
 def test_a_format_writes_every_table_and_value(content: Content, name: str) -> None:
-    form = format_named(name)
+    form = FORMATS.named(name)
     files = format_files(form, content)
     assert list(files) == [f"{table.spec.name}.{form.ending}" for table in content.tables]
     assert form.what
@@ -58,33 +53,34 @@ def test_the_pages_format_runs_as_it_stands(
     (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
     # As if the file stood beside the others.
     monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(tmp_path)])
-    assert name in format_names()
-    text = format_files(format_named(name), content)["table2.org"].decode()
+    monkeypatch.setattr(FORMATS, "paths", [*FORMATS.paths, str(tmp_path)])
+    assert name in FORMATS.names()
+    text = format_files(FORMATS.named(name), content)["table2.org"].decode()
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len({line.count("|") for line in rows}) == 1
     assert len(rows) == 7
     assert r"A\vert{}title" in text
-    verdicts = format_named(name).table(verdict_grid([]), "verdicts")
+    verdicts = FORMATS.named(name).table(verdict_grid([]), "verdicts")
     assert "0 claims" in verdicts
 
 
 def test_a_declared_format_has_a_name_of_its_own(
     content: Content, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "_OTHERS", {})
-    markdown = format_named("markdown")
+    monkeypatch.setattr(FORMATS, "_declared", {})
+    markdown = FORMATS.named("markdown")
     declare_format("plain", replace(markdown, ending="txt"))
-    assert set(format_files(format_named("plain"), content)) == {"table2.txt"}
+    assert set(format_files(FORMATS.named("plain"), content)) == {"table2.txt"}
     with pytest.raises(ValueError, match="already"):
         declare_format("latex", markdown)
     with pytest.raises(UnknownNameError, match="did you mean 'plain'"):
-        format_named("plane")
+        FORMATS.named("plane")
 
 
 def test_the_sections_of_a_run_folder_are_those_of_markdown(tmp_path: Path) -> None:
     folder = alsvm_run(tmp_path)
     build(folder)
-    files = format_files(format_named("markdown"), read_content(folder))
+    files = format_files(FORMATS.named("markdown"), read_content(folder))
     for name, text in files.items():
         assert (folder / name).read_bytes() == text, name
     assert any(name.endswith(".svg") for name in files)

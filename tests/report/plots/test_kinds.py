@@ -24,8 +24,7 @@ from svmbench.report.plots.kinds import Kind, kind_of
 from svmbench.report.plots.kinds.curve import grows_by_factors
 from svmbench.report.reading import artifacts
 from svmbench.report.reading.records import read_run
-from svmbench.schema import specs
-from svmbench.schema.specs import PlotSpec, plot_kinds
+from svmbench.schema.specs import PLOT_KINDS, PlotSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -245,7 +244,7 @@ def test_words_along_an_axis_of_numbers_are_refused(tmp_path: Path) -> None:
     assert [point.x for point in panel.series[0].points] == [3, "many"]
 
 
-@pytest.mark.parametrize("name", plot_kinds())
+@pytest.mark.parametrize("name", PLOT_KINDS.names())
 def test_every_kind_says_what_is_usual(name: str) -> None:
     kind = kind_of(PlotSpec(name="p", block="b", kind=name))
     assert isinstance(kind, Kind)
@@ -265,7 +264,7 @@ def test_the_page_on_adding_a_kind_does_what_it_says(
     (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
     # As if the file stood beside the others.
     monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(tmp_path)])
-    monkeypatch.setattr(specs, "plot_kinds", lambda: [*plot_kinds(), name])
+    monkeypatch.setattr(PLOT_KINDS, "paths", [*PLOT_KINDS.paths, str(tmp_path)])
     (plot,) = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])["plots"]
     cells = [
         runs.planned(plot["block"], "a9a", "svc", dimensions={"rows": rows})
@@ -278,7 +277,7 @@ def test_the_page_on_adding_a_kind_does_what_it_says(
     assert [(p.x, p.y) for p in panel.series[0].points] == [(100, 80), (1000, 81), (10000, 82)]
 
 
-@pytest.mark.parametrize("name", plot_kinds())
+@pytest.mark.parametrize("name", PLOT_KINDS.names())
 def test_no_kind_draws_empty_axes(tmp_path: Path, name: str) -> None:
     cell = runs.planned("b", "a9a", "svc")
     plot = {"name": "p", "block": "b", "kind": name}

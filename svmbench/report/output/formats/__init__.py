@@ -7,13 +7,11 @@ formats write the same grids (`svmbench.report.tables.grids`), which lay out a t
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from svmbench.base.errors import UnknownNameError
+from svmbench.base.module_registry import ModuleRegistry
 from svmbench.report.plots.drawing import draw_plot
 from svmbench.report.tables.grids import PageTable, grid_of
 
@@ -55,14 +53,8 @@ class Format:
     in_seconds: bool = False
 
 
-#: Formats that plug-ins declare.
-_OTHERS: dict[str, Format] = {}
-
-
-def format_names() -> list[str]:
-    """Return the names of all output formats."""
-    own = [module.name for module in pkgutil.iter_modules(__path__)]
-    return sorted({*own, *_OTHERS})
+#: All output formats.
+FORMATS: ModuleRegistry[Format] = ModuleRegistry("format", "report.output.formats", "FORMAT")
 
 
 def declare_format(name: str, form: Format) -> None:
@@ -73,24 +65,7 @@ def declare_format(name: str, form: Format) -> None:
     ValueError
         If the name is taken.
     """
-    if name in format_names():
-        raise ValueError(f"there is an output format {name!r} already")
-    _OTHERS[name] = form
-
-
-def format_named(name: str) -> Format:
-    """Return the output format that has a name.
-
-    Raises
-    ------
-    UnknownNameError
-        With the nearest name.
-    """
-    if name not in format_names():
-        raise UnknownNameError("format", name, format_names())
-    found = _OTHERS.get(name) or import_module(f"{__name__}.{name}").FORMAT
-    assert isinstance(found, Format)
-    return found
+    FORMATS.declare(name, form)
 
 
 def format_files(

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from svmbench.schema.specs import OTHER_KINDS, PlotSpec, plot_kinds
+from svmbench.schema.specs import PLOT_KINDS, PlotSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,18 +79,10 @@ def declare_kind(name: str, kind: Kind) -> None:
     ValueError
         If the name is taken.
     """
-    if name in plot_kinds():
-        raise ValueError(f"there is a kind of plot {name!r} already")
-    OTHER_KINDS[name] = kind
-
-
-def kind_named(name: str) -> Kind:
-    """Return the kind of plot that has a name of :func:`svmbench.schema.specs.plot_kinds`."""
-    found = OTHER_KINDS.get(name) or import_module(f"{__name__}.{name}").KIND
-    assert isinstance(found, Kind)
-    return found
+    PLOT_KINDS.declare(name, kind)
 
 
 def kind_of(spec: PlotSpec) -> Kind:
     """Return the kind of a plot."""
-    return kind_named(spec.kind)
+    kind: Kind = PLOT_KINDS.named(spec.kind)
+    return kind
