@@ -454,8 +454,10 @@ def run_command(
     plan, cells, path = run_plan.plan, run_plan.cells, run_plan.path
     if dry_run:
         from svmbench.experiment.run.forecast import forecast
+        from svmbench.studies.queueing import seconds_by_records
 
-        for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs):
+        recorded = seconds_by_records(plan.name, plan.config.paper)
+        for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs, recorded=recorded):
             terminal.print_line(line)
         terminal.check_written()
         return

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmbench.base.errors import SvmbenchError
+from svmbench.base.errors import ResultsError, SvmbenchError
 from svmbench.base.files import exists_in_results
 from svmbench.experiment.run.session import unheard
 from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
@@ -235,7 +235,7 @@ def planned_work(cell: Cell, config: str) -> Work:
     config : str
     """
     from svmbench.experiment.settings.cells import own_settings
-    from svmbench.report.numbers.forecasts import Work, printed_facts
+    from svmbench.report.numbers.forecasts import Work, printed_facts, swept_of
     from svmbench.schema.record import canonical
 
     shown, spec = cell.shown, own_settings(cell.spec)
@@ -255,7 +255,34 @@ def planned_work(cell: Cell, config: str) -> Work:
         rows=float(rows or 0),
         features=float(shown["n_features_kept"] or known.get("n_features") or 0),
         fits=float(values * folds * len(spec.get("gammas") or (1,))),
+        swept=swept_of(dimensions),
     )
+
+
+def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:
+    """Return what tells the seconds of a config's cells by the kept records of its paper.
+
+    Parameters
+    ----------
+    config, paper : str
+
+    Returns
+    -------
+    callable
+        Returns the seconds of a planned cell; None where no record of its solver is kept.
+    """
+    from svmbench.report.numbers.forecasts import Forecaster, timed_cells
+    from svmbench.report.reading.folders import our_runs
+    from svmbench.report.reading.records import read_run
+    from svmbench.studies.judging import kept_results
+
+    try:
+        own = kept_results() / paper
+        runs = [read_run(folder) for folder in our_runs([own])] if own.is_dir() else []
+    except ResultsError:  # a forecast can do without
+        runs = []
+    forecaster = Forecaster(timed for run in runs for timed in timed_cells(run))
+    return lambda cell: forecaster.seconds(planned_work(cell, config))
 
 
 def in_order(found: Sequence[Queued]) -> list[Queued]:

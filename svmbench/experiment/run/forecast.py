@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from svmbench import data
@@ -16,18 +16,29 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.records import RUNS, records_of
+from svmbench.experiment.run.session import counted
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord, Identity
 
 #: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
 CELL_OVERHEAD_S = 0.15
-#: Seconds of all passes of a linear solver for each value of the inputs. A guess within a factor of
-#: ten, for cells without any measurement.
+#: Seconds of a pass of a linear solver for each value of the inputs: what the shares of a budget go
+#: by where no record tells more. Far too little for kernel solvers.
 SECONDS_PER_VALUE = 1e-6
 
 
+def unrecorded(_cell: Cell) -> None:
+    """Return that no record tells how long a cell takes."""
+
+
 def forecast(
-    plan: Plan, cells: list[Cell], folder: Path, *, mirror: str | None = None, jobs: int = 1
+    plan: Plan,
+    cells: list[Cell],
+    folder: Path,
+    *,
+    mirror: str | None = None,
+    jobs: int = 1,
+    recorded: Callable[[Cell], float | None] = unrecorded,
 ) -> list[str]:
     """Return the forecast of a run of these cells as lines.
 
@@ -43,6 +54,8 @@ def forecast(
         Where data files are looked for.
     jobs : int, default=1
         Cells at a time.
+    recorded : callable, optional
+        Returns the seconds of a cell by the recorded times of other runs, None if they don't tell.
     """
     records = _records(folder)
     done = {key for key, record in records.items() if record.get("status") != "not run"}
@@ -58,24 +71,27 @@ def forecast(
     lines += to_fetch
     if missing:
         lines.append("the cells of data sets that are not here are counted once for each solver")
-    measured = _medians(records.values())
-    known = sum(_like(cell.shown) in measured for cell in todo)
-    seconds = _seconds(todo, measured) / jobs
     if not todo and to_fetch:
         return [*lines, "what is to run is known when these data sets are here"]
     if not todo:
         return [*lines, "nothing left to run"]
-    lines.append(
-        f"roughly {in_words(seconds)} for what is to run"
-        + (f", from {known:,} like cells here" if known else "")
-        + (", a guess from the sizes of the inputs" if known < len(todo) else "")
-        + f"; a cell ends after {in_words(plan.config.timeout_s)} at the latest"
-    )
-    return lines
+    timeout_s = plan.config.timeout_s
+    found = _seconds(todo, _medians(records.values()), recorded)
+    told = [min(seconds, timeout_s) for seconds in found if seconds is not None]
+    said = [f"about {in_words(sum(told) / jobs)} by recorded times"] if told else []
+    if len(told) < len(found):
+        rest = f"{len(found) - len(told):,} of them take" if told else "they take"
+        said.append(f"no record tells how long {rest}")
+    said.append(f"a cell ends after {in_words(timeout_s)} at the latest")
+    return [*lines, f"{counted(len(todo), 'cell')} to run: {'; '.join(said)}"]
 
 
 def expected_seconds_of(
-    cells: list[Cell], folder: Path, *, jobs: int = 1, kept: Iterable[CellRecord] = ()
+    cells: list[Cell],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    kept: Iterable[CellRecord] = (),
 ) -> float:
     """Return the expected seconds of the cells that have no result yet.
 
@@ -93,14 +109,25 @@ def expected_seconds_of(
     records = _records(folder)
     done = {key for key, record in records.items() if record.get("status") != "not run"}
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
-    return _seconds(todo, _medians(kept) | _medians(records.values())) / jobs
-
-
-def _seconds(cells: list[Cell], measured: dict[str, float]) -> float:
-    return sum(
-        CELL_OVERHEAD_S + measured.get(_like(cell.shown), cell.cost * SECONDS_PER_VALUE)
-        for cell in cells
+    found = _seconds(todo, _medians(kept) | _medians(records.values()), unrecorded)
+    return (
+        sum(
+            CELL_OVERHEAD_S + cell.cost * SECONDS_PER_VALUE if seconds is None else seconds
+            for cell, seconds in zip(todo, found, strict=True)
+        )
+        / jobs
     )
+
+
+def _seconds(
+    cells: list[Cell], measured: dict[str, float], recorded: Callable[[Cell], float | None]
+) -> list[float | None]:
+    """Return the seconds of cells by alike cells, or by other runs; None where neither tells."""
+    alike = [measured.get(_like(cell.shown)) for cell in cells]
+    return [
+        recorded(cell) if seconds is None else CELL_OVERHEAD_S + seconds
+        for cell, seconds in zip(cells, alike, strict=True)
+    ]
 
 
 def _records(folder: Path) -> dict[str, CellRecord]:
@@ -117,10 +144,10 @@ def _counted(cells: list[Cell]) -> Iterator[str]:
         solver = str(cell.shown["solver"]).replace("|", " / ")
         counts.setdefault(place, Counter())[solver] += 1
     for (block, dataset, status), solvers in counts.items():
-        number = sum(solvers.values())
         said = "" if status == "planned" else f", {status}"
         whose = f" ({', '.join(filter(None, solvers))})" if any(solvers) else ""
-        yield f"{block} · {dataset}: {number:,} cell{'' if number == 1 else 's'}{said}{whose}"
+        number = counted(sum(solvers.values()), "cell")
+        yield f"{block} · {dataset}: {number}{said}{whose}"
 
 
 def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:

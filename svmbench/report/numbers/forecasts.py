@@ -208,15 +208,21 @@ def _work(
         rows=float(rows),
         features=float(cell.dimensions.get("features") or known.get("n_features") or 0),
         fits=_n_fits(cell, block, grids),
-        swept=_swept(cell),
+        swept=swept_of(cell.dimensions),
     )
 
 
-def _swept(cell: CellResult) -> tuple[tuple[str, float], ...]:
-    """Return the positive numbers that a cell's config sweeps, but rows and features."""
+def swept_of(dimensions: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """Return the positive numbers that a cell's config sweeps, but rows and features.
+
+    Parameters
+    ----------
+    dimensions : dict
+        Of a cell.
+    """
     numbers = {
         name: float(value)
-        for name, value in cell.dimensions.items()
+        for name, value in dimensions.items()
         if name not in ("rows", "features") and isinstance(value, int | float) and value > 0
     }
     return tuple(sorted(numbers.items()))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
 import time
 from pathlib import Path
 
@@ -16,8 +19,10 @@ BLOCK = {"protocol": "nested-cv", "outer_folds": 3, "inner_folds": 3}
 
 
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(
-    tmp_path: Path, private_cache: Path
+    tmp_path: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()  # no kept records
     config = write_config(
         tmp_path, ["test-works", "test-slow"], BLOCK, datasets=["breast-cancer", "a9a"]
     )
@@ -35,7 +40,28 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     lines = svmbench("run", config, "--output", out, "--dry-run").out.splitlines()
     assert lines[0] == "config (quick): 8 cells, 6 to run, 0 with a result"
     assert "  main · breast-cancer: 6 cells (test-works, test-slow)" in lines
-    assert lines[-1].startswith("roughly 1 s for what is to run, a guess from the sizes")
+    assert lines[-1] == (
+        "6 cells to run: no record tells how long they take; a cell ends after 5 min at the latest"
+    )
+
+
+def test_a_dry_run_goes_by_kept_records_of_the_paper(tmp_path: Path) -> None:
+    """Twice the folds take about twice the time that a kept run of the same solver took."""
+    config = write_config(tmp_path, ["test-works"], BLOCK)
+    kept = tmp_path / "results" / "smo" / "config-quick"
+    assert svmbench("run", config, "--output", kept).code == 0
+    for line in (records := kept / "runs.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        if record["kind"] == "cell":
+            record["wall_s"] = 100.0
+            records.write_text(records.read_text().replace(line, json.dumps(record)))
+    (tmp_path / "again").mkdir()
+    again = write_config(tmp_path / "again", ["test-works"], {**BLOCK, "inner_folds": 6})
+    with contextlib.chdir(tmp_path):
+        said = svmbench("run", again, "--output", tmp_path / "out", "--dry-run").out
+    found = re.search(r"3 cells to run: about (\d+) min by recorded times; a cell ends", said)
+    assert found
+    assert 3 * 100 < 60 * int(found[1]) < 3 * 400
 
 
 @pytest.mark.slow
@@ -45,7 +71,8 @@ def test_a_dry_run_goes_by_what_was_measured(tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
     lines = svmbench("run", config, "--output", out, "--dry-run").out.splitlines()
     assert lines[0] == "config (quick): 3 cells, 2 to run, 1 with a result"
-    assert "from 2 like cells here" in lines[-1]
+    assert lines[-1].startswith("2 cells to run: about ")
+    assert "no record tells" not in lines[-1]
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
 
 
