@@ -18,7 +18,6 @@ Nothing heavy is imported before it is asked for, so that ``svmbench --help`` is
 """
 
 import gc
-import sys
 from importlib import import_module
 from typing import Any
 
@@ -51,21 +50,4 @@ def __getattr__(name: str) -> Any:
             gc.enable()
 
 
-class _FormerNames:
-    """The last finder of modules: it finds none, and raises an error for a renamed one."""
-
-    @staticmethod
-    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-        """Raise ModuleNotFoundError with the present name if a module was renamed."""
-        if name.startswith(f"{__name__}."):
-            from svmbench.base.renames import present_name
-
-            present = present_name(name)
-            if present != name:
-                msg = f"No module named {name!r}: it is now {present!r}"
-                raise ModuleNotFoundError(msg, name=name)
-
-
-sys.meta_path.append(_FormerNames)
-
-del lazy_loader, sys
+del lazy_loader

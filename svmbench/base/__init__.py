@@ -24,6 +24,4 @@ compiled.py
     The Numba decorator of every inner loop, and its cache.
 version.py
     The installed version.
-renames.py
-    Present names of renamed modules.
 """

@@ -235,7 +235,6 @@ def kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
 
 def _candidates(folder: Path) -> Iterator[Candidate]:
     from svmbench.base.files import read_json
-    from svmbench.base.renames import present_name
     from svmbench.experiment.plan.freshness import is_present
     from svmbench.experiment.run.draws import Candidate
     from svmbench.report.reading.records import result_lines
@@ -248,7 +247,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     plan = read_json(folder / "plan.json")
     entries = (plan.get("code") or {}).get("entries") or []
     modules = {
-        cell["key"]: [present_name(str(name)) for name in entries[cell["code"]]]
+        cell["key"]: [str(name) for name in entries[cell["code"]]]
         for cell in plan["cells"]
         if isinstance(cell.get("code"), int) and cell["code"] < len(entries)
     }

@@ -2,7 +2,8 @@
 
 A plan holds the code of its cells (`keys.manifest`): for each cell the modules of its solvers and
 of its protocol, and a hash or version of every file and package that they reach. A kept plan is
-compared with the present files, even if they were renamed since. The keys of a plan
+compared with the present files. Who
+renames a module renames it in the entries of the kept plans. The keys of a plan
 without a manifest hash the code in an earlier way, so that none of its cells is fresh.
 """
 
@@ -15,7 +16,6 @@ from typing import Any
 
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.files import read_json
-from svmbench.base.renames import present_name
 from svmbench.experiment.plan.keys import (
     closure,
     code_hash,
@@ -68,7 +68,7 @@ def changes(folder: Path) -> dict[str, str]:
 def _by_manifest(cells: Sequence[Mapping[str, Any]], recorded: Mapping[str, Any]) -> dict[str, str]:
     said: dict[int, str | None] = {}
     for number, entry in enumerate(recorded["entries"]):
-        said[number] = _change([present_name(str(module)) for module in entry], recorded)
+        said[number] = _change([str(module) for module in entry], recorded)
     found = {}
     for cell in cells:
         sentence = said.get(cell["code"]) if isinstance(cell.get("code"), int) else None
@@ -111,7 +111,7 @@ def is_present(recheck: Recheck) -> bool:
 
     A package that isn't installed here counts with the version that the recheck had.
     """
-    modules = [present_name(name) for name in recheck["modules"]]
+    modules = recheck["modules"]
     if not all(map(is_known, modules)):
         return False
     try:
