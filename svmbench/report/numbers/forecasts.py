@@ -96,6 +96,7 @@ class Forecaster:
         for one in known:
             place = (one.work.solver, one.work.kernel)
             self._of_solver.setdefault(place, []).append(one)
+        self._powers: dict[tuple[str, str], Mapping[str, float]] = {}
 
     def seconds(self, work: Work) -> float | None:
         """Return the forecast seconds of a cell; None if its rows or its solver's time are unknown.
@@ -104,12 +105,15 @@ class Forecaster:
         ----------
         work : Work
         """
-        found = self._of_solver.get((work.solver, work.kernel)) or self._alike(work)
+        place = (work.solver, work.kernel)
+        found = self._of_solver.get(place) or self._alike(work)
         if not found or math.isnan(work.rows):
             return None
         near = sorted(((_distance(one.work, work), one) for one in found), key=lambda pair: pair[0])
         near = near[:_MOST_NEIGHBOURS]
-        powers = _powers(found)
+        if place not in self._powers:
+            self._powers[place] = _powers(found)
+        powers = self._powers[place]
         return CELL_OVERHEAD_S + _weighted_median(
             [
                 (_net(one.seconds) * _scale(one.work, work, powers), 2.0 ** (near[0][0] - far))
