@@ -18,6 +18,8 @@ parallel_map.py
     One function over several items in worker processes that end with the command.
 module_registry.py
     A registry of what a folder's modules define and plug-ins declare: kinds of plot, formats.
+interrupts.py
+    Signals that end a command as Ctrl-C does.
 plugin_names.py
     Names of plug-ins, found without importing any.
 compiled.py

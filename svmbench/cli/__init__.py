@@ -21,6 +21,7 @@ from svmbench.base.errors import (
     ConfigError,
     SvmbenchError,
 )
+from svmbench.base.interrupts import sigterm_as_interrupt
 from svmbench.cli import logs, terminal
 from svmbench.cli.completion import CardName, ConfigName, DatasetName
 from svmbench.cli.options import (
@@ -512,7 +513,7 @@ def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
     words, debug = _hoisted(sys.argv[1:])
     loaded_libraries.collect_rarely()
-    with terminal.steady():
+    with terminal.steady(), sigterm_as_interrupt():
         code = _main(words, debug or os.environ.get("SVMBENCH_DEBUG") == "1")
     sys.exit(code)
 

@@ -298,7 +298,10 @@ def time_solvers(
     (cell,) = plan.cells
     if cell.status != "planned":
         raise SvmbenchError(cell.reason)
-    with tempfile.TemporaryDirectory() as folder, RunFolder(Path(folder)) as records:
+    with (
+        tempfile.TemporaryDirectory(prefix="svmbench-race-") as folder,
+        RunFolder(Path(folder)) as records,
+    ):
         summary = execute(plan, plan.cells, records, Options(timeout_s=settings.timeout_s))
         if summary.interrupted:
             raise KeyboardInterrupt

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from svmbench.base import escape
 from svmbench.base.errors import ConfigError, ResultsError, SvmbenchError
+from svmbench.base.interrupts import handled, raise_interrupt
 from svmbench.experiment.run.session import unheard
 from svmbench.studies.judging import ages_of
 
@@ -373,12 +373,7 @@ def _lines_of(run: KeptRun, keys: Collection[str]) -> dict[str, list[Any]]:
 @contextmanager
 def _interrupted_at(deadline: float) -> Iterator[None]:
     """Interrupt the body at a time of the monotonic clock, as Ctrl-C does: finished cells stay."""
-    from svmbench.experiment.run.loop import handled
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    with handled(signal.SIGALRM, interrupt):
+    with handled(signal.SIGALRM, raise_interrupt):
         signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0.001))
         try:
             yield

@@ -25,6 +25,8 @@ from svmbench.report.reading.records import result_lines
 from svmbench.studies.racing import Racer
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
+#: Seconds in which a command has to end after SIGTERM before it is killed.
+TIME_TO_END_S = 20.0
 #: Results that a comparison of versions shows: the name in records, its head, the format.
 SHOWN = (("accuracy_pct", "accuracy (%)", ".2f"), ("objective", "objective", ".7g"))
 
@@ -111,17 +113,29 @@ def run_config(
         If the command could not run the config. Failed cells are no error.
     """
     command = [python, *SVMBENCH[1:], "run", str(config), "--output", str(output), *options]
-    done = subprocess.run(
-        command,
-        cwd=output.parent,
-        env=environment,
-        check=False,
-        capture_output=quiet,
-        text=True,
-    )
-    if done.returncode not in (0, EXIT_FAILED_CELLS):
-        said = (done.stderr or "").strip() if quiet else ""
-        raise SvmbenchError(said.removeprefix("svmbench: ") or f"it ended with {done.returncode}")
+    stream = subprocess.PIPE if quiet else None
+    with subprocess.Popen(
+        command, cwd=output.parent, env=environment, stdout=stream, stderr=stream, text=True
+    ) as process:
+        try:
+            _, complained = process.communicate()
+        except KeyboardInterrupt:
+            _end(process)
+            raise
+    if process.returncode not in (0, EXIT_FAILED_CELLS):
+        said = (complained or "").strip()
+        raise SvmbenchError(
+            said.removeprefix("svmbench: ") or f"it ended with {process.returncode}"
+        )
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a command, which ends its workers and removes its temporary files."""
+    process.terminate()
+    try:
+        process.communicate(timeout=TIME_TO_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def compare_versions(
@@ -166,7 +180,7 @@ def compare_versions(
     """
     root = Path(git(Path.cwd(), "rev-parse", "--show-toplevel").decode().strip()).resolve()
     commit = short_commit(root, reference)
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory(prefix="svmbench-versions-") as made:
         work = Path(made).resolve()
         before = work / "tree"
         unpack(root, commit, before)
@@ -215,7 +229,7 @@ def compare_environments(
     environment.pop("NUMBA_CACHE_DIR", None)
     # Links are not resolved: they decide the environment.
     other = str(Path(shutil.which(python) or python).absolute())
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory(prefix="svmbench-versions-") as made:
         work = Path(made).resolve()
         base, new = (
             Side(f"{place} ({_installed(place, work, environment)})", environment, place)

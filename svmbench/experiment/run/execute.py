@@ -7,14 +7,11 @@ no other.
 from __future__ import annotations
 
 import shutil
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 
+from svmbench.base.interrupts import sigterm_as_interrupt
 from svmbench.experiment.plan.planner import Plan
-from svmbench.experiment.run.loop import Listener, Options, RunLoop, Silent, handled
+from svmbench.experiment.run.loop import Listener, Options, RunLoop, Silent
 from svmbench.experiment.run.records import RunFolder
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import FAILED
@@ -66,7 +63,7 @@ def execute(
     interrupted = False
     if wanted:
         try:
-            with _terminate_as_interrupt():
+            with sigterm_as_interrupt():
                 run = _kind_of_run(options)(plan, folder, options, listener or Silent())
                 run.all(sorted(wanted, key=lambda c: c.cost))
         except KeyboardInterrupt:
@@ -115,14 +112,3 @@ def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]
         if cell.status == "planned" and _recorded(folder, cell) in again:
             chosen.setdefault(cell.key, cell)
     return list(chosen.values())
-
-
-@contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM end a run as Ctrl-C does: records kept, workers gone."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    with handled(signal.SIGTERM, interrupt):
-        yield

@@ -12,7 +12,7 @@ import os
 import shutil
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_json, remove
+from svmbench.base.interrupts import handled
 from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.protocols import solvers_in
@@ -410,20 +411,6 @@ def workers_here(plan: Plan, cells: list[Cell]) -> AbstractContextManager[None]:
 def solvers_of(cells: list[Cell]) -> list[str]:
     """Return the names of the solvers that the cells use."""
     return sorted({name for cell in cells for name in solvers_in(cell.spec)})
-
-
-@contextmanager
-def handled(number: signal.Signals, handler: Callable[[int, FrameType | None], None]) -> Any:
-    """Handle a signal, unless this is not the main thread: then it is someone else's business."""
-    try:
-        before = signal.signal(number, handler)
-    except ValueError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 def utc_timestamp() -> str:
