@@ -335,8 +335,8 @@ def fetch_command(
     "--only",
     metavar="KEY=VALUE,…",
     multiple=True,
-    help="Run only the cells of these solvers, data sets, blocks, folds, sizes or parameter values"
-    " (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2).",
+    help="Run only the cells of these solvers, data sets, blocks, folds (from 1), sizes or"
+    " parameter values (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2).",
 )
 @click.option(
     "--timeout",

@@ -29,9 +29,12 @@ def compare_command(base: Path, new: Path, slowdown: float | None, as_json: bool
 
     BASE and NEW are results folders, kept baselines, or folders of repeated runs. Statuses,
     accuracies, objectives, counters and memory are compared; times, above all the ratios of races,
-    only between equal CPU models. The exit code is 4 if anything became worse, or if BASE is a kept
-    baseline of other code; make such a baseline again with 'svmbench keep'. The last line says what
-    failed, and what was not compared.
+    only between equal CPU models. If BASE is a kept baseline of other code, make it again with
+    'svmbench keep'. The last line says what failed, and what was not compared.
+
+    \b
+    Exit codes: 0 nothing became worse, 1 a folder can't be read, 2 wrong options,
+    4 something became worse, or BASE is a kept baseline of other code.
 
     \b
     Examples:

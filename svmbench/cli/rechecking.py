@@ -69,14 +69,15 @@ def recheck(
     RESULTS are run folders, or folders that hold some (default: the folder results). Accuracies,
     objectives and counters must be equal. If BLAS, its CPU-specific code or another package differs
     from the recorded run, they may differ within the tolerances of 'svmbench compare'. Times are
-    not compared. A cell stopped at its time limit counts as not run. A cell that several of RESULTS
-    keep is run once, and compared with each record. The exit code is 4 if a cell disagrees, unless
-    a line of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver or
-    config. It is 3 if a config can't be run any more.
+    not compared. The outcome is appended to rechecks.jsonl in each run's folder; with --no-keep,
+    nothing is written. A cell stopped at its time limit counts as not run. A cell that several of
+    RESULTS keep is run once, and compared with each record. The exit code is 4 if a cell disagrees,
+    unless a line of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver
+    or config. It is 3 if a config can't be run any more.
 
     \b
     Examples:
-      svmbench recheck --budget 5 --seed 1
+      svmbench recheck --budget 5 --seed 1 --no-keep
       svmbench recheck results/smo --budget 30 --samples
     """
     from svmbench.studies import rechecking

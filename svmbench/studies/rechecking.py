@@ -394,7 +394,7 @@ def _compared(
     from svmbench.experiment.plan.keys import code_hash
     from svmbench.experiment.plan.planner import modules_of
     from svmbench.report.gate.compare import compare_cell
-    from svmbench.report.gate.sides import arithmetic_of, group_of, where_of
+    from svmbench.report.gate.sides import arithmetic_of, at_fold, group_of, where_of
     from svmbench.schema.rechecks import RECHECK_SCHEMA
 
     # Compiled code is of the CPU model, which no library's version tells.
@@ -431,7 +431,7 @@ def _compared(
         )
     modules = modules_of(cell.spec)
     fold = old[-1].get("fold")
-    named = where_of(group_of(before[None])) + ("" if fold is None else f" · fold {fold}")
+    named = at_fold(where_of(group_of(before[None])), fold)
     return {
         "schema": RECHECK_SCHEMA,
         "key": old[-1]["key"],

@@ -98,7 +98,9 @@ def _within_cells(cells: list[Cell], name: str, value: str, config: Config | Non
 def _value(cell: Cell, name: str) -> Any:
     """Return a cell's value of a filter's key; None if it has none."""
     if name in _CELL_FIELDS:
-        return cell.shown.get(name)
+        value: Any = cell.shown.get(name)
+        # Folds are counted from 1, as the progress of a run shows them; records count from 0.
+        return value + 1 if name == "fold" and value is not None else value
     return cell.shown.get("dimensions", {}).get(name)
 
 

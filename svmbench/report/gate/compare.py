@@ -25,6 +25,7 @@ from svmbench.report.gate.sides import (
     KeptCell,
     Side,
     SideRun,
+    at_fold,
     group_of,
     read_side,
     where_of,
@@ -228,7 +229,7 @@ def compare_cell(
     int
         How many values were compared.
     """
-    where = _at(where_of(group_of(base)), base["fold"])
+    where = at_fold(where_of(group_of(base)), base["fold"])
     if new["status"] != "ok":
         return [Change("worse", "result", where, "status", "ok", new["status"])], 1
     judge = _Judge(None, scores)
@@ -354,7 +355,7 @@ class _Judge:
         for (*group, fold), runs in base.items():
             if all(run["status"] != "ok" for run in runs):
                 continue
-            where = _at(where_of(tuple(group)), fold)
+            where = at_fold(where_of(tuple(group)), fold)
             self._count("result", where, "status")
             status = _worst_status(new.get((*group, fold), []))
             if status != "ok":
@@ -388,7 +389,7 @@ class _Judge:
         self._scores(where, [base for _, base, _ in both], [new for *_, new in both])
         sums: dict[str, tuple[int, int]] = {}
         for fold, base, new in both:
-            at = _at(where, fold)
+            at = at_fold(where, fold)
             if fold is not None and len(both) > 1:
                 self._fold_scores(at, base, new)
             self.trends.params(are_equal=base["params"] == new["params"])
@@ -616,7 +617,7 @@ class _Judge:
         each = [move for one in moves.values() for move in one.values()]
         drift = statistics.median(each) if len(each) > 2 else 0.0
         for (*group, fold), (names, before_runs, after_runs) in raced.items():
-            where = _at(where_of(tuple(group)), fold)
+            where = at_fold(where_of(tuple(group)), fold)
             if any(run["contended"] for run in [*before_runs, *after_runs]):
                 self.notes[f"{where} ran beside other cells: its ratios are less certain"] = None
             moved = {name: move - drift for name, move in moves[*group, fold].items()}
@@ -733,10 +734,6 @@ def _first_difference(one: Any, two: Any, place: str = "") -> tuple[str, Any, An
                 return found
         return None
     return None if one == two else (place, json.dumps(one), json.dumps(two))
-
-
-def _at(where: str, fold: int | None) -> str:
-    return where if fold is None else f"{where} · fold {fold}"
 
 
 def _other_arithmetic(base: Mapping[str, str], new: Mapping[str, str]) -> str:

@@ -257,8 +257,7 @@ def _repeats_of_earlier(target: Path, new: BaselineRun) -> Mapping[str, Any]:
 
 def race_place(cell: KeptCell) -> str:
     """Return where a race is, as a baseline's repeats and changes name it."""
-    where = where_of(group_of(cell))
-    return where if cell["fold"] is None else f"{where} · fold {cell['fold']}"
+    return at_fold(where_of(group_of(cell)), cell["fold"])
 
 
 def _repeats(runs: Sequence[BaselineRun]) -> dict[str, dict[str, list[float]]]:
@@ -392,3 +391,8 @@ def where_of(group: tuple[Any, ...]) -> str:
     # A race names all its solvers; the change itself names the solver that moved.
     parts += [named["solver"]] if "|" not in str(named["solver"]) else []
     return " · ".join(str(part) for part in parts if part)
+
+
+def at_fold(where: str, fold: int | None) -> str:
+    """Name a fold of a measurement; screens count folds from 1, records from 0."""
+    return where if fold is None else f"{where} · fold {fold + 1}"

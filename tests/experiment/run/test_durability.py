@@ -385,7 +385,7 @@ def test_results_of_the_same_cells_are_taken_over_from_another_run(
 @pytest.mark.slow
 def test_only_what_was_measured_is_taken_over(tmp_path: Path, logs: Path) -> None:
     config, first = counting_config(tmp_path), tmp_path / "first"
-    svmbench("run", config, "--output", first, "--only", "fold=0")
+    svmbench("run", config, "--output", first, "--only", "fold=1")
     svmbench("run", config, "--output", first, "--budget", 1e-9)
     ended = svmbench("run", config, "--output", tmp_path / "second", "--reuse", first)
     assert "1 result taken over" in ended.out
@@ -469,14 +469,14 @@ def test_a_record_is_written_with_this_versions_schema(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_fresh_forgets_what_a_killed_run_streamed(tmp_path: Path, logs: Path) -> None:
     config, out = counting_config(tmp_path), tmp_path / "out"
-    svmbench("run", config, "--output", out, "--only", "fold=0")
+    svmbench("run", config, "--output", out, "--only", "fold=1")
     key = cells_of(out)["test-counts/0"]["key"]
     stale = out / ".scratch" / "points" / f"{key}.jsonl"
     stale.parent.mkdir(exist_ok=True)
     point = {"params": {}, "accuracy_pct": 1.0, "train_time_s": 0.0, "cpu_time_s": 0.0}
     stale.write_text(json.dumps({"point": "0/0", **point}) + '\n{"point": "0/1", "par')
     (logs / "fits").unlink()
-    svmbench("run", config, "--output", out, "--fresh", "--only", "fold=0")
+    svmbench("run", config, "--output", out, "--fresh", "--only", "fold=1")
     assert search_fits(logs) == 3 * len(GRID)
     assert all(r.get("accuracy_pct") != 1.0 for r in lines_of(out))
 
@@ -489,7 +489,7 @@ def test_streamed_points_are_taken_up_though_the_last_is_torn(tmp_path: Path, lo
     streamed.parent.mkdir(parents=True, exist_ok=True)
     point = {"params": {}, "accuracy_pct": 1.0, "train_time_s": 0.0, "cpu_time_s": 0.0}
     streamed.write_text(json.dumps({"point": "0/0", **point}) + '\n{"point": "0/1", "par')
-    svmbench("run", config, "--output", out, "--only", "fold=0")
+    svmbench("run", config, "--output", out, "--only", "fold=1")
     assert search_fits(logs) == 3 * len(GRID) - 1
     points = [r["point"] for r in lines_of(out) if r["kind"] == "point"]
     assert sorted(points) == sorted(f"{p}/{f}" for p in range(len(GRID)) for f in range(3))

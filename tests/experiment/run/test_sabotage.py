@@ -259,7 +259,7 @@ def test_only_set_and_fresh(tmp_path: Path) -> None:
         tmp_path, ["test-works", "test-random"], {"protocol": "nested-cv", "outer_folds": 3}
     )
     out = tmp_path / "out"
-    ended = svmbench("run", config, "--output", out, "--only", "solver=test-works,fold=1")
+    ended = svmbench("run", config, "--output", out, "--only", "solver=test-works,fold=2")
     assert ended.code == 0
     assert list(cells_of(out)) == ["test-works/1"]
     assert "cells: 5 not run, 1 ok" in ended.out

@@ -214,7 +214,7 @@ def test_a_baseline_stands_for_its_run(tmp_path: Path) -> None:
     base = comparing.read_side(tmp_path / "kept")
     assert comparing.compare_folders(base, comparing.read_side(run)).changes == ()
     assert comparing.compare_folders(base, comparing.read_side(worse)).regressions[0] == Change(
-        "worse", "counter", "cv · a9a · alsvm · fold 0", "updates", 1000, 2000
+        "worse", "counter", "cv · a9a · alsvm · fold 1", "updates", 1000, 2000
     )
 
 
@@ -352,7 +352,7 @@ def test_one_fold_that_loses_is_seen_though_the_other_makes_up_for_it(tmp_path: 
     found = between(tmp_path, 1, accuracy=(95.0, 96.0))
     (change,) = found.regressions
     assert (change.kind, change.where, change.base, change.new) == (
-        "accuracy", "cv · set-00000 · alsvm · fold 0", 96.0, 95.0,
+        "accuracy", "cv · set-00000 · alsvm · fold 1", 96.0, 95.0,
     )  # fmt: skip
     elsewhere = between(tmp_path / "b", 1, OTHER_CORE, accuracy=(94.5, 96.5))
     assert elsewhere.regressions == ()

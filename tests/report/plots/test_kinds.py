@@ -87,7 +87,7 @@ def test_folds_of_a_convergence_are_panels(tmp_path: Path) -> None:
     ]
     plot = {"name": "conv", "kind": "convergence", "block": "conv"}
     curves = curves_of(runs.write_run(tmp_path, cells, records, plots=[plot]))
-    assert [panel.title for panel in curves.panels] == ["fold 0", "fold 1"]
+    assert [panel.title for panel in curves.panels] == ["fold 1", "fold 2"]
     assert [point.y for point in curves.points()] == [1.0, 1.0]
 
 

@@ -45,7 +45,11 @@ def collect_traces(run: Run, spec: PlotSpec) -> Curves:
         for fold in folds:
             panel = _panel(spec, title, [cell for cell in members if cell.fold == fold])
             if panel.series:
-                name = f"{title}, fold {fold}".removeprefix(", ") if len(folds) > 1 else title
+                name = (
+                    f"{title}, fold {(fold or 0) + 1}".removeprefix(", ")
+                    if len(folds) > 1
+                    else title
+                )
                 panels.append(Panel(name, panel.series))
     lacking = [
         f"{cell.dataset} ({cell.solver})"

@@ -65,7 +65,11 @@ def collect_grids(run: Run, spec: PlotSpec) -> Curves:
         for cell in members:
             path = run.path / "artifacts" / f"{cell.key}.npz"
             if cell.status == "ok" and path.is_file():
-                name = f"{title}, fold {cell.fold}".removeprefix(", ") if several_folds else title
+                name = (
+                    f"{title}, fold {(cell.fold or 0) + 1}".removeprefix(", ")
+                    if several_folds
+                    else title
+                )
                 panels.append(panel_of(name, path))
             elif cell.status == "ok":
                 lacking.append(f"{cell.dataset} ({cell.solver})")
