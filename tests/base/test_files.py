@@ -273,7 +273,7 @@ def shown(run: Path) -> None:
 @pytest.mark.parametrize("use", [shown, read_side, lambda run: sum(1 for _ in result_lines(run))])
 def test_what_a_record_takes_of_the_memory(tmp_path: Path, use: Callable[[Path], object]) -> None:
     """Allocations are counted, of so many records more: the same on every machine."""
-    write = load_script("measure_runner").write_run
+    write = load_script("measure_runner", "results/perf").write_run
     peaks = []
     for number in (1000, 5000):
         run = write(tmp_path / str(number), number)

@@ -13,7 +13,7 @@ from small_problems import make_problem, needs_jit
 @needs_jit
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_ratios_and_equal_models(form, monkeypatch, capsys):
-    script = load_script("prediction_speed")
+    script = load_script("prediction_speed", "results/perf")
     X, y = make_problem(n=120, d=5)
     data = SimpleNamespace(X=form(X), y=y, X_test=None)
     monkeypatch.setattr(script.svmbench, "load", lambda name: data)

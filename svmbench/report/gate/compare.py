@@ -4,9 +4,9 @@ The comparison always covers the values without noise: results, scores (each wit
 tolerance), objectives at equal parameters, and counters of work. Two runs have *equal arithmetic*
 if BLAS (with its core type) and packages are the same. Then counters must be equal, and objectives
 after equal work may differ by :data:`OBJECTIVE_ROUNDING`. With other arithmetic a solver may take
-another path; ``scripts/arithmetic.py`` measured the tolerances for this case. Times are compared
-only between equal CPU models: mainly the ratios of a ``race``, whose limits come from repeats that
-a baseline keeps.
+another path; ``results/perf/arithmetic.py`` measured the tolerances for this case. Times are
+compared only between equal CPU models: mainly the ratios of a ``race``, whose limits come from
+repeats that a baseline keeps.
 """
 
 from __future__ import annotations

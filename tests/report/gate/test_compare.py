@@ -724,7 +724,7 @@ def test_counters_and_cells_that_a_baseline_lacks_make_it_stale(tmp_path: Path) 
 def test_the_script_names_the_solvers_whose_path_changes_with_rounding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arithmetic = load_script("arithmetic")
+    arithmetic = load_script("arithmetic", "results/perf")
     cells = [planned("cv", "a9a", solver, fold) for solver in ("moves", "stays") for fold in (0, 1)]
     for core, updates in (("A", 10), ("B", 14)):
         records = [

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def scaling() -> ModuleType:
-    return load_script("scaling")
+    return load_script("scaling", "results/perf")
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """What a trivial cell costs through Dask, beside one that runs here; what a second worker saves.
 
-    python scripts/cluster_cost.py
-    python scripts/cluster_cost.py speedup
+    python results/perf/cluster_cost.py
+    python results/perf/cluster_cost.py speedup
 
 Runs of the same cells alternate, here and on one Dask worker of this machine. The cost of a cell is
 the time between two records; a run's is the median of its cells, and what is printed the median and

@@ -1,7 +1,7 @@
 """What Spark's solvers cost beside MLlib's, and how `alsvm-spark` grows with the number of rows.
 
-    python scripts/measure_spark.py table    # docs/spark.md: time, objective and passes
-    python scripts/measure_spark.py growth --rounds 3 --keep results/alsvm  # claim alsvm-4
+    python results/alsvm/measure_spark.py table    # docs/spark.md: time, objective and passes
+    python results/alsvm/measure_spark.py growth --rounds 3 --keep results/alsvm  # claim alsvm-4
 
 Rows are made by the executors, each chunk of 10,000 from its own number, so that neither the
 partitions nor the machine change them. In `table` they are written as Parquet first and read by

@@ -2,9 +2,9 @@
 
 ::
 
-    python scripts/scaling.py --measure   # measure the rates of this machine, about two minutes
-    python scripts/scaling.py             # write the tables of the page from them
-    python scripts/scaling.py --check     # only say whether the page has what this would write
+    python results/perf/scaling.py --measure   # measure this machine's rates, about two minutes
+    python results/perf/scaling.py             # write the tables of the page from them
+    python results/perf/scaling.py --check     # only say whether the page has what this would write
 
 Rates are CPU time of one core, medians of rounds in turn. What machines wait for each other is
 simulated, from a fixed seed.
@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE, MEASURED = ROOT / "docs" / "scaling.md", ROOT / "docs" / "scaling.json"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, MEASURED = ROOT / "docs" / "scaling.md", Path(__file__).with_name("scaling.json")
 
 #: The terabyte: rows and features.
 ROWS, FEATURES = 10**9, 300
@@ -407,7 +407,9 @@ def main(arguments: list[str] | None = None) -> int:
     page = PAGE.read_text(encoding="utf-8")
     new = filled(page, tables(json.loads(MEASURED.read_text())))
     if chosen.check:
-        print("scaling.md is up to date" if page == new else "scaling.md: run scripts/scaling.py")
+        print(
+            "scaling.md is up to date" if page == new else "scaling.md: run results/perf/scaling.py"
+        )
         return int(page != new)
     PAGE.write_text(new, encoding="utf-8")
     print(f"wrote {PAGE.name}")

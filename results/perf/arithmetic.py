@@ -2,8 +2,8 @@
 
 ::
 
-    python scripts/arithmetic.py runs/          # 30 runs of the short cells, then the figures
-    python scripts/arithmetic.py runs/ --seeds 1 2 --cores Haswell SkylakeX
+    python results/perf/arithmetic.py runs/          # 30 runs of the short cells, then the figures
+    python results/perf/arithmetic.py runs/ --seeds 1 2 --cores Haswell SkylakeX
 
 The short cells of ``configs/regress.yaml`` are run with each seed under each of OpenBLAS's core
 types, into ``runs/<seed>-<core>``; what is there already is not run again. Every two runs of a seed

@@ -1,6 +1,6 @@
 """How fast csvc's models are evaluated beside LIBSVM, and what its fit costs beside its training.
 
-    python scripts/prediction_speed.py a9a:C=1:gamma=0.008130081300813009 ijcnn1:C=1:gamma=0.0454545
+    python results/perf/prediction_speed.py a9a:C=1:gamma=0.0081 ijcnn1:C=1:gamma=0.0454545
 
 LIBSVM's program (``svm_predict_values`` on nodes that are ready) and scikit-learn's ``SVC`` are
 trained on csvc's support vectors alone, which leaves them the same solution. In rounds that take

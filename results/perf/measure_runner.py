@@ -1,8 +1,8 @@
 """What running itself costs: a plan of many cells, and memory and time of many trivial cells.
 
-    python scripts/measure_runner.py plan --cells 100000
-    python scripts/measure_runner.py cells --cells 3000
-    python scripts/measure_runner.py reports --cells 100000
+    python results/perf/measure_runner.py plan --cells 100000
+    python results/perf/measure_runner.py cells --cells 3000
+    python results/perf/measure_runner.py reports --cells 100000
 
 ``plan`` makes one plan of so many cells and prints what it took. ``cells`` runs so many (a
 closed-form solver on sixty rows, at so many values of C), and prints for each tenth of them what
