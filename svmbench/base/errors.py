@@ -56,6 +56,10 @@ class DataUnavailableError(DataError):
     exit_code = EXIT_ERROR
 
 
+class DataWarning(UserWarning):
+    """A sentence on what was left out of a file; the command line prints it as one."""
+
+
 class CacheError(DataError):
     """The cache folder can't be written (a full disk, a read-only folder): no data set's fault."""
 

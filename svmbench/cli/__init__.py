@@ -513,7 +513,7 @@ def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
     words, debug = _hoisted(sys.argv[1:])
     loaded_libraries.collect_rarely()
-    with terminal.steady(), sigterm_as_interrupt():
+    with terminal.steady(), terminal.warnings_as_sentences(), sigterm_as_interrupt():
         code = _main(words, debug or os.environ.get("SVMBENCH_DEBUG") == "1")
     sys.exit(code)
 

@@ -6,14 +6,9 @@ import functools
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-from svmbench.base.errors import ConfigError
-
-if TYPE_CHECKING:
-    from svmbench.data.frames import TableForm
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -93,33 +88,18 @@ def table_form(command: Callable[..., Any]) -> Any:
     def called(
         sep: str, encoding: str, decimal: str, no_header: bool, drop: tuple[str, ...], **given: Any
     ) -> Any:
-        is_given = sep or encoding or decimal != "." or no_header or drop
-        form = _form_of(sep, encoding, decimal, no_header, drop) if is_given else None
+        form = None
+        if sep or encoding or decimal != "." or no_header or drop:
+            from svmbench.data.frames import TableForm
+
+            form = TableForm.of(
+                sep=sep, encoding=encoding, decimal=decimal, header=not no_header, drop=drop
+            )
         return command(**given, form=form)
 
     for option in reversed(_FORM):
         called = option(called)
     return called
-
-
-def _form_of(
-    sep: str, encoding: str, decimal: str, no_header: bool, drop: tuple[str, ...]
-) -> TableForm:
-    """Return how a file is written.
-
-    Raises
-    ------
-    ConfigError
-        If the separator is no single character, or also the decimal sign.
-    """
-    from svmbench.data.frames import TableForm
-
-    separator = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
-    if len(separator) > 1:
-        raise ConfigError(f"--sep {sep!r} is no single character (write tab for a tab)")
-    if separator == decimal:
-        raise ConfigError(f"--sep and --decimal are both {decimal!r}")
-    return TableForm(separator, encoding, decimal, not no_header, drop)
 
 
 RESULTS = click.argument("results", nargs=-1, type=FOLDER)

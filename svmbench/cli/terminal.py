@@ -15,12 +15,13 @@ import io
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from svmbench.base import escape
-from svmbench.base.errors import SvmbenchError
+from svmbench.base.errors import DataWarning, SvmbenchError
 
 
 class Steady(io.TextIOBase):
@@ -104,6 +105,26 @@ def steady() -> Iterator[None]:
             if stream.failure is not None:
                 _let_go(stream)
         sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def warnings_as_sentences() -> Iterator[None]:
+    """Print warnings about files as sentences on standard error, each once; others as usual."""
+    before = warnings.showwarning
+    printed: set[str] = set()
+
+    def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, DataWarning):
+            before(message, category, *where, **more)
+        elif str(message) not in printed:
+            printed.add(str(message))
+            print_error(message)
+
+    warnings.showwarning = show  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 def _let_go(stream: Steady) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from svmbench.base.errors import DataError, suggestion
+from svmbench.base.errors import ConfigError, DataError, suggestion
 from svmbench.data import fetch, tables
 from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.derive import MISSING_WORDS, label_words, why_not_scaled
@@ -73,6 +74,19 @@ TOTALS = r"\s*(grand |sub-?)?(totals?|sum|sums|averages?|means?)\s*:?\s*"
 TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": ","}
 
 
+class FormKeywords(TypedDict, total=False):
+    """The keywords that say how a file of text is written; see :func:`svmbench.load`."""
+
+    sep: str
+    encoding: str
+    decimal: str
+    header: bool
+    drop: Sequence[str]
+
+
+FORM_KEYWORDS = tuple(FormKeywords.__annotations__)
+
+
 def separator_of(place: Path) -> str:
     """Return the separator of a table from the ending of its name: a tab for .tsv, else a comma."""
     return TABLE_SEPARATORS.get(ending_of(place), ",")
@@ -102,6 +116,39 @@ class TableForm:
     decimal: str = "."
     header: bool = True
     drop: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, **said: Unpack[FormKeywords]) -> TableForm | None:
+        """Return the form that keywords say; None if all of them are left at their defaults.
+
+        Raises
+        ------
+        ConfigError
+            If the separator is no single character, or also the decimal sign, or if the decimal
+            sign is neither a point nor a comma.
+        TypeError
+            For a keyword that is none of these.
+        """
+        if other := set(said) - set(FORM_KEYWORDS):
+            msg = f"unknown keyword {sorted(other)[0]!r}; a table's are {', '.join(FORM_KEYWORDS)}"
+            raise TypeError(msg)
+        sep = said.get("sep") or ""
+        separator = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+        decimal, drop = said.get("decimal", "."), said.get("drop", ())
+        if len(separator) > 1:
+            raise ConfigError(f"--sep {sep!r} is no single character (write tab for a tab)")
+        if decimal not in (".", ","):
+            raise ConfigError(f"--decimal is a point or a comma, not {decimal!r}")
+        if separator == decimal:
+            raise ConfigError(f"--sep and --decimal are both {decimal!r}")
+        made = cls(
+            separator,
+            said.get("encoding") or "",
+            decimal,
+            said.get("header", True),
+            (drop,) if isinstance(drop, str) else tuple(drop),
+        )
+        return None if made == cls() else made
 
     def text_of(self, content: bytes, name: str) -> bytes:
         """Return a file's text in UTF-8; a first line such as ``sep=;`` is blank.

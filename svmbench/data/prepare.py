@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,7 @@ from svmbench.data import fetch, idx, libsvm, store, synthetic, tables
 from svmbench.data.dataset import Dataset, described, writing
 from svmbench.data.derive import Derived, LabelledRows, derive
 from svmbench.data.entries import DatasetEntry, Reading
+from svmbench.data.frames import FORM_KEYWORDS, FormKeywords, TableForm
 from svmbench.data.registry import NameParts, entry, parse_name, registry
 from svmbench.data.userfile import load_own
 
@@ -59,6 +60,7 @@ def load(
     label_column: int | str | None = None,
     text: str | None = None,
     impute: bool = False,
+    **form: Unpack[FormKeywords],
 ) -> Dataset:
     """Return a data set, or a file; prepare it first if it isn't cached.
 
@@ -80,6 +82,20 @@ def load(
     impute : bool, default=False
         True to fill in missing values of such a table instead of refusing them: numbers by the
         median of all rows, words by the most frequent one.
+    sep, encoding, decimal : str, optional
+        Separator, encoding and decimal sign of such a table, as of ``svmbench try``: ``"tab"`` or
+        one character, by default from the file; default UTF-8; a point (default) or a comma.
+    header : bool, default=True
+        False if the first row of such a table is data; its columns are 1, 2, 3 …, and
+        `label_column` is one of them as text, such as ``"3"``.
+    drop : sequence of str, optional
+        Columns of such a table to leave out. Errors name keywords as the command line does:
+        ``--drop``.
+
+    Warns
+    -----
+    DataWarning
+        Of what was left out of a file, such as saved row names.
 
     Raises
     ------
@@ -91,9 +107,13 @@ def load(
         If a file has wrong content.
     """
     if isinstance(name, Path) or label_column is not None or _is_own_file(name):
-        return load_own(name, label_column, text=text, impute=impute, official=official)
-    if text is not None or impute:
-        raise DataError("'text' and 'impute' are for tables; give the table's label_column")
+        given = TableForm.of(**form)
+        return load_own(name, label_column, text=text, impute=impute, official=official, form=given)
+    if text is not None or impute or form:
+        raise DataError(
+            f"'text', 'impute', {', '.join(map(repr, FORM_KEYWORDS))} are for tables; give the"
+            " table's label_column"
+        )
     selection = parse_name(name)
     derived, facts = _opened(selection, mirror, official)
     start, stop = selection.start or 0, selection.stop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base import paths
-from svmbench.base.errors import DataError
+from svmbench.base.errors import DataError, DataWarning
 from svmbench.data import fetch, frames, libsvm, openml, parquet, store, tables
 from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.dataset import Dataset, described, writing
@@ -145,9 +146,13 @@ def _cached(
 
 
 def warn_of(name: str, left_out: Sequence[str]) -> None:
-    """Warn of what was left out of a file."""
-    if left_out:
-        warnings.warn(f"{name}: {' and '.join(left_out)}: left out", stacklevel=4)
+    """Warn of what was left out of a file, at the line of the caller outside of this package."""
+    if not left_out:
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("svmbench."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"{name}: left out: {' and '.join(left_out)}", DataWarning, stacklevel=level)
 
 
 def _parquet_rows(place: Path, label_column: int | str | None) -> LabelledRows:
@@ -164,6 +169,7 @@ def load_own(
     text: str | None = None,
     impute: bool = False,
     official: bool | None = None,
+    form: frames.TableForm | None = None,
 ) -> Dataset:
     """Load a file or a data set of OpenML with the options of ``svmbench try``.
 
@@ -174,16 +180,19 @@ def load_own(
     Raises
     ------
     DataError
-        As :func:`load_file`, and for `text` or `impute` without the name of a file's label.
+        As :func:`load_file`, and for `text`, `impute` or `form` without the name of a file's label.
     """
-    if not _is_named(label_column) and openml.reference(path) is None:
-        if text is not None or impute:
+    is_openml = openml.reference(path) is not None
+    if form is not None and is_openml:
+        raise DataError(f"{path}: {', '.join(frames.FORM_KEYWORDS)} are of a file")
+    if not _is_named(label_column) and not is_openml:
+        if text is not None or impute or form is not None:
             raise DataError(
-                f"{path}: columns of words and missing values are read from a table with a header;"
-                " name its label's column"
+                f"{path}: columns of words and missing values are read from a table with a header,"
+                " and so are separators, encodings and decimal commas; name its label's column"
             )
         return load_file(path, label_column)
-    return Table(path, label_column, official=official).dataset(text, impute=impute)
+    return Table(path, label_column, official=official, form=form).dataset(text, impute=impute)
 
 
 class Table:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from runs import svmbench
 
+import svmbench as svmbench_package
 import svmbench.data.frames as frames
+from svmbench.base.errors import DataWarning, SvmbenchError
 from svmbench.studies.datasets import FORM_OPTIONS
 
 FORM = ("--sep", ";", "--encoding", "latin-1", "--decimal", ",", "--no-header", "--drop", "3")
@@ -110,3 +112,36 @@ def test_a_copy_of_a_table_has_its_columns_and_words(tables, tmp_path):
     assert X.equals(before)
     assert y.equals(labels)
     assert set(X["4"]) == {"Öl", "Luft"}
+
+
+def test_load_has_the_options_of_the_commands_and_their_sentences(tables):
+    theirs, _ = tables
+    told = {"sep": ";", "encoding": "latin-1", "decimal": ",", "header": False}
+    data = svmbench_package.load(theirs, label_column="5", drop=["3"], **told)
+    described = json.loads(svmbench("describe", theirs, "--label", "5", *FORM, "--json").out)
+    assert data.X.shape == (described["rows"], described["features"])
+    for said, match in (
+        ({**told, "decimal": "."}, "decimal comma, say --decimal"),
+        ({**told, "sep": ";;"}, "^--sep ';;' is no single character"),
+        ({**told, "sep": ","}, "^--sep and --decimal are both ','"),
+        ({**told, "encoding": "utf-8"}, "; --encoding names another"),
+        ({**told, "drop": "6"}, ": --drop '6'"),
+    ):
+        with pytest.raises(SvmbenchError, match=match):
+            svmbench_package.load(theirs, label_column="5", **said)
+    for name, label in ((theirs, None), ("breast-cancer", None), ("openml:61", "y")):
+        with pytest.raises(SvmbenchError, match="sep"):
+            svmbench_package.load(name, label_column=label, sep=";")
+    with pytest.raises(TypeError, match="unknown keyword 'separator'; a table's are sep, encoding"):
+        svmbench_package.load(theirs, label_column="5", separator=";")
+
+
+def test_what_was_left_out_is_a_sentence(tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text(",a,y\n" + "r1,1,0\nr2,2,1\n" * 5)
+    with pytest.warns(DataWarning, match="^x.csv: left out: the first column") as warned:
+        svmbench_package.load(file, label_column="y")
+    assert warned[0].filename == __file__
+    ended = svmbench("describe", file, "--label", "y")
+    assert ended.err.startswith("x.csv: left out: the first column")
+    assert ended.err.count("\n") == 1
