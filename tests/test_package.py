@@ -135,3 +135,15 @@ def test_the_oldest_versions_are_the_lower_bounds() -> None:
     named = re.search(r"^OLDEST_PYTHON \?= python(\S+)", (ROOT / "Makefile").read_text(), re.M)
     assert named is not None
     assert project["requires-python"] == f">={named[1]}"
+
+
+def test_the_workflow_has_each_stage_of_ci_as_a_step() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    commands = [step.get("run", "") for step in workflow["jobs"]["all"]["steps"]]
+    steps = [one.removeprefix("bash .ci/run ") for one in commands if one]
+    assert sorted(steps) == sorted(re.findall(r"^stage_(\S+)\(\)", script, re.M))
+    # Without arguments the script calls each of them once.
+    calls = re.findall(r"^(?:run|start) (.+)$", script.partition("\nstart programs\n")[2], re.M)
+    called = ["programs", *(stage for line in calls for stage in line.split())]
+    assert sorted(called) == sorted(steps)
