@@ -15,6 +15,7 @@ from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT, table_for
 from svmbench.studies.trying import (
     METRICS,
     ROC_AUC,
+    Trial,
     TrySettings,
     refuse_unwritable,
     try_table,
@@ -30,15 +31,22 @@ if TYPE_CHECKING:
 MOST_CLASSES_SHOWN = 10
 
 
-def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
-    """Print how many test rows of each class were predicted as which class."""
+def _confusion(y_test: Any, predicted: np.ndarray) -> dict[str, list[Any]]:
+    """Return the classes of the test rows, and for each how many were predicted as which class."""
     import numpy as np
     from sklearn.metrics import confusion_matrix
 
     classes = np.unique(y_test)
+    counts = confusion_matrix(y_test, predicted, labels=classes)
+    return {"classes": classes.tolist(), "counts": counts.tolist()}
+
+
+def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
+    """Print how many test rows of each class were predicted as which class."""
+    classes, counts = _confusion(y_test, predicted).values()
     if len(classes) > MOST_CLASSES_SHOWN:
         return
-    counts = confusion_matrix(y_test, predicted, labels=classes)
+    terminal.print_line("The recommended model's predictions of the test rows:")
     terminal.print_columns(
         [
             (f"is {one}", *(f"{int(n):,}" for n in row))
@@ -46,6 +54,12 @@ def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
         ],
         header=("test rows", *(f"predicted {one}" for one in classes)),
     )
+
+
+def _with_spread(trial: Trial) -> str:
+    if trial.folds_pct is None:
+        return "-"
+    return f"{trial.folds_pct:.2f} ± {trial.folds_spread_pct:.2f}"
 
 
 @click.command("try")
@@ -111,7 +125,8 @@ def try_(
     the search uses 3,000 of them.
     The pipeline takes frames with the same columns and returns labels of the file's type: whole
     numbers, truth values or text. The table has two baselines: always the most frequent class, and
-    scikit-learn's logistic regression.
+    scikit-learn's logistic regression. Scores are of the test rows; beside them stand mean ±
+    standard deviation over the three folds of the search.
 
     \b
     Example:
@@ -145,6 +160,7 @@ def try_(
             "baselines": [asdict(one.trial) for one in baselines],
             "recommended": chosen.trial.solver,
             "cautions": result.notes,
+            "confusion": _confusion(result.y_test, chosen.predicted),
             "file": str(target),
         }
         terminal.write_output(json.dumps(made, indent=1))
@@ -157,6 +173,7 @@ def try_(
                 *([f"{one.score_pct:.2f}"] if extra else []),
                 f"{one.accuracy_pct:.2f}",
                 f"{one.balanced_accuracy_pct:.2f}",
+                _with_spread(one),
                 f"{one.fit_s:.3g}",
                 f"{one.predict_s:.3g}",
                 f"{one.size_kb:,.0f}",
@@ -168,6 +185,7 @@ def try_(
             *extra,
             "accuracy (%)",
             "balanced accuracy (%)",
+            f"{METRICS[result.metric]} over folds (%)",
             "fit (s)",
             "predict (s)",
             "size (KiB)",

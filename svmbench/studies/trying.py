@@ -77,6 +77,9 @@ class Trial:
     solver : str
     score_pct : float
         Of the test rows, by the metric that chooses.
+    folds_pct, folds_spread_pct : float or None
+        Mean and standard deviation of the same score over the folds of the search, which are
+        training rows; None for a baseline.
     accuracy_pct, balanced_accuracy_pct : float
         Of the test rows.
     fit_s, predict_s : float
@@ -95,6 +98,36 @@ class Trial:
     predict_s: float
     size_kb: float
     params: dict[str, Any]
+    folds_pct: float | None = None
+    folds_spread_pct: float | None = None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The result of a search.
+
+    Attributes
+    ----------
+    params : dict
+        The point with the best mean score.
+    scores : ndarray of shape (n_folds,)
+        Its scores.
+    n_tried, n_points : int
+        Points that were tried, and points of the grid.
+    seconds : float
+        Wall time of the search.
+    """
+
+    params: dict[str, Any]
+    scores: np.ndarray
+    n_tried: int
+    n_points: int
+    seconds: float
+
+    @property
+    def seconds_of_all(self) -> float:
+        """About the time in which all points would be tried."""
+        return self.seconds / self.n_tried * self.n_points
 
 
 @dataclass(frozen=True)
@@ -129,12 +162,17 @@ def metric_for(y: pd.Series) -> str:
 
 
 def grid_for(name: str, grid: dict[str, list[Any]], metric: str) -> dict[str, list[Any]]:
-    """Return a solver's grid; for uneven classes with class weights, if the solver takes them."""
+    """Return a solver's grid; for uneven classes with class weights, if the solver takes them.
+
+    The area under the ROC curve doesn't depend on the offset: without weights, a model that never
+    predicts a rare class can have the largest.
+    """
     from svmbench.baselines.catalogue import solver
 
     if metric == ACCURACY or "class_weight" not in solver(name).get_params():
         return grid
-    return {"class_weight": ["balanced", None], **grid}
+    weights = ["balanced"] if metric == ROC_AUC else ["balanced", None]
+    return {"class_weight": weights, **grid}
 
 
 def points_of(grid: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
@@ -149,26 +187,53 @@ def points_of(grid: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 def search(
     pipeline: Any, grid: dict[str, list[Any]], X: Any, y: Any, seconds: float, metric: str
-) -> tuple[dict[str, Any], int]:
-    """Return the best parameters by cross-validation within some seconds, and how many were tried.
+) -> Searched:
+    """Return the best parameters by cross-validation within some seconds.
 
     `pipeline` is called with a point of the grid. At least one point is tried.
     """
     import numpy as np
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-    end = time.monotonic() + seconds
+    start = time.monotonic()
     folds = StratifiedKFold(SEARCH_FOLDS, shuffle=True, random_state=0)
-    best, best_score, tried = {}, -1.0, 0
+    best: dict[str, Any] = {}
+    best_scores, tried = np.full(SEARCH_FOLDS, -1.0), 0
     for point in points_of(grid):
         began = time.monotonic()
         scores = cross_val_score(pipeline(point), X, y, cv=folds, scoring=metric)
         tried += 1
-        if float(np.mean(scores)) > best_score:
-            best, best_score = point, float(np.mean(scores))
-        if time.monotonic() + (time.monotonic() - began) > end:
+        if np.mean(scores) > np.mean(best_scores):
+            best, best_scores = point, scores
+        if time.monotonic() + (time.monotonic() - began) > start + seconds:
             break
-    return best, tried
+    n_points = math.prod(map(len, grid.values()))
+    return Searched(best, best_scores, tried, n_points, time.monotonic() - start)
+
+
+def time_was_short(searches: dict[str, Searched], fits_s: list[float]) -> str:
+    """Return why not all settings were tried, and what to do; "" if all were.
+
+    Parameters
+    ----------
+    searches : dict of str to Searched
+        By solver, in the order of the searches.
+    fits_s : list of float
+        Seconds of each solver's fits after its search.
+    """
+    if all(one.n_tried == one.n_points for one in searches.values()):
+        return ""
+    needed = spent = 0.0
+    for number, (one, fit_s) in enumerate(zip(searches.values(), fits_s, strict=True)):
+        # Half of an equal share of what is left is for the search.
+        needed = max(needed, spent + 2 * (len(searches) - number) * one.seconds_of_all)
+        spent += one.seconds_of_all + fit_s
+    minutes = needed / 60
+    enough = f"{math.ceil(minutes)}" if minutes > 1 else f"{math.ceil(10 * minutes) / 10:g}"
+    return (
+        "Not all settings were tried, because each solver has an equal share of the time:"
+        f" --minutes {enough} is about enough for all of them."
+    )
 
 
 def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any) -> list[Any]:
@@ -305,6 +370,8 @@ def try_solvers(
         untimed.fit(X_few, y_few).predict(X_few)
     end = time.monotonic() + seconds
     solvers = []
+    searches: dict[str, Searched] = {}
+    fits_s: list[float] = []
     for number, (name, fixed, plain_grid) in enumerate(CANDIDATES):
         share = max(0.0, end - time.monotonic()) / (len(CANDIDATES) - number)
         grid = grid_for(name, plain_grid, metric)
@@ -312,8 +379,9 @@ def try_solvers(
         def build(point: dict[str, Any], name: str = name, fixed: Any = fixed) -> Any:
             return pipeline(build_solver(name, n_classes, {**fixed, **point}))
 
-        best, tried = search(build, grid, X_few, y_few, share / 2, metric)
-        began = time.monotonic()
+        searched = searches[name] = search(build, grid, X_few, y_few, share / 2, metric)
+        best = searched.params
+        began = fits_began = time.monotonic()
         model = build(best).fit(X_few, y_few)
         fit_s = time.monotonic() - began
         rows = len(X_few)
@@ -324,9 +392,18 @@ def try_solvers(
             rows = len(X_train)
         few = f", fitted on {rows:,} of {len(X_train):,} rows" if rows < len(X_train) else ""
         shown = ", ".join(f"{key}={value}" for key, value in best.items())
-        n_points = math.prod(map(len, grid.values()))
-        tell(f"{name}: {tried} of {n_points} settings tried, the best {shown}{few}")
-        solvers.append(tested(name, {**fixed, **best}, model, fit_s, X_test, y_test, metric))
+        fits_s.append(time.monotonic() - fits_began)
+        tried = f"{searched.n_tried} of {searched.n_points} settings tried"
+        tell(f"{name}: {tried}, the best {shown}{few}")
+        found = tested(name, {**fixed, **best}, model, fit_s, X_test, y_test, metric)
+        trial = replace(
+            found.trial,
+            folds_pct=100 * float(searched.scores.mean()),
+            folds_spread_pct=100 * float(searched.scores.std(ddof=1)),
+        )
+        solvers.append(replace(found, trial=trial))
+    if advice := time_was_short(searches, fits_s):
+        tell(advice)
     weight = None if metric == ACCURACY else "balanced"
     baselines = []
     for name, model in (
@@ -369,8 +446,8 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
     """Return the solver to take and a sentence with the reason.
 
     Solvers whose score differs from the best by at most a standard error are equally good. Of
-    these, the ones that predict in at most twice the least time are left, and of these the one that
-    stands first in ``CANDIDATES``.
+    these, the ones that predict most classes are left, of these the ones that predict in at most
+    twice the least time, and of these the one that stands first in ``CANDIDATES``.
     """
     best = max(fitted, key=lambda one: one.trial.score_pct)
     near = [
@@ -379,6 +456,8 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
         if best.trial.score_pct - one.trial.score_pct
         <= min(standard_error(best, one), MOST_POINTS_LESS)
     ]
+    n_predicted = [len(set(one.predicted)) for one in near]
+    near = [one for one, n in zip(near, n_predicted, strict=True) if n == max(n_predicted)]
     least = min(one.trial.predict_s for one in near)
     quick = [one for one in near if one.trial.predict_s <= MUCH_FASTER * least]
     order = [name for name, _, _ in CANDIDATES]
@@ -389,7 +468,9 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
         return best, f"Take {top.solver}: {found}"
     error = standard_error(best, chosen)
     reason = (
-        f"predicts {top.predict_s / own.predict_s:.2g} times as fast"
+        "predicts more of the classes"
+        if len(set(best.predicted)) < len(set(chosen.predicted))
+        else f"predicts {top.predict_s / own.predict_s:.2g} times as fast"
         if top.predict_s > MUCH_FASTER * own.predict_s
         else "is the simpler model"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,9 @@ def test_missing_values_are_filled_in_only_where_asked(tmp_path: Path) -> None:
     made = json.loads(ended.out)
     assert {one["solver"] for one in made["trials"]} == {"newton-l2", "dcd-l1"}
     assert made["trials"][0]["accuracy_pct"] > 85
+    assert made["trials"][0]["folds_pct"] > 80
+    assert 0 <= made["trials"][0]["folds_spread_pct"] < 20
+    assert np.trace(made["confusion"]["counts"]) > 0.85 * np.sum(made["confusion"]["counts"])
 
 
 @pytest.mark.parametrize(
@@ -128,6 +132,32 @@ def test_the_recommendation_is_the_simplest_of_equally_good_and_fast_solvers() -
     # Times that differ by less than the factor change nothing.
     again = fitted("newton-l2", right_at(500, 448, 30), 0.6)
     assert trying.recommended([best, again, worse], 500, "accuracy")[0] is again
+    # A model of one class alone is not taken if another one is as good.
+    blind = replace(best, predicted=np.zeros(500, dtype=bool))
+    chosen, said = trying.recommended(
+        [blind, quick, replace(again, predicted=blind.predicted)], 500, "accuracy"
+    )
+    assert chosen is quick
+    assert "it predicts more of the classes" in said
+
+
+def test_a_search_that_ran_out_of_time_says_what_to_do() -> None:
+    def searched(n_tried: int, seconds: float) -> trying.Searched:
+        return trying.Searched({}, np.array([0.8, 0.9]), n_tried, 10, seconds)
+
+    assert trying.time_was_short({"a": searched(10, 5.0)}, [1.0]) == ""
+    # The second of two takes 60 s: twice that, and what the first takes.
+    said = trying.time_was_short({"a": searched(10, 5.0), "b": searched(2, 12.0)}, [1.0, 1.0])
+    assert "--minutes 3 is" in said
+    # The first of two takes 60 s, half of its half.
+    said = trying.time_was_short({"a": searched(2, 12.0), "b": searched(10, 5.0)}, [1.0, 1.0])
+    assert "--minutes 4 is" in said
+
+
+def test_a_ranking_metric_tries_weighted_classes_alone() -> None:
+    for metric, weights in (("roc_auc", ["balanced"]), ("balanced_accuracy", ["balanced", None])):
+        assert trying.grid_for("csvc", {"C": [1.0]}, metric)["class_weight"] == weights
+    assert trying.grid_for("csvc", {"C": [1.0]}, "accuracy") == {"C": [1.0]}
 
 
 @pytest.mark.parametrize(
@@ -196,6 +226,8 @@ def test_uneven_classes_are_told_apart_and_said(tmp_path: Path) -> None:
     assert "The classes are uneven" in ended.out
     assert "most frequent class" in ended.out
     assert "predicted True" in ended.out
+    assert "balanced accuracy over folds (%)" in ended.out
+    assert " ± " in ended.out
     import joblib
 
     # The pipeline finds most of the rare class, and returns truth values as the file has them.
