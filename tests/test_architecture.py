@@ -186,39 +186,98 @@ def test_a_walk_visits_no_file_twice(walk: str) -> None:
     assert len(files) == len(set(files)) > 5
 
 
-#: Fits a C-SVC as plain Python, and prints the package's files in the order of their first calls.
+#: Writes to a file the package's file of each function, when a process calls it for the first time.
+#: Calls while a module is imported don't count. Workers are forks, so that theirs are written too.
+TRACE = """
+import os, sys
+from svmbench.base.paths import PACKAGE
+
+seen, folder, log = set(), f"{PACKAGE}/", os.path.abspath("calls")
+
+def note(frame, event, _):
+    code = frame.f_code
+    call = os.getpid(), code
+    if event != "call" or call in seen or not code.co_filename.startswith(folder):
+        return
+    caller = frame
+    while caller is not None:
+        if not caller.f_code.co_flags & 1 and caller.f_code.co_filename.startswith(folder):
+            return  # the body of a module or a class
+        caller = caller.f_back
+    seen.add(call)
+    with open(log, "a") as file:
+        file.write(code.co_filename.removeprefix(folder) + "\\n")
+
+def traced(function, *args):
+    sys.setprofile(note)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+"""
 FIT = """
-import sys
 import numpy as np
 from svmbench import CSVC
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
 y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1, -1)
-model, called = CSVC(C=1.0, gamma=0.5), {}
-sys.setprofile(lambda frame, event, _: called.setdefault(frame.f_code.co_filename))
-model.fit(X, y)
-sys.setprofile(None)
-print(*called, sep="\\n")
+traced(CSVC(C=1.0, gamma=0.5).fit, X, y)
 """
-#: Files of that walk that a fit of 60 rows does not reach.
+COMMAND = """
+from svmbench.cli import main
+traced(main)
+"""
+#: Files of the walk from `CSVC.fit` that a fit of 60 rows does not reach.
 OF_MORE_ROWS = {"core/csvc/working_sets.py", "core/kernels/rows.py"}
+CONFIG = """
+title: A nested cross-validation
+seed: 1
+timeout_s: 60
+datasets: [breast-cancer]
+solvers: [{name: alsvm, grid: {C: [1.0]}}]
+blocks: [{name: b, protocol: nested-cv, outer_folds: 2, inner_folds: 2, scaling: all-rows}]
+tables: [{name: means, block: b}]
+profiles: {quick: {}}
+"""
+
+
+def calls(folder: Path, script: str, *words: str) -> list[str]:
+    """Return the files of the package in the order of the first calls of their functions."""
+    (folder / "calls").unlink(missing_ok=True)
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"} if script == FIT else None
+    command = [sys.executable, "-c", TRACE + script, *words]
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True)
+    return (folder / "calls").read_text().split()
+
+
+def follows(called: list[str], walk: list[str]) -> bool:
+    """Return True if a call of each file follows one of the file before it."""
+    left = iter(called)
+    return all(name in left for name in walk)
 
 
 @pytest.mark.slow
-def test_a_fit_visits_the_files_of_its_walk_in_their_order() -> None:
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", FIT], env=environment, capture_output=True, text=True, check=True
-    )
-    called = [Path(line).as_posix() for line in done.stdout.splitlines()]
+def test_a_fit_visits_the_files_of_its_walk_in_their_order(tmp_path: Path) -> None:
     (walk,) = [FILE.findall(walk) for walk in WALKS if "CSVC.fit" in walk]
-    expected = [name for name in walk if name not in OF_MORE_ROWS]
-    places = [
-        next(place for place, file in enumerate(called) if file.endswith(f"svmbench/{name}"))
-        for name in expected
-    ]
-    assert places == sorted(places), expected
+    called = calls(tmp_path, FIT)
+    places = [called.index(name) for name in walk if name not in OF_MORE_ROWS]
+    assert places == sorted(places), walk
+
+
+@pytest.mark.slow
+def test_commands_visit_the_files_of_their_walks_in_their_order(tmp_path: Path) -> None:
+    run, results = ([*walk.split("For a ")] for walk in WALKS if "CSVC.fit" not in walk)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    called = calls(tmp_path, COMMAND, "run", "config.yaml", "--output", "run", "--quiet")
+    assert follows(called, FILE.findall(*run))
+    assert not follows(called, FILE.findall(*run)[::-1])
+    reading, table, verdict = map(FILE.findall, results)
+    called = calls(tmp_path, COMMAND, "table", "run", "--format", "markdown", "-o", "notes")
+    assert follows(called, table)
+    kept = str(ROOT / "results" / "alsvm")
+    called = calls(tmp_path, COMMAND, "claims", kept, "--paper", "alsvm")
+    assert follows(called, reading + verdict)
 
 
 def test_there_are_three_walks() -> None:
