@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from svmbench.base.errors import ResultsError
@@ -64,18 +64,16 @@ def falsvm_fastest(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("alsvm-2", datasets=[one for one in ELEVEN if one != "w8a"])
-def alsvm_faster(claim: Claim, kept: Evidence) -> list[Part]:
+def alsvm_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes less time than LIBLINEAR and Pegasos on all sets but w8a."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         for rival in ("liblinear-l1", "pegasos"):
-            parts += [
+            yield from (
                 replace(part, what=f"{part.what} beside {rival}")
                 for part in fastest_parts(claim, source, [_PRINTED_BLOCK], "alsvm", [rival])
                 if part.cells and part.cells[0].dataset != "w8a"
-            ]
-        parts += untested(claim, source, [_PRINTED_BLOCK], "alsvm")
-    return parts
+            )
+        yield from untested(claim, source, [_PRINTED_BLOCK], "alsvm")
 
 
 @check("alsvm-3", "points", datasets=ELEVEN)
@@ -93,26 +91,24 @@ def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("alsvm-4", *LINEAR, datasets=LARGE)
-def linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
+def linear_in_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether times of both grow with an exponent in the window."""
-    parts: list[Part] = []
     for source in kept.of(claim.configs[0]):
-        parts += growth_parts(
+        yield from growth_parts(
             claim, source, "fig1", ("alsvm", "falsvm"),
             (claim.limits["linear_low"], claim.limits["linear_high"]),
         )  # fmt: skip
-        parts += [
+        yield from (
             part
             for solver in ("alsvm", "falsvm")
             for part in untested(claim, source, ["fig1"], solver)
-        ]
-    return parts
+        )
 
 
 @check("alsvm-5", "ratio", datasets=LARGE)
-def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> list[Part]:
+def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes at least so many times FALSVM's time at the full size."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in kept.of(claim.configs[0]):
         largest: dict[str, tuple[float, dict[str, Estimate]]] = {}
         for (dataset, _), solvers in estimates(source.block("fig1"), metric).items():
@@ -122,30 +118,25 @@ def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> list[Part]:
                     largest[dataset] = (size, solvers)
         for dataset, (size, solvers) in largest.items():
             found = ratio(solvers["alsvm"], solvers["falsvm"], metric)
-            parts.append(
-                Part(
-                    part_label(source, dataset),
-                    within_limits(found, least=claim.limits["ratio"]),
-                    f"{times_between(found)} at {size:,.0f} rows",
-                    claim.printed,
-                    cells_of(solvers["alsvm"], solvers["falsvm"]),
-                    stand_in=dataset in claim.stand_ins,
-                )
+            yield Part(
+                part_label(source, dataset),
+                within_limits(found, least=claim.limits["ratio"]),
+                f"{times_between(found)} at {size:,.0f} rows",
+                claim.printed,
+                cells_of(solvers["alsvm"], solvers["falsvm"]),
+                stand_in=dataset in claim.stand_ins,
             )
-        parts += untested(claim, source, ["fig1"], "falsvm")
-    return parts
+        yield from untested(claim, source, ["fig1"], "falsvm")
 
 
 @check("alsvm-6", "low", "high", datasets=WIDE)
-def crossing_near_a_thousand(claim: Claim, kept: Evidence) -> list[Part]:
+def crossing_near_a_thousand(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether FALSVM's time rises above LIBLINEAR's once, at a dimension in the window."""
-    parts = []
     for config in claim.configs:
         for source in kept.of(config):
             block = config.removeprefix("alsvm_")
-            parts += _crossings(claim, source, block)
-            parts += untested(claim, source, [block], "falsvm")
-    return parts
+            yield from _crossings(claim, source, block)
+            yield from untested(claim, source, [block], "falsvm")
 
 
 def _by_dimension(
@@ -257,9 +248,8 @@ def _numbers(rows: Sequence[Mapping[str, str]], by: str, file: str) -> list[tupl
 
 
 @check("alsvm-8", datasets=WIDE)
-def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> list[Part]:
+def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM's time over FALSVM's grows with the dimension."""
-    parts = []
     for config in claim.configs:
         block = config.removeprefix("alsvm_")
         for source in kept.of(config):
@@ -275,15 +265,14 @@ def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> list[Part]:
                 said += f", d {common[0]:.0f} to {common[-1]:.0f}"
                 what = part_label(source, f"{block}, {dataset}")
                 stand_in = dataset in claim.stand_ins
-                parts.append(Part(what, is_at_least(law, 0.0), said, "", cells, stand_in=stand_in))
-            parts += untested(claim, source, [block], "falsvm")
-    return parts
+                yield Part(what, is_at_least(law, 0.0), said, "", cells, stand_in=stand_in)
+            yield from untested(claim, source, [block], "falsvm")
 
 
 @check("alsvm-9", "exponent", "apart", datasets=WIDE)
-def square_of_dimension(claim: Claim, kept: Evidence) -> list[Part]:
+def square_of_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether both times grow with the dimension by the limit's exponent at most."""
-    most, parts = claim.limits["exponent"] + claim.limits["apart"], []
+    most = claim.limits["exponent"] + claim.limits["apart"]
     for config in claim.configs:
         block = config.removeprefix("alsvm_")
         for source in kept.of(config):
@@ -295,16 +284,15 @@ def square_of_dimension(claim: Claim, kept: Evidence) -> list[Part]:
                     what = part_label(source, f"{block}, {solver} on {dataset}")
                     cells = cells_of(*(one for _, one in curve))
                     stand_in = dataset in claim.stand_ins
-                    parts.append(Part(what, is_at_most(law, most), said, claim.printed, cells,
-                                      stand_in=stand_in))  # fmt: skip
-            parts += untested(claim, source, [block], "alsvm", "falsvm")
-    return parts
+                    yield Part(what, is_at_most(law, most), said, claim.printed, cells,
+                                      stand_in=stand_in)  # fmt: skip
+            yield from untested(claim, source, [block], "alsvm", "falsvm")
 
 
 @check("alsvm-10", "points", datasets=ELEVEN)
-def highest_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
+def highest_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the better of ALSVM and FALSVM is within the limit of both others."""
-    metric, limit, parts = claim.metrics[0], claim.limits["points"], []
+    metric, limit = claim.metrics[0], claim.limits["points"]
     for source in kept.of(claim.configs[0]):
         for place, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
             own, others = ([name for name in names if name in solvers]
@@ -320,15 +308,12 @@ def highest_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
             )
             said = f"{better} {figure(metric, solvers[better].value)} %, "
             said += f"{format_signed(-behind[best].value)} to {best}{lacking}"
-            parts.append(
-                Part(
-                    part_label(source, place_text(place)),
-                    holds,
-                    said,
-                    printed_text(claim, claim.where, place[0], metric, (better, best), " %"),
-                    cells_of(*(solvers[name] for name in (*own, *others))),
-                    stand_in=place[0] in claim.stand_ins,
-                )
+            yield Part(
+                part_label(source, place_text(place)),
+                holds,
+                said,
+                printed_text(claim, claim.where, place[0], metric, (better, best), " %"),
+                cells_of(*(solvers[name] for name in (*own, *others))),
+                stand_in=place[0] in claim.stand_ins,
             )
-        parts += untested(claim, source, [_PRINTED_BLOCK], *FOUR[:2])
-    return parts
+        yield from untested(claim, source, [_PRINTED_BLOCK], *FOUR[:2])

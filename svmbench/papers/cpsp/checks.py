@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist, correlation
 
@@ -63,9 +63,9 @@ FIVE = ("a9a", "|".join(TEXT), "mnist-0-vs-rest", "mnist-low-vs-high", "ijcnn1")
 
 
 @check("cpsp-1", "points", datasets=FIVE)
-def accurate(claim: Claim, kept: Evidence) -> list[Part]:
+def accurate(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether as accurate as the exact machine, and more than the others at the same size."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in kept.of(claim.configs[0]):
         leads: dict[str, list[_AccuracyLead]] = {name: [] for name in GREEDY}
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
@@ -79,16 +79,15 @@ def accurate(claim: Claim, kept: Evidence) -> list[Part]:
                 holds = is_within(behind, claim.limits["points"])
                 cells = cells_of(own, solvers["exact"])
                 what = part_label(source, f"{dataset}, beside the exact")
-                parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
+                yield Part(what, holds, said, "", cells, stand_in=stand_in)
             if dataset != ALL_DO_WELL:
-                parts += _beside_sampled(claim, source, dataset, solvers)
+                yield from _beside_sampled(claim, source, dataset, solvers)
             for name in GREEDY:
                 if name in solvers and not stand_in:
                     ahead = difference(own, solvers[name], metric)
                     leads[name].append(_AccuracyLead(dataset, ahead, (own, solvers[name])))
-        parts += [_on_most(source, name, found) for name, found in leads.items() if found]
-        parts += untested(claim, source, ["table1"], "cpsp")
-    return parts
+        yield from (_on_most(source, name, found) for name, found in leads.items() if found)
+        yield from untested(claim, source, ["table1"], "cpsp")
 
 
 @dataclass(frozen=True)
@@ -148,9 +147,9 @@ def _accuracies(kept: Evidence) -> list[Source]:
 
 
 @check("cpsp-2", "small", datasets=FIVE)
-def dominates(claim: Claim, kept: Evidence) -> list[Part]:
+def dominates(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether its curve is nowhere below another's."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in _accuracies(kept):
         for dataset, solvers in _curves(source, "fig1", metric).items():
             stand_in = dataset in claim.stand_ins
@@ -173,9 +172,8 @@ def dominates(claim: Claim, kept: Evidence) -> list[Part]:
                 said += f"k = {common[0]:g} to {common[-1]:g}"
                 what = part_label(source, f"{dataset}, beside {rival}")
                 cells = cells_of(*(one for pair in pairs for one in pair))
-                parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
-        parts += untested(claim, source, ["fig1"], "cpsp", *RIVALS)
-    return parts
+                yield Part(what, holds, said, "", cells, stand_in=stand_in)
+        yield from untested(claim, source, ["fig1"], "cpsp", *RIVALS)
 
 
 def _widened(one: Interval, number: int) -> Interval:
@@ -205,9 +203,9 @@ def _area(sizes: list[float], pairs: list[tuple[Estimate, Estimate]]) -> float:
 
 
 @check("cpsp-3", "same", datasets=FIVE)
-def nearest_objective(claim: Claim, kept: Evidence) -> list[Part]:
+def nearest_objective(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether its objective is the least at every k."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in kept.of(claim.configs[0]):
         for dataset, solvers in _curves(source, "fig2", metric).items():
             own = solvers.get("cpsp", {})
@@ -231,12 +229,9 @@ def nearest_objective(claim: Claim, kept: Evidence) -> list[Part]:
                 within_limits(Interval(ratio, ratio - same, ratio + same), most=1.0 + same)
                 for ratio in ratios.values()
             )
-            parts.append(
-                Part(what, holds, said.replace("-", "−"), "", cells,
-                     stand_in=stand_in)
-            )  # fmt: skip
-        parts += untested(claim, source, ["fig2"], "cpsp")
-    return parts
+            yield Part(what, holds, said.replace("-", "−"), "", cells,
+                     stand_in=stand_in)  # fmt: skip
+        yield from untested(claim, source, ["fig2"], "cpsp")
 
 
 @check("cpsp-4", "points", "among", datasets=FIVE)
@@ -339,13 +334,13 @@ def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
 
 
 @check("cpsp-5", "linear_high", "line_pct", "basis_low", "basis_high", datasets=FIVE)
-def growth_of_time(claim: Claim, kept: Evidence) -> list[Part]:
+def growth_of_time(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the time grows about linearly with N, and modestly faster than that with k."""
-    limits, parts = claim.limits, []
+    limits = claim.limits
     for source in kept.of(claim.configs[0]):
         window = -math.inf, limits["linear_high"]
         grown = growth_parts(claim, source, "examples", ["cpsp"], window)
-        parts += [_straight(claim, part) for part in grown]
+        yield from (_straight(claim, part) for part in grown)
         for dataset, solvers in _curves(source, "basis", claim.metrics[0]).items():
             points = sorted(solvers.get("cpsp", {}).items())
             if not points:
@@ -353,17 +348,14 @@ def growth_of_time(claim: Claim, kept: Evidence) -> list[Part]:
             law = growth((k, one.value) for k, one in points)
             holds = is_inside(law, limits["basis_low"], limits["basis_high"])
             said = f"{spelt(law)}, k {points[0][0]:g} to {points[-1][0]:g}"
-            parts.append(
-                Part(
-                    part_label(source, f"{dataset}, in k"),
-                    holds,
-                    said,
-                    claim.printed,
-                    cells_of(*(one for _, one in points)),
-                    stand_in=dataset in claim.stand_ins,
-                )
+            yield Part(
+                part_label(source, f"{dataset}, in k"),
+                holds,
+                said,
+                claim.printed,
+                cells_of(*(one for _, one in points)),
+                stand_in=dataset in claim.stand_ins,
             )
-    return parts
 
 
 def _straight(claim: Claim, part: Part) -> Part:
@@ -387,17 +379,17 @@ def _explained_pct(points: Sequence[tuple[float, float]]) -> float:
 
 
 @check("cpsp-6", "flat", "most", datasets=FIVE)
-def few_active(claim: Claim, kept: Evidence) -> list[Part]:
+def few_active(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the number of active constraints is small and does not grow with N."""
-    metric, flat, parts = claim.metrics[0], claim.limits["flat"], []
+    metric, flat = claim.metrics[0], claim.limits["flat"]
     for source in kept.of(claim.configs[0]):
-        parts += growth_parts(claim, source, "examples", ["cpsp"], (-flat, flat), metric)
+        yield from growth_parts(claim, source, "examples", ["cpsp"], (-flat, flat), metric)
         largest: dict[str, Estimate] = {}
         for (dataset, _), solvers in estimates(source.block("examples"), metric).items():
             one = solvers.get("cpsp")
             if one and one.value >= largest.get(dataset, Estimate(0.0)).value:
                 largest[dataset] = one
-        parts += [
+        yield from (
             Part(
                 part_label(source, f"{dataset}, most"),
                 counted(one.value, most=claim.limits["most"]),
@@ -407,8 +399,7 @@ def few_active(claim: Claim, kept: Evidence) -> list[Part]:
                 stand_in=dataset in claim.stand_ins,
             )
             for dataset, one in largest.items()
-        ]
-    return parts
+        )
 
 
 #: The linear machine of Table 1, and where it is as good as the RBF kernel.
@@ -416,9 +407,9 @@ LINEAR_MACHINE, AS_GOOD = "linear", "a9a"
 
 
 @check("cpsp-7", "few", datasets=FIVE)
-def as_good_as_linear(claim: Claim, kept: Evidence) -> list[Part]:
+def as_good_as_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether from few vectors on it is nowhere below the linear machine."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in _accuracies(kept):
         linear = {
             place[0]: solvers[LINEAR_MACHINE]
@@ -441,14 +432,13 @@ def as_good_as_linear(claim: Claim, kept: Evidence) -> list[Part]:
             holds = _nowhere_below(ahead)
             cells = cells_of(linear[dataset], *(curve[k] for k in sizes))
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
-    return parts
+            yield Part(what, holds, said, "", cells, stand_in=stand_in)
 
 
 @check("cpsp-8", datasets=[one for one in FIVE if one != "a9a"])
-def rbf_above_linear(claim: Claim, kept: Evidence) -> list[Part]:
+def rbf_above_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the exact machine with the RBF kernel is above the linear one."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in kept.of(claim.configs[0]):
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
             if dataset == AS_GOOD or not {"exact", LINEAR_MACHINE} <= solvers.keys():
@@ -457,20 +447,18 @@ def rbf_above_linear(claim: Claim, kept: Evidence) -> list[Part]:
             said = f"{figure(metric, solvers['exact'].value)} %, {ahead.spelt()} to the linear one"
             cells = cells_of(solvers["exact"], solvers[LINEAR_MACHINE])
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            parts.append(Part(what, is_above(ahead), said, "", cells, stand_in=stand_in))
-        parts += [
+            yield Part(what, is_above(ahead), said, "", cells, stand_in=stand_in)
+        yield from (
             part
             for part in untested(claim, source, ["table1"], "exact", LINEAR_MACHINE)
             if not part.what.startswith(AS_GOOD)
-        ]
-    return parts
+        )
 
 
 @check("cpsp-9", "points", "ratio", datasets=["|".join(TEXT)])
-def faster_on_text(claim: Claim, kept: Evidence) -> list[Part]:
+def faster_on_text(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether every other method takes many times its time to the same accuracy on text."""
     score, time = claim.metrics
-    parts = []
     for source in _accuracies(kept):
         costs = _curves(source, "fig1", time)
         exact = {place[0]: one for place, one in estimates(source.block("exact"), score).items()}
@@ -490,8 +478,7 @@ def faster_on_text(claim: Claim, kept: Evidence) -> list[Part]:
             holds = all_of(
                 within_limits(lead, least=claim.limits["ratio"]) for lead in leads.values()
             )
-            parts.append(Part(what, holds, said, "", cells, stand_in=stand_in))
-    return parts
+            yield Part(what, holds, said, "", cells, stand_in=stand_in)
 
 
 def _leads_on_text(
@@ -570,9 +557,9 @@ def _scaled(one: Interval, factor: float) -> Interval:
 
 
 @check("cpsp-11", "points", "ratio", datasets=FIVE)
-def sparser_than_exact(claim: Claim, kept: Evidence) -> list[Part]:
+def sparser_than_exact(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether on some set the exact machine has many times CPSP's vectors."""
-    score, parts = claim.metrics[0], []
+    score = claim.metrics[0]
     for source in _accuracies(kept):
         exact, vectors = (
             {place[0]: one["exact"] for place, one in found.items() if "exact" in one}
@@ -597,5 +584,4 @@ def sparser_than_exact(claim: Claim, kept: Evidence) -> list[Part]:
             lead = Interval(leads[most].value, low, high)
             holds = within_limits(lead, least=claim.limits["ratio"])
             what = part_label(source, "the sparsest set")
-            parts.append(Part(what, holds, said, "", cells_of(*used)))
-    return parts
+            yield Part(what, holds, said, "", cells_of(*used))

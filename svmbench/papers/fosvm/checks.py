@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from svmbench.papers.judging.checks import cells_of, check, part_label, place_text, untested
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
@@ -33,20 +35,18 @@ BESIDE = ("one-class", "svdd")
 
 
 @check("fosvm-1", "points", "ratio")
-def as_good_and_faster(claim: Claim, kept: Evidence) -> list[Part]:
+def as_good_and_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether AUC within the limit of LIBSVM's one-class SVM, at a fraction of its time."""
     score, time = claim.metrics
-    parts = []
     for source in kept.of(claim.configs[0]):
         scores = estimates(source.block(*BLOCKS), score)
         costs = estimates(source.block(*BLOCKS), time)
         for place, solvers in scores.items():
             for name in OURS:
                 what = part_label(source, f"{name} on {place_text(place)}")
-                parts += _learnt(claim, what, name, solvers)
-                parts += _cost(claim, what, name, costs.get(place, {}))
-        parts += untested(claim, source, BLOCKS, *OURS)
-    return parts
+                yield from _learnt(claim, what, name, solvers)
+                yield from _cost(claim, what, name, costs.get(place, {}))
+        yield from untested(claim, source, BLOCKS, *OURS)
 
 
 def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
@@ -86,10 +86,9 @@ def _with(said: str, beside: list[str]) -> str:
 
 
 @check("fosvm-2", "iterations", *LINEAR)
-def linear_and_bounded(claim: Claim, kept: Evidence) -> list[Part]:
+def linear_and_bounded(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether iterations grow with 1/theta alone, within the bound; the time linearly in N."""
     time, iterations, active, bound = claim.metrics
-    parts = []
     for source in kept.of(claim.configs[0]):
         series = {
             metric: _by_solver(source, metric, "fosvm1")
@@ -98,17 +97,16 @@ def linear_and_bounded(claim: Claim, kept: Evidence) -> list[Part]:
         for name, points in series[iterations].items():
             law = growth((x, one.value) for x, one in points)
             flat = claim.limits["iterations"]
-            parts.append(_law(source, f"{name}, iterations", is_inside(law, -flat, flat), points))
+            yield _law(source, f"{name}, iterations", is_inside(law, -flat, flat), points)
             timed = series[time].get(name, [])
             law = growth((x, one.value) for x, one in timed)
             window = claim.limits["linear_low"], claim.limits["linear_high"]
-            parts.append(_law(source, f"{name}, time", is_inside(law, *window), timed))
-            parts += _bounded(
+            yield _law(source, f"{name}, time", is_inside(law, *window), timed)
+            yield from _bounded(
                 source, name, series[active].get(name, []), series[bound].get(name, [])
             )
     for source in kept.of(claim.configs[1]):
-        parts += _in_theta(claim, source, iterations)
-    return parts
+        yield from _in_theta(claim, source, iterations)
 
 
 def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
@@ -164,15 +162,14 @@ def _bounded(source: Source, name: str, active: _CostCurve, bound: _CostCurve) -
 
 
 @check("fosvm-3", "exponent", "share_pct", "candidates", "draws")
-def constant_and_sampled(claim: Claim, kept: Evidence) -> list[Part]:
+def constant_and_sampled(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether FOSVM2's time does not grow with N, and 59 draws hit the lowest 5 %."""
     time, hits = claim.metrics
-    parts = []
     for source in kept.of(claim.configs[0]):
         for name, points in _by_solver(source, time, "fosvm2").items():
             law = growth((x, one.value) for x, one in points)
             holds = is_at_most(law, claim.limits["exponent"])
-            parts.append(_law(source, f"{name}, time", holds, points))
+            yield _law(source, f"{name}, time", holds, points)
     for source in kept.of(claim.configs[1]):
         low, high = (estimates(source.block("draws"), f"hit_{end}_pct") for end in ("low", "high"))
         for place, solvers in estimates(source.block("draws"), hits).items():
@@ -180,8 +177,7 @@ def constant_and_sampled(claim: Claim, kept: Evidence) -> list[Part]:
                 continue
             for name, one in solvers.items():
                 ends = low.get(place, {}).get(name), high.get(place, {}).get(name)
-                parts.append(_hit(claim, source, place[0], one, ends))
-    return parts
+                yield _hit(claim, source, place[0], one, ends)
 
 
 def _hit(

@@ -286,7 +286,7 @@ def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
     if problems:
         raise ConfigError([f"{place}: {one}" for one in problems])
     try:
-        return declared.check(claim, kept)
+        return list(declared.check(claim, kept))
     except SvmbenchError:
         raise
     except Exception as error:

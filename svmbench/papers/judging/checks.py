@@ -25,7 +25,7 @@ from svmbench.report.reading import published
 from svmbench.report.reading.records import CellResult
 
 #: From a claim and what is kept to its parts; nothing where there is nothing to judge.
-ClaimCheck = Callable[[Claim, Evidence], list[Part]]
+ClaimCheck = Callable[[Claim, Evidence], Iterable[Part]]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
@@ -74,9 +74,8 @@ def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, secon
 
 
 @check("nlsgd-1", "points", datasets=ALL)
-def competitive(claim: Claim, kept: Evidence) -> list[Part]:
+def competitive(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the average accuracy is within the limit of each rival's."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in KINDS.items():
@@ -90,9 +89,8 @@ def competitive(claim: Claim, kept: Evidence) -> list[Part]:
                     said += "" if ahead.low is not None else ", of a single outer fold each"
                     cells = cells_of(*(table[name][one] for name in sets for one in (own, rival)))
                     what = part_label(source, f"{own} beside {rival}, {kind}")
-                    parts.append(Part(what, holds, said, "", cells))
-        parts += untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
-    return parts
+                    yield Part(what, holds, said, "", cells)
+        yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
 
 
 def _minus(value: float | None) -> float | None:
@@ -103,17 +101,15 @@ def _minus(value: float | None) -> float | None:
     "nlsgd-2", "share", "mn_svm_small", "nn_isda_small", "mn_svm_medium", "nn_isda_medium",
     datasets=ALL,
 )  # fmt: skip
-def fastest(claim: Claim, kept: Evidence) -> list[Part]:
+def fastest(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether NL-SGD takes the least time on all sets but Wine, by a share of the factors."""
-    parts = []
     for source in kept.of(claim.configs[0]) or kept.of("nlsgd_table2"):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in KINDS.items():
             sets = _common(table, names, ("nl-sgd", *RIVALS))
-            parts += [_ratio(claim, source, table, sets, kind, rival) for rival in RIVALS if sets]
-            parts += [_first(claim, source, table, name) for name in sets if name != "wine"]
-        parts += untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
-    return parts
+            yield from (_ratio(claim, source, table, sets, kind, rival) for rival in RIVALS if sets)
+            yield from (_first(claim, source, table, name) for name in sets if name != "wine")
+        yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
 
 
 def _ratio(
@@ -152,9 +148,8 @@ def _first(claim: Claim, source: Source, table: _EstimatesByDataset, name: str) 
 
 
 @check("nlsgd-3", "points", datasets=ALL)
-def averaging_and_epochs(claim: Claim, kept: Evidence) -> list[Part]:
+def averaging_and_epochs(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether averages beat the last, five epochs two on three sets, and one is enough."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), claim.metrics[0])
         for epochs in (1, 2, 5):
@@ -165,18 +160,17 @@ def averaging_and_epochs(claim: Claim, kept: Evidence) -> list[Part]:
                     # One epoch on two of the small sets is no claim of the paper's.
                     if sets and not (epochs == 1 and kind == "small sets"):
                         what = f"{output} against last, epochs {epochs}, {kind}"
-                        parts.append(_better(source, table, sets, pair, what))
+                        yield _better(source, table, sets, pair, what)
         for output in OUTPUTS:
             pair = f"nl-sgd-5-{output}", f"nl-sgd-2-{output}"
             sets = _common(table, FIVE_BETTER, pair)
             if sets:
                 what = f"5 against 2 epochs, {output}, {', '.join(sets)}"
-                parts.append(_better(source, table, sets, pair, what))
+                yield _better(source, table, sets, pair, what)
             pair = f"nl-sgd-2-{output}", f"nl-sgd-1-{output}"
             sets = _common(table, MEDIUM, pair)
             if sets:
-                parts.append(_enough(claim, source, table, sets, pair, output))
-    return parts
+                yield _enough(claim, source, table, sets, pair, output)
 
 
 def _better(
@@ -209,9 +203,8 @@ TWO_BETTER = ("eukaryotic", "prokaryotic")
 
 
 @check("nlsgd-4", datasets=["prokaryotic", "eukaryotic"])
-def two_epochs(claim: Claim, kept: Evidence) -> list[Part]:
+def two_epochs(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether two epochs beat five on the two larger of the small sets."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         table = _by_set(source, ("small", "both"), claim.metrics[0])
         for output in OUTPUTS:
@@ -219,14 +212,12 @@ def two_epochs(claim: Claim, kept: Evidence) -> list[Part]:
             sets = _common(table, TWO_BETTER, pair)
             if sets:
                 what = f"2 against 5 epochs, {output}, {', '.join(sets)}"
-                parts.append(_better(source, table, sets, pair, what))
-    return parts
+                yield _better(source, table, sets, pair, what)
 
 
 @check("nlsgd-5", "points", datasets=ALL)
-def competitive_everywhere(claim: Claim, kept: Evidence) -> list[Part]:
+def competitive_everywhere(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the accuracy is within the limit of the better rival's on every set."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for name in _common(table, (*_SMALL_DATASETS, *MEDIUM), ("nl-sgd", *RIVALS)):
@@ -236,15 +227,14 @@ def competitive_everywhere(claim: Claim, kept: Evidence) -> list[Part]:
             ahead = Interval(0.0 - behind.value, _minus(behind.high), _minus(behind.low))
             cells = cells_of(*(table[name][one] for one in ("nl-sgd", *RIVALS)))
             what = part_label(source, name)
-            parts.append(Part(what, holds, f"{ahead.spelt()} points beside {best}", "", cells))
-        parts += untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
-    return parts
+            yield Part(what, holds, f"{ahead.spelt()} points beside {best}", "", cells)
+        yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
 
 
 @check("nlsgd-6", datasets=ALL)
-def fewer_epochs_are_faster(claim: Claim, kept: Evidence) -> list[Part]:
+def fewer_epochs_are_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether fewer epochs take less CPU time on every set, with each way of averaging."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in kept.of(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), metric)
         for name, solvers in table.items():
@@ -258,5 +248,4 @@ def fewer_epochs_are_faster(claim: Claim, kept: Evidence) -> list[Part]:
             said = f"{more} epochs take {format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
             said += f" the time of {'one' if fewer == 1 else fewer}"
             cells = cells_of(*(one for pair in pairs for one in pair))
-            parts.append(Part(part_label(source, name), holds, said, "", cells))
-    return parts
+            yield Part(part_label(source, name), holds, said, "", cells)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
@@ -67,9 +68,8 @@ def accuracy_within_limit(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("sgdlssvm-3", "correlation", "best", datasets=TWO)
-def columns(claim: Claim, kept: Evidence) -> list[Part]:
+def columns(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether iterations fall and the time rises with t, and a small t takes the least time."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         time, iterations = (
             _series(source, "columns", metric, "solver.t") for metric in claim.metrics
@@ -78,13 +78,12 @@ def columns(claim: Claim, kept: Evidence) -> list[Part]:
             steps = iterations.get(dataset, [])
             if len(points) < 2 or len(steps) < 2:
                 continue
-            parts += [
+            yield from [
                 _trend(claim, source, f"{dataset}, iterations fall", steps, -1.0),
                 _trend(claim, source, f"{dataset}, time rises", points, 1.0),
                 _best(claim, source, dataset, points),
             ]
-        parts += untested(claim, source, ["columns"], "sgd-lssvm")
-    return parts
+        yield from untested(claim, source, ["columns"], "sgd-lssvm")
 
 
 _SizeCurve = list[tuple[float, Estimate]]
@@ -157,9 +156,8 @@ _LAST_STEPS = 3
 
 
 @check("sgdlssvm-5", "factor")
-def logarithmic(claim: Claim, kept: Evidence) -> list[Part]:
+def logarithmic(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the last decades of epsilon add about as many iterations each."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         for block in ("epsilon", "hard"):
             for dataset, points in _series(source, block, claim.metrics[0], "solver.tol").items():
@@ -177,14 +175,13 @@ def logarithmic(claim: Claim, kept: Evidence) -> list[Part]:
                 said += f"{', '.join(f'{one:,.0f}' for one in added)}"
                 what = part_label(source, block, dataset)
                 holds = all_of(counted(one, most=claim.limits["factor"]) for one in factors)
-                parts.append(Part(what, holds, said, "", cells_of(*(one for _, one in points))))
-    return parts
+                yield Part(what, holds, said, "", cells_of(*(one for _, one in points)))
 
 
 @check("sgdlssvm-6", "points", datasets=TWO)
-def stable_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
+def stable_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether accuracies of all t are near each other."""
-    metric, limit, parts = claim.metrics[0], claim.limits["points"], []
+    metric, limit = claim.metrics[0], claim.limits["points"]
     for source in kept.of(claim.configs[0]):
         for dataset, points in _series(source, "columns", metric, "solver.t").items():
             if len(points) < 2:
@@ -197,20 +194,15 @@ def stable_accuracy(claim: Claim, kept: Evidence) -> list[Part]:
             said += f"{apart.spelt()} points apart"
             cells = cells_of(*(one for _, one in points))
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            parts.append(
-                Part(what, within_limits(apart, most=limit), said, "", cells, stand_in=stand_in)
-            )
-        parts += untested(claim, source, ["columns"], "sgd-lssvm")
-    return parts
+            yield Part(what, within_limits(apart, most=limit), said, "", cells, stand_in=stand_in)
+        yield from untested(claim, source, ["columns"], "sgd-lssvm")
 
 
 @check("sgdlssvm-7", "linear_high", datasets=TWO)
-def iterations_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
+def iterations_in_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the iterations grow at most linearly with the rows."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         # The window is that of a bound: whatever is below it is inside.
         window = -math.inf, claim.limits["linear_high"]
-        parts += growth_parts(claim, source, "fig5", ["sgd-lssvm"], window)
-        parts += untested(claim, source, ["fig5"], "sgd-lssvm")
-    return parts
+        yield from growth_parts(claim, source, "fig5", ["sgd-lssvm"], window)
+        yield from untested(claim, source, ["fig5"], "sgd-lssvm")

@@ -7,7 +7,7 @@ nothing of Web. Artificial sets are drawn anew at every size of ``sizes``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from svmbench.papers.judging.checks import cells_of, check, held_back, part_label
@@ -242,9 +242,8 @@ def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
     "smo-7", "share", "separable_linear", "noise_linear", "noise_rbf",
     datasets=[SEPARABLE, NOISE],
 )  # fmt: skip
-def storage(claim: Claim, kept: Evidence) -> list[Part]:
+def storage(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether dense over sparse is a share of the printed, and above chunking's."""
-    parts = []
     for config in claim.configs:
         for source in kept.of(config):
             gains = {
@@ -256,8 +255,7 @@ def storage(claim: Claim, kept: Evidence) -> list[Part]:
             if not gains["smo"].sizes:
                 continue
             printed = claim.limits[config.removeprefix("smo_").removesuffix("_storage")]
-            parts += _gains(claim, part_label(source, config), gains, printed)
-    return parts
+            yield from _gains(claim, part_label(source, config), gains, printed)
 
 
 def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: float) -> list[Part]:
@@ -296,13 +294,11 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
 
 
 @check("smo-8", "off_pct", datasets=(*ADULT, *WEB))
-def bound_support_vectors(claim: Claim, kept: Evidence) -> list[Part]:
+def bound_support_vectors(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the numbers of bound support vectors are near the printed ones, at every size."""
-    parts = []
     for config in claim.configs:
         for source in kept.of(config):
-            parts += _counted(claim, source, config)
-    return parts
+            yield from _counted(claim, source, config)
 
 
 def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
@@ -385,27 +381,23 @@ def _largest(claim: Claim, what: str, one: PairedTimes, printed: Sequence[float]
 
 
 @check("smo-10", datasets=[NOISE])
-def dense_noise(claim: Claim, kept: Evidence) -> list[Part]:
+def dense_noise(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether SMO on dense inputs is faster than chunking on dense inputs, at every size."""
-    parts = []
     for config in claim.configs:
         for source in kept.of(config):
             one = _paired_times(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
             if one.sizes:
-                parts.append(_faster(claim, part_label(source, config), one))
-    return parts
+                yield _faster(claim, part_label(source, config), one)
 
 
 @check("smo-13", datasets=[SEPARABLE])
-def dense_separable(claim: Claim, kept: Evidence) -> list[Part]:
+def dense_separable(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether chunking on dense inputs is faster than SMO on dense inputs, at every size."""
-    parts = []
     for source in kept.of(claim.configs[0]):
         one = _paired_times(source, SIZES, claim.metrics[0], "chunking-dense", "smo-dense")
         if one.sizes:
             what = part_label(source, claim.configs[0])
-            parts.append(_faster(claim, what, one, names=_NAMES[::-1]))
-    return parts
+            yield _faster(claim, what, one, names=_NAMES[::-1])
 
 
 @check("smo-11", datasets=(*ADULT, *WEB, SEPARABLE, NOISE))
@@ -419,9 +411,9 @@ def smaller_exponent(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("smo-12", datasets=(*ADULT, *WEB))
-def slower_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
+def slower_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether SMO takes longer with the RBF kernel than with the linear one."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for linear, rbf in zip(claim.configs[::2], claim.configs[1::2], strict=True):
         for source in kept.of(linear):
             found = [one for one in kept.of(rbf) if one.profile == source.profile]
@@ -445,5 +437,4 @@ def slower_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
             if source.cpu != other.cpu:
                 holds, said = OPEN, f"{said}, on two machines"
             what = part_label(source, rbf.removeprefix("smo_"))
-            parts.append(Part(what, holds, said, "", cells_of(*(e for pair in both for e in pair))))
-    return parts
+            yield Part(what, holds, said, "", cells_of(*(e for pair in both for e in pair)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from svmbench.base.paper_folders import FULL_PROFILE
@@ -183,23 +183,22 @@ def _speedups(
 
 
 @check("srbo-2", "rows", "correlation", datasets=TWENTY_SIX)
-def worth(claim: Claim, kept: Evidence) -> list[Part]:
+def worth(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether screening pays the more the larger the set, and not on few rows."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     for source in kept.of("srbo_fig5"):
         found = _speedups(source, "sizes", metric, SUPERVISED[0])
         for dataset in dict.fromkeys(name for name, _, _ in found):
             own = [(size, one) for name, size, one in found if name == dataset]
-            parts += _grows(claim, part_label(source, "fig5", dataset), own)
+            yield from _grows(claim, part_label(source, "fig5", dataset), own)
     for config, (screened, _) in PATHS.items():
         for source in kept.of(config):
             block = _timed_block(source)
             found = _speedups(source, block, metric, screened)
             what = part_label(source, config.removeprefix("srbo_"))
-            parts += _grows(claim, what, [(size, one) for _, size, one in found])
-            parts += _pays(claim, what, found)
-            parts += untested(claim, source, [block], screened)
-    return parts
+            yield from _grows(claim, what, [(size, one) for _, size, one in found])
+            yield from _pays(claim, what, found)
+            yield from untested(claim, source, [block], screened)
 
 
 def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> list[Part]:
@@ -251,10 +250,9 @@ COMPARED = {
 
 
 @check("srbo-3", "ratio", "same_objective", datasets=LARGEST)
-def dcdm_beside_qp(claim: Claim, kept: Evidence) -> list[Part]:
+def dcdm_beside_qp(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's largest lead over the QP library reaches the limit."""
     ratio, apart = claim.metrics
-    parts: list[Part] = []
     for source in kept.of("srbo_fig8") or kept.of("srbo_table8"):
         for block in ("linear", "rbf"):
             for name, what in COMPARED.items():
@@ -266,8 +264,7 @@ def dcdm_beside_qp(claim: Claim, kept: Evidence) -> list[Part]:
                     part = _largest(claim, part_label(source, block, what), leads)
                     apart_on = ", ".join(one.dataset for one in raced if one not in leads)
                     more = f"; at other objectives on {apart_on}" if apart_on else ""
-                    parts.append(replace(part, measured=part.measured + more))
-    return parts
+                    yield replace(part, measured=part.measured + more)
 
 
 @dataclass(frozen=True)
@@ -306,15 +303,14 @@ def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
 
 
 @check("srbo-10", "correlation", datasets=LARGEST)
-def lead_with_rows(claim: Claim, kept: Evidence) -> list[Part]:
+def lead_with_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's lead over the QP library rises with the rows, for each kernel."""
-    pair, parts = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog", []
+    pair = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog"
     for source in kept.of(claim.configs[0]) or kept.of("srbo_table8"):
         for block in ("linear", "rbf"):
             found = _speedups(source, block, claim.metrics[0], pair)
             what = part_label(source, f"{block}, the lead")
-            parts += _grows(claim, what, [(size, one) for _, size, one in found])
-    return parts
+            yield from _grows(claim, what, [(size, one) for _, size, one in found])
 
 
 @check("srbo-4", "level", datasets=THIRTY_EIGHT)
@@ -390,9 +386,8 @@ def _pairs(
 
 
 @check("srbo-5", datasets=TWENTY_SIX)
-def more_accurate(claim: Claim, kept: Evidence) -> list[Part]:
+def more_accurate(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """nu-SVM's best accuracy is above C-SVM's on more than half of the sets."""
-    parts = []
     for config in claim.configs:
         for source in _solved(kept, config):
             block, names = _exact(source, "nu-svm", "c-svm")
@@ -407,9 +402,8 @@ def more_accurate(claim: Claim, kept: Evidence) -> list[Part]:
             what = part_label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(one for pair in pairs for one in pair))
             holds = _most_of(N_SETS[config], [a > b for a, b in zip(ours, theirs, strict=True)])
-            parts.append(Part(what, holds, said, claim.printed, cells))
-            parts += untested(claim, source, [block], names[0])
-    return parts
+            yield Part(what, holds, said, claim.printed, cells)
+            yield from untested(claim, source, [block], names[0])
 
 
 def _settings(source: Source) -> str:
@@ -440,9 +434,8 @@ def _most_of(total: int, answers: Sequence[bool | None], share: float = 0.5) -> 
 
 
 @check("srbo-6", datasets=TWENTY_SIX)
-def above_kde(claim: Claim, kept: Evidence) -> list[Part]:
+def above_kde(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether OC-SVM's AUC, and its accuracy, is above KDE's on most sets."""
-    parts = []
     for config in claim.configs:
         for source in _solved(kept, config):
             for metric in claim.metrics:
@@ -458,10 +451,9 @@ def above_kde(claim: Claim, kept: Evidence) -> list[Part]:
                 cells = cells_of(*(one for pair in pairs for one in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
                 holds = _most_of(N_SETS[config], answers)
-                parts.append(Part(part_label(source, what), holds, said, claim.printed, cells))
+                yield Part(part_label(source, what), holds, said, claim.printed, cells)
             block, (detector,) = _exact(source, "oc-svm")
-            parts += untested(claim, source, [block], detector)
-    return parts
+            yield from untested(claim, source, [block], detector)
 
 
 @check("srbo-7", "half_pct", datasets=(*ARTIFICIAL, *TWENTY_SIX))
@@ -525,10 +517,9 @@ def _screened_pct(cells: Sequence[CellResult], left: str) -> float | None:
 
 
 @check("srbo-8", "share_pct", "level", datasets=DIGITS)
-def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
+def on_mnist(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether screening is faster in almost every case, and DCDM than the QP library."""
     speedup, time = claim.metrics
-    parts = []
     for source in kept.of(claim.configs[0]):
         found = [
             solvers[f"srbo-nu-svm-{by}"]
@@ -546,12 +537,11 @@ def on_mnist(claim: Claim, kept: Evidence) -> list[Part]:
             share = claim.limits["share_pct"] / 100.0
             holds = _most_of(N_DIGIT_CASES, answers, share)
             what, cells = part_label(source, "screening"), cells_of(*found)
-            parts.append(Part(what, holds, said, claim.printed, cells))
+            yield Part(what, holds, said, claim.printed, cells)
         for block in ("linear", "rbf"):
             pairs = _pairs(source, block, time, "nu-svm-quadprog", "nu-svm-dcdm")
             if pairs:
-                parts.append(_shorter(claim, part_label(source, f"{block}, DCDM"), pairs))
-    return parts
+                yield _shorter(claim, part_label(source, f"{block}, DCDM"), pairs)
 
 
 def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
@@ -568,9 +558,9 @@ def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
 
 
 @check("srbo-9", datasets=LARGER)
-def more_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
+def more_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether speed-ups with the RBF kernel are above those with the linear one."""
-    metric, parts = claim.metrics[0], []
+    metric = claim.metrics[0]
     linear, rbf = claim.configs
     for source in kept.of(linear):
         for other in (one for one in kept.of(rbf) if one.profile == source.profile):
@@ -594,7 +584,4 @@ def more_with_rbf(claim: Claim, kept: Evidence) -> list[Part]:
             said += f"p {more:.2g} (smaller: {less:.2g})"
             holds = _most_of(N_SETS[linear], sides)
             cells = cells_of(*(one for pair in pairs for one in pair))
-            parts.append(
-                Part(part_label(source, "RBF against linear"), holds, said, claim.printed, cells)
-            )
-    return parts
+            yield Part(part_label(source, "RBF against linear"), holds, said, claim.printed, cells)
