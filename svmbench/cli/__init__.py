@@ -426,7 +426,7 @@ def run_command(
       svmbench run nlsgd_table3 --reuse results/nlsgd_table2-quick
       svmbench run alsvm_table2 --profile paper --dry-run
     """
-    from svmbench.cli.progress import Narrator
+    from svmbench.cli.progress import Narrator, Waiting
     from svmbench.cli.publishing import rebuild
     from svmbench.experiment.plan.filters import filters_of
     from svmbench.experiment.run.session import Request, execute_run, plan_run
@@ -451,7 +451,13 @@ def run_command(
         fresh=fresh,
         reuse=reuse,
     )
-    run_plan = plan_run(request, prepare=not dry_run, print_line=narrator.print_line)
+    with Waiting("reading the config and its data sets", quiet=quiet) as waiting:
+
+        def tell(step: str) -> None:
+            narrator.print_line(step)
+            waiting.turn_to(step)
+
+        run_plan = plan_run(request, prepare=not dry_run, print_line=tell)
     plan, cells, path = run_plan.plan, run_plan.cells, run_plan.path
     if dry_run:
         from svmbench.experiment.run.forecast import forecast

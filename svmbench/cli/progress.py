@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from svmbench.base import escape
 from svmbench.cli import terminal
@@ -20,6 +27,69 @@ if TYPE_CHECKING:
 
 #: Share of the cells of a run that end before the time left is estimated.
 SHARE_BEFORE_ESTIMATE = 0.1
+
+
+#: Seconds of one step after which a command first says that it is still at it, after an earlier
+#: sign of life and without one. Each next wait is longer by a factor, up to a limit, so that hours
+#: make few lines of a log.
+FIRST_SIGN_S, NEXT_SIGN_S = 2.0, 30.0
+LONGER, LONGEST_S = 4.0, 1800.0
+#: The step before the first cell.
+STARTING = (
+    "starting a worker, which loads the solvers' loops (on a new machine they are compiled, which"
+    " takes a minute or two)"
+)
+
+
+class Waiting:
+    """A context that says on standard error, now and then, at what a command still is.
+
+    Parameters
+    ----------
+    step : str
+        What is done first.
+    quiet : bool, default=False
+        Say nothing.
+    """
+
+    def __init__(self, step: str, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._changed = threading.Condition()
+        self._is_over = False
+        self._turn(step, FIRST_SIGN_S)
+
+    def turn_to(self, step: str, wait_s: float = FIRST_SIGN_S) -> None:
+        """Begin another step, which is first told of after some seconds."""
+        with self._changed:
+            self._turn(step, wait_s)
+            self._changed.notify()
+
+    def _turn(self, step: str, wait_s: float) -> None:
+        self._step, self._began, self._wait_s = step, time.monotonic(), wait_s
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        if not self.quiet:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._is_over = True
+            self._changed.notify()
+        if not self.quiet:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._is_over:
+                left = self._began + self._wait_s - time.monotonic()
+                if left > 0:
+                    self._changed.wait(left)
+                    continue
+                terminal.print_error(f"{self._step}: {self._wait_s:.0f} s so far")
+                longer = min(LONGER * self._wait_s, self._wait_s + LONGEST_S)
+                self._wait_s = max(longer, NEXT_SIGN_S)
 
 
 def cell_name(cell: Cell) -> str:
@@ -84,15 +154,26 @@ class Watcher(WithBar):
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
+                TimeElapsedColumn(),
                 TextColumn("{task.fields[left]}"),
                 console=console,
                 transient=True,
             )
-            self._task = self._bar.add_task("starting", total=self.total, left="")
+            self._task = self._bar.add_task(STARTING, total=self.total, left="")
+        self._waiting = Waiting(STARTING, quiet=quiet or self._bar is not None or not cells)
+
+    def __enter__(self) -> Self:
+        self._waiting.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)
+        self._waiting.__exit__()
 
     def started(self, cell: Cell) -> None:
         """Show the cell that begins."""
         LOG.info("start: %s", cell_name(cell))
+        self._waiting.turn_to(cell_name(cell), NEXT_SIGN_S if self.done else FIRST_SIGN_S)
         if self._bar:
             self._bar.update(self._task, description=cell_name(cell))
 
@@ -100,6 +181,7 @@ class Watcher(WithBar):
         """Count the cell, and print it where there is no bar or where it went wrong."""
         self.done += 1
         self._work_done += cell.cost
+        self._waiting.turn_to(f"after {self.done} of {self.total} cells", NEXT_SIGN_S)
         what = record["reason"] or _result(record)
         LOG.info("%s: %s: %s", record["status"], cell_name(cell), what)
         if self._bar:

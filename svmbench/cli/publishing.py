@@ -252,10 +252,12 @@ def site(
       svmbench site
       svmbench site results/alsvm results/smo_adult_rbf-quick -o pages
     """
+    from svmbench.cli.progress import Waiting
     from svmbench.studies.judging import make_site
 
     terminal.print_error("judging the claims and writing the pages; the first time takes minutes")
-    index, _ = make_site(results, output, file=file, freshness=freshness, trust=trust)
+    with Waiting("judging and writing"):
+        index, _ = make_site(results, output, file=file, freshness=freshness, trust=trust)
     terminal.print_line(index)
 
 

@@ -162,6 +162,8 @@ class _SharedOptions:
 
     def time(self, dataset: dict[str, Any], racers: list[Racer]) -> RaceResult:
         """Race solvers on a data set; say on standard error that it has begun."""
+        from svmbench.cli.progress import Waiting
+
         names = " and ".join(dict.fromkeys(racer.label for racer in racers))
         which = dataset.get("name") or dataset.get("file") or "the data set"
         terminal.print_error(
@@ -173,6 +175,7 @@ class _SharedOptions:
             racers,
             self.settings,
             trust=self.trust,
+            watch=lambda _: Waiting(f"timing {names}"),
         )
 
     @property

@@ -7,16 +7,20 @@ command line reads its words by the same functions.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
 from svmbench.schema.record import CellRecord
 from svmbench.studies.datasets import dataset_entry
+
+if TYPE_CHECKING:
+    from svmbench.experiment.settings.cells import Cell
 
 #: How metrics of the time to an accuracy begin.
 TIME_TO = "cpu_time_to_"
@@ -264,6 +268,7 @@ def time_solvers(
     settings: RaceSettings,
     *,
     trust: bool = False,
+    watch: Callable[[list[Cell]], AbstractContextManager[object]] = nullcontext,
 ) -> RaceResult:
     """Race solvers on a data set in one process of their own; the first is compared to the others.
 
@@ -276,6 +281,8 @@ def time_solvers(
     settings : RaceSettings
     trust : bool, default=False
         Import classes that come from elsewhere than scikit-learn.
+    watch : callable
+        Called with the race's cell before it runs; returns a context that lasts while it runs.
 
     Returns
     -------
@@ -290,6 +297,7 @@ def time_solvers(
     from svmbench.experiment.config.yaml_source import source_of_value
     from svmbench.experiment.plan.planner import make_plan
     from svmbench.experiment.run.execute import Options, execute
+    from svmbench.experiment.run.loop import workers_here
     from svmbench.experiment.run.records import RunFolder
 
     told = race_config([dataset], racers, settings)
@@ -302,7 +310,8 @@ def time_solvers(
         tempfile.TemporaryDirectory(prefix="svmbench-race-") as folder,
         RunFolder(Path(folder)) as records,
     ):
-        summary = execute(plan, plan.cells, records, Options(timeout_s=settings.timeout_s))
+        with workers_here(plan, plan.cells), watch(plan.cells):
+            summary = execute(plan, plan.cells, records, Options(timeout_s=settings.timeout_s))
         if summary.interrupted:
             raise KeyboardInterrupt
         record = records.cells[cell.key]

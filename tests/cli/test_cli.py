@@ -11,13 +11,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
-from runs import COMMAND, cells_of, svmbench, write_config
+from runs import COMMAND, cells_of, svmbench, wait_until, write_config
 
 import svmbench as package
 from svmbench.base.errors import ConfigError
@@ -534,3 +535,53 @@ def test_a_ratio_without_a_value_does_not_end_a_run(capsys: pytest.CaptureFixtur
     with Watcher(Console(), [cell]) as watcher:  # type: ignore[list-item]
         watcher.finished(cell, record)  # type: ignore[arg-type]
     assert capsys.readouterr().out == "[1/1] a9a · race: alsvm vs dcd-l2 2×\n"
+
+
+def test_silence_ends_after_seconds_and_then_seldom(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from svmbench.cli import progress
+
+    # A wait of 0.01 s ends in a line, the next one would be of 100 s.
+    monkeypatch.setattr(progress, "FIRST_SIGN_S", 0.01)
+    monkeypatch.setattr(progress, "NEXT_SIGN_S", 0.04)
+    monkeypatch.setattr(progress, "LONGER", 10_000.0)
+    with progress.Waiting("timing csvc"):
+        wait_until(lambda: capsys.readouterr().err == "timing csvc: 0 s so far\n", 60)
+        time.sleep(0.1)
+    with progress.Waiting("quiet", quiet=True):
+        time.sleep(0.05)
+    monkeypatch.setattr(progress, "FIRST_SIGN_S", 600.0)
+    with progress.Waiting("long") as waiting:
+        waiting.turn_to("longer", 600.0)
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_run_says_at_once_what_it_does_and_which_cell_is_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from svmbench.cli import progress
+    from svmbench.experiment.plan import planner
+    from svmbench.experiment.run.session import Request, plan_run
+
+    said: list[str] = []
+    monkeypatch.setattr(planner, "make_plan", lambda *_, **__: said.append("planned"))
+    with pytest.raises(AttributeError):
+        plan_run(Request("quickstart"), print_line=said.append)
+    assert said == ["quickstart (quick): planning its cells", "planned"]
+    monkeypatch.setattr(progress, "FIRST_SIGN_S", 0.001)
+    names = ("size", "n_features_kept", "solver", "fold")
+    shown = {**dict.fromkeys(names), "dataset": "a9a", "block": "cv"}
+    cell = SimpleNamespace(shown=shown, cost=1.0)
+    heard_so_far = ""
+
+    def heard(text: str) -> bool:
+        nonlocal heard_so_far
+        heard_so_far += capsys.readouterr().err
+        return text in heard_so_far
+
+    with Watcher(Console(), [cell]) as watcher:  # type: ignore[list-item]
+        wait_until(lambda: heard("starting a worker"), 60)
+        watcher.started(cell)  # type: ignore[arg-type]
+        wait_until(lambda: heard("a9a · cv: 0 s so far"), 60)

@@ -121,6 +121,8 @@ def prepare_plan(
     path = find_config(config)
     loaded = check_config(path, overrides, trust=trust)
     cut = apply_profile(loaded, profile)
+    if on_event and prepare:
+        on_event(f"{path.stem} ({profile}): planning its cells")
     return make_plan(
         cut, path.stem, profile, mirror=mirror, only=only, prepare=prepare, on_event=on_event
     )
