@@ -50,20 +50,20 @@ class KeptEntries:
         """Return an entry, unchecked: the file may be damaged. None if there is no such entry."""
         return self.own[key] if key in self.own else _read(self.place()).get(key)
 
-    def keep(self, place: Path | None = None) -> None:
+    def keep(self, path: Path | None = None) -> None:
         """Add the entries that this process computed to the file, or to another one.
 
         Nothing is kept if it can't be written.
         """
         if not self.own:
             return
-        place = place or self.place()
+        path = path or self.place()
         _read.cache_clear()  # another process may have written meanwhile
-        kept = _read(place)
+        kept = _read(path)
         entries = {**kept, **self.own} if len(kept) < MOST_KEPT_ENTRIES else self.own
         with suppress(OSError, SvmbenchError):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            files.write_text(place, json.dumps(entries))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_text(path, json.dumps(entries))
         _read.cache_clear()
 
 
@@ -74,10 +74,10 @@ def _version(code: Path) -> str:
 
 
 @cache
-def _read(place: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> Mapping[str, Any]:
     """Return the entries of a file; none if it is missing or damaged."""
     try:
-        found = files.read_json(place)
+        found = files.read_json(path)
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

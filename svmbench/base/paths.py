@@ -110,7 +110,7 @@ def why_unfit(name: str) -> str:
     return ""
 
 
-def read_regular(place: Path, most: int) -> bytes:
+def read_regular(path: Path, most: int) -> bytes:
     """Return the bytes of a regular file that holds no more than `most` of them.
 
     A pipe, a socket or a device under a file's name could make a reader wait, or read, for ever.
@@ -120,13 +120,13 @@ def read_regular(place: Path, most: int) -> bytes:
     OSError
         If it can't be read, is no regular file, or is larger; `strerror` says so.
     """
-    descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with opened_regular(descriptor, place, most) as stream:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with opened_regular(descriptor, path, most) as stream:
         # Not `most`: a reader takes as much memory at once as it asks for.
         return stream.read(os.fstat(stream.fileno()).st_size)
 
 
-def opened_regular(descriptor: int, place: Path, most: int) -> BinaryIO:
+def opened_regular(descriptor: int, path: Path, most: int) -> BinaryIO:
     """Return the stream of a descriptor that was opened without waiting, after looking at its file.
 
     Raises
@@ -137,11 +137,11 @@ def opened_regular(descriptor: int, place: Path, most: int) -> BinaryIO:
     facts = os.fstat(descriptor)
     try:
         if stat.S_ISDIR(facts.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(place))
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         if facts.st_size > most:
-            raise OSError(errno.EFBIG, f"more than the {most:,} allowed bytes", str(place))
+            raise OSError(errno.EFBIG, f"more than the {most:,} allowed bytes", str(path))
     except OSError:
         os.close(descriptor)
         raise

@@ -41,12 +41,12 @@ _TOKEN = re.compile(
 )
 
 
-def read_toml(place: Path, shown: str) -> dict[str, Any]:
+def read_toml(path: Path, shown: str) -> dict[str, Any]:
     """Read a file whose every text is fit for a terminal.
 
     Parameters
     ----------
-    place : Path
+    path : Path
     shown : str
         What sentences call the file.
 
@@ -58,7 +58,7 @@ def read_toml(place: Path, shown: str) -> dict[str, Any]:
     OSError
         If it can't be read, or is no regular file.
     """
-    content = paths.read_regular(place, MAX_TOML_BYTES)
+    content = paths.read_regular(path, MAX_TOML_BYTES)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -34,9 +34,9 @@ _XZ_MEMORY = 192 << 20
 _PIECE_BYTES = 1 << 20
 
 
-def ending_of(place: Path) -> str:
+def ending_of(path: Path) -> str:
     """Return a name's ending without that of its compression, in small letters: ``".csv"``."""
-    stem = place.with_suffix("") if place.suffix.lower() in COMPRESSION_SUFFIXES else place
+    stem = path.with_suffix("") if path.suffix.lower() in COMPRESSION_SUFFIXES else path
     return stem.suffix.lower()
 
 

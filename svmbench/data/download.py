@@ -264,10 +264,10 @@ class _Version:
         )
 
 
-def _read_version(place: Path) -> _Version | None:
+def _read_version(path: Path) -> _Version | None:
     """Return the version of a partial file that an earlier process noted, if it did."""
     try:
-        said = json.loads(paths.read_regular(place, 1 << 14))
+        said = json.loads(paths.read_regular(path, 1 << 14))
         etag, modified, total = (said[name] for name in ("etag", "modified", "total"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -15,12 +15,12 @@ from svmbench.data import parquet
 EXPORT_ENDINGS = {"libsvm": ".txt", "csv": ".csv", "parquet": ".parquet"}
 
 
-def export_rows(place: Path, X: Any, y: np.ndarray, copies: int = 1) -> None:
+def export_rows(path: Path, X: Any, y: np.ndarray, copies: int = 1) -> None:
     """Write rows to a file, `copies` times; text formats get six digits.
 
     Parameters
     ----------
-    place : Path
+    path : Path
         Target file; its ending, one of :data:`EXPORT_ENDINGS`, gives the format.
     X : ndarray or csr_array of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
@@ -32,11 +32,11 @@ def export_rows(place: Path, X: Any, y: np.ndarray, copies: int = 1) -> None:
     MissingPackageError
         For Parquet without pyarrow.
     """
-    if place.suffix == EXPORT_ENDINGS["parquet"]:
-        _write_parquet(place, X, y, copies)
+    if path.suffix == EXPORT_ENDINGS["parquet"]:
+        _write_parquet(path, X, y, copies)
         return
-    text = _libsvm(X, y) if place.suffix == EXPORT_ENDINGS["libsvm"] else _csv(X, y)
-    with place.open("wb") as stream:
+    text = _libsvm(X, y) if path.suffix == EXPORT_ENDINGS["libsvm"] else _csv(X, y)
+    with path.open("wb") as stream:
         for _ in range(copies):
             stream.write(text)
 
@@ -57,7 +57,7 @@ def _csv(X: Any, y: np.ndarray) -> bytes:
     return frame.to_csv(header=False, index=False, float_format="%.6g").encode()
 
 
-def _write_parquet(place: Path, X: Any, y: np.ndarray, copies: int) -> None:
+def _write_parquet(path: Path, X: Any, y: np.ndarray, copies: int) -> None:
     writer = parquet.require_pyarrow().ParquetWriter
     import pyarrow as pa
 
@@ -66,6 +66,6 @@ def _write_parquet(place: Path, X: Any, y: np.ndarray, copies: int) -> None:
         for j in range(X.shape[1])
     }
     table = pa.table({**columns, "label": y})
-    with writer(place, table.schema) as stream:
+    with writer(path, table.schema) as stream:
         for _ in range(copies):
             stream.write_table(table)

@@ -198,7 +198,7 @@ def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> F
     raise complaint
 
 
-def regular(place: Path, max_bytes: int | None = None) -> bytes:
+def regular(path: Path, max_bytes: int | None = None) -> bytes:
     """Return the stored bytes of a regular file.
 
     Raises
@@ -207,9 +207,9 @@ def regular(place: Path, max_bytes: int | None = None) -> bytes:
         If it can't be read, is a pipe or a device, or is too large.
     """
     try:
-        return paths.read_regular(place, max_bytes or archives.MOST_UNPACKED_BYTES)
+        return paths.read_regular(path, max_bytes or archives.MOST_UNPACKED_BYTES)
     except OSError as error:
-        raise DataError(f"{place} can't be read: {error.strerror or error}") from None
+        raise DataError(f"{path} can't be read: {error.strerror or error}") from None
 
 
 def _from_mirror_url(
@@ -271,12 +271,12 @@ def _downloaded(
         raise
 
 
-def _checked_download(entry: DatasetEntry, file: SourceFile, place: Path, source: str) -> Fetched:
-    served = regular(place, file.max_bytes)
+def _checked_download(entry: DatasetEntry, file: SourceFile, path: Path, source: str) -> Fetched:
+    served = regular(path, file.max_bytes)
     if source == "official" and file.md5 is not None:
         _compare(entry, file, "md5", hashlib.md5(served).hexdigest(), (file.md5,))
-    content = decompressed(served, place.name, file.member, file.max_bytes)
-    return _verified(entry, file, content, source, place.name)
+    content = decompressed(served, path.name, file.member, file.max_bytes)
+    return _verified(entry, file, content, source, path.name)
 
 
 def _verified(

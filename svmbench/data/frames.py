@@ -87,9 +87,9 @@ class FormKeywords(TypedDict, total=False):
 FORM_KEYWORDS = tuple(FormKeywords.__annotations__)
 
 
-def separator_of(place: Path) -> str:
+def separator_of(path: Path) -> str:
     """Return the separator of a table from the ending of its name: a tab for .tsv, else a comma."""
-    return TABLE_SEPARATORS.get(ending_of(place), ",")
+    return TABLE_SEPARATORS.get(ending_of(path), ",")
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class TableForm:
             raise DataError(f"{name} is an ARFF file of Weka; save it as CSV")
         return SEPARATOR_LINE.sub("", text).encode()
 
-    def separator_in(self, content: bytes, place: Path) -> str:
+    def separator_in(self, content: bytes, path: Path) -> str:
         """Return the separator of a file's text."""
         if self.separator:
             return self.separator
@@ -185,16 +185,16 @@ class TableForm:
         start = content[: 1 << 20].decode(encoding, errors="replace").removeprefix("\ufeff")
         if said := SEPARATOR_LINE.match(start):
             return said[1]
-        usual = separator_of(place)
+        usual = separator_of(path)
         header = next((line for line in start.splitlines() if line.strip()), "")
         others = [one for one in (";", "\t", ",") if one in header]
         return usual if usual in header or not others else others[0]
 
-    def reader(self, content: bytes, place: Path, n_columns: int) -> str:
+    def reader(self, content: bytes, path: Path, n_columns: int) -> str:
         """Return the call of pandas that reads the file as this module does."""
-        separator = self.separator_in(content, place)
-        how = [repr(str(place)), *([f"sep={separator!r}"] if separator != "," else [])]
-        text = self.text_of(content, str(place))
+        separator = self.separator_in(content, path)
+        how = [repr(str(path)), *([f"sep={separator!r}"] if separator != "," else [])]
+        text = self.text_of(content, str(path))
         if any(f"{separator} ".encode() in line for line in text.splitlines()[:2]):
             how.append("skipinitialspace=True")
         how += [f"encoding={self.encoding!r}"] if self.encoding else []
@@ -214,7 +214,7 @@ def _is_arff(text: str) -> bool:
 
 
 def read_frame(
-    place: Path,
+    path: Path,
     label: str | int | None,
     content: bytes | None = None,
     form: TableForm | None = None,
@@ -226,7 +226,7 @@ def read_frame(
 
     Parameters
     ----------
-    place : Path
+    path : Path
         The file, plain or compressed.
     label : str, int or None
         Name of the label's column, its number from 1, ``"first"`` or ``"last"``; None for the last.
@@ -250,12 +250,12 @@ def read_frame(
 
     form = form or TableForm()
     if content is None:
-        content = decompressed(fetch.regular(place), place.name)
-    if ending_of(place) == ".parquet":
+        content = decompressed(fetch.regular(path), path.name)
+    if ending_of(path) == ".parquet":
         if form != TableForm():
-            raise DataError(f"{place}: a Parquet file needs no word on how its text is written")
-        return _read_parquet(place, label, content)
-    name, separator = str(place), form.separator_in(content, place)
+            raise DataError(f"{path}: a Parquet file needs no word on how its text is written")
+        return _read_parquet(path, label, content)
+    name, separator = str(path), form.separator_in(content, path)
     content = form.text_of(content, name)
     reading = Reading(format="table", separator=separator, header=form.header)
     tables.refuse_many_columns(content, name, reading)
@@ -280,7 +280,7 @@ def read_frame(
     except ValueError as error:
         if "Expected" in str(error) and " in line 2, " in str(error):
             raise _short_header(name) from error
-        raise DataError(f"can't read {place}: {' '.join(str(error).split())}") from error
+        raise DataError(f"can't read {path}: {' '.join(str(error).split())}") from error
     frame.columns = pd.Index(columns)
     names = [str(word).strip() for word in first.iloc[0]] if form.header else columns
     if names.count(str(label)) > 1:
@@ -310,7 +310,7 @@ def read_frame(
     return X, y
 
 
-def write_plainly(place: Path, label: str | int | None, form: TableForm, target: Path) -> list[str]:
+def write_plainly(path: Path, label: str | int | None, form: TableForm, target: Path) -> list[str]:
     """Write a table as UTF-8 with commas and a header; return what is left out of it.
 
     Parameters
@@ -325,7 +325,7 @@ def write_plainly(place: Path, label: str | int | None, form: TableForm, target:
     DataError
         As :func:`read_frame`.
     """
-    X, y = read_frame(place, label, form=form)
+    X, y = read_frame(path, label, form=form)
     X.assign(**{str(y.name): y}).to_csv(target, index=False, lineterminator="\n")
     return list(X.attrs.get(LEFT_OUT, ()))
 
@@ -433,7 +433,7 @@ def _refuse_no_data(
             raise DataError(f"{name}, line {lines[row]}, column {column}: {said}")
 
 
-def _read_parquet(place: Path, label: str | int | None, content: bytes) -> Any:
+def _read_parquet(path: Path, label: str | int | None, content: bytes) -> Any:
     """Return the columns and the labels of a Parquet file; the index of a frame is no column."""
     import pandas as pd
 
@@ -446,7 +446,7 @@ def _read_parquet(place: Path, label: str | int | None, content: bytes) -> Any:
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
     except (pa.ArrowException, OSError, ValueError) as error:
         said = " ".join(str(error).split())[:160]
-        raise DataError(f"{place} is not a complete Parquet file: {said}") from error
+        raise DataError(f"{path} is not a complete Parquet file: {said}") from error
     if label in frame.index.names:
         frame = frame.reset_index(level=label)
     index = [str(one) for one in frame.index.names if one is not None]
@@ -456,7 +456,7 @@ def _read_parquet(place: Path, label: str | int | None, content: bytes) -> Any:
     frame.columns = frame.columns.map(str)
     saved = [c for c in frame.columns if parquet.INDEX_NAME.fullmatch(c) and c != label]
     X, y = labelled(
-        frame.drop(columns=saved), "last" if label is None else label, str(place), first_line=None
+        frame.drop(columns=saved), "last" if label is None else label, str(path), first_line=None
     )
     if index + saved:
         X.attrs[LEFT_OUT] = [parquet.left_out_words(c) for c in index + saved]

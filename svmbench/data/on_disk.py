@@ -98,10 +98,10 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
 
 @lru_cache(maxsize=8)
 def _scanned(
-    place: Path, label_column: int | str | None, _size: int, _changed: int
+    path: Path, label_column: int | str | None, _size: int, _changed: int
 ) -> tuple[OnDisk, np.ndarray, list[str], str, str]:
     """Return a file's shape, labels, classes, identity and sha256 in its present state."""
-    blocks = replace(open_blocks(place, label_column=label_column), as_words=True)
+    blocks = replace(open_blocks(path, label_column=label_column), as_words=True)
     found: dict[Any, int] = {}
     low = high = np.empty(0)
     codes, width = [], 0
@@ -117,13 +117,13 @@ def _scanned(
             least, largest = (np.pad(one, (0, width - len(one))) for one in ranges(X))
             low, high = np.minimum(low, least), np.maximum(high, largest)
         if len(found) > MOST_LABEL_VALUES:
-            raise DataError(f"{place.name}: more than {MOST_LABEL_VALUES:,} different labels")
+            raise DataError(f"{path.name}: more than {MOST_LABEL_VALUES:,} different labels")
     is_text = any(isinstance(label, str) for label in found)
     words = label_words(np.array(list(found), dtype=object if is_text else np.float64))
     order = class_order(set(words))
     if len(order) < 2:
-        raise DataError(f"{place.name} has one class only: {order[0]}")
-    with place.open("rb") as stream:
+        raise DataError(f"{path.name} has one class only: {order[0]}")
+    with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256")
     sha256 = digest.hexdigest()
     digest.update(repr((blocks.reading, blocks.label_column)).encode())

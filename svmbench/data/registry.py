@@ -125,13 +125,13 @@ def _sentences(name: str, error: ValidationError) -> list[str]:
     return said
 
 
-def _parsed(place: Path) -> dict[str, Any]:
+def _parsed(path: Path) -> dict[str, Any]:
     """Return the content of a file, after a check that its texts are printable."""
     try:
-        return read_toml(place, place.name)
+        return read_toml(path, path.name)
     except OSError as error:
         raise ConfigError(
-            f"{paths.FURTHER_REGISTRIES}: {place} can't be read: {error.strerror}"
+            f"{paths.FURTHER_REGISTRIES}: {path} can't be read: {error.strerror}"
         ) from None
 
 

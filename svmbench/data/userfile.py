@@ -155,11 +155,11 @@ def warn_of(name: str, left_out: Sequence[str]) -> None:
     warnings.warn(f"{name}: left out: {' and '.join(left_out)}", DataWarning, stacklevel=level)
 
 
-def _parquet_rows(place: Path, label_column: int | str | None) -> LabelledRows:
-    found = list(parquet.blocks(place, label_column, None, None))
+def _parquet_rows(path: Path, label_column: int | str | None) -> LabelledRows:
+    found = list(parquet.blocks(path, label_column, None, None))
     labels = np.concatenate([labels for _, labels in found])
     X = np.vstack([X for X, _ in found])
-    return LabelledRows(X, labels, parquet.left_out_of(place, label_column))
+    return LabelledRows(X, labels, parquet.left_out_of(path, label_column))
 
 
 def load_own(
@@ -338,7 +338,7 @@ def _is_named(label_column: int | str | None) -> bool:
 
 
 def reading_of(
-    place: Path,
+    path: Path,
     label_column: int | str | None = None,
     *,
     separator: str | None = None,
@@ -356,11 +356,11 @@ def reading_of(
     """
     if incomplete not in ("refuse", "drop", "mean"):
         raise DataError(f"incomplete must be 'refuse', 'drop' or 'mean', not {incomplete!r}")
-    is_table = ending_of(place) in frames.TABLE_SEPARATORS
+    is_table = ending_of(path) in frames.TABLE_SEPARATORS
     as_table = label_column is not None or separator is not None or is_table
     return Reading(
         format="table" if as_table else "libsvm",
-        separator=separator or frames.separator_of(place),
+        separator=separator or frames.separator_of(path),
         header=_is_named(label_column) if header is None else header,
         label="last" if label_column is None else label_column,
         missing=missing,

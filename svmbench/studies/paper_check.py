@@ -37,13 +37,13 @@ def paper_problems(folder: Path | str, *, trust: bool = False) -> list[str]:
         return str(error).splitlines()
 
 
-def _read(place: Path) -> Paper:
+def _read(path: Path) -> Paper:
     """Return the paper of a folder, which needn't be registered."""
     known = [one.folder.resolve() for one in papers().values()]
-    if place not in known:
+    if path not in known:
         named = os.environ.get(paths.FURTHER_PAPERS, "")
-        os.environ[paths.FURTHER_PAPERS] = os.pathsep.join(filter(None, (named, str(place))))
-    return next(one for one in papers().values() if one.folder.resolve() == place)
+        os.environ[paths.FURTHER_PAPERS] = os.pathsep.join(filter(None, (named, str(path))))
+    return next(one for one in papers().values() if one.folder.resolve() == path)
 
 
 def _problems(paper: Paper, *, trust: bool) -> Iterator[str]:

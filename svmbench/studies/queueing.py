@@ -20,7 +20,7 @@ from svmbench.base.files import exists_in_results
 from svmbench.experiment.run.session import unheard
 from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
 from svmbench.studies.batches import BatchInterruptedError, run_batch
-from svmbench.studies.refreshing import n_lost, places_in, results_in
+from svmbench.studies.refreshing import identities_in, n_lost, results_in
 from svmbench.studies.reproducing import kept_by_config
 
 if TYPE_CHECKING:
@@ -173,15 +173,15 @@ def _endings(one: Queued, outcome: ConfigOutcome, root: Path, *, keep: bool) -> 
     yield from filter(None, [compared(one, outcome)])
     if keep and outcome.path is not None:
         held = {
-            place: n_lost(places_in(place), outcome.path)
-            for place in kept_by_config(root).get((one.config, one.profile), [])
-            if place.resolve() != outcome.path.resolve() and (place / PACKED_RECORDS).is_file()
+            folder: n_lost(identities_in(folder), outcome.path)
+            for folder in kept_by_config(root).get((one.config, one.profile), [])
+            if folder.resolve() != outcome.path.resolve() and (folder / PACKED_RECORDS).is_file()
         }
         yield from filter(None, [keep_complete(outcome, one, root, held)])
 
 
 def queued(
-    config: str, cells: Sequence[Cell], places: Mapping[str, list[frozenset[str]]],
+    config: str, cells: Sequence[Cell], identities: Mapping[str, list[frozenset[str]]],
     done: Iterable[str], here: Iterable[str], claims: Sequence[str],
     forecast: Callable[[Cell], float | None],
 ) -> Queued | None:  # fmt: skip
@@ -192,7 +192,7 @@ def queued(
     config : str
     cells : sequence of Cell
         Of its plan.
-    places : dict of str to list of frozenset of str
+    identities : dict of str to list of frozenset of str
         The cells that have a kept result, of any age, and the solvers of each.
     done : iterable of str
         Keys of cells that have a kept result by today's code.
@@ -203,14 +203,14 @@ def queued(
     forecast : callable
         Returns the forecast seconds of a cell; None where no record tells them.
     """
-    from svmbench.experiment.plan.freshness import race_place_of
+    from svmbench.experiment.plan.freshness import race_identity_of
 
     held = set(done)
     todo = [one for one in cells if one.status == "planned" and one.key not in held]
     missing = 0
     for cell in todo:
-        place, solvers = race_place_of(cell.shown)
-        missing += not any(known <= solvers for known in places.get(place, ()))
+        identity, solvers = race_identity_of(cell.shown)
+        missing += not any(known <= solvers for known in identities.get(identity, ()))
     if not missing:
         return None
     shown, ended = cells[0].shown, set(here)
@@ -373,9 +373,9 @@ def keep_complete(outcome: ConfigOutcome, one: Queued, root: Path, held: Mapping
         return ""
     if outcome.is_open:
         return f"{outcome.path}: not complete, so it is not kept yet"
-    for place, lost in held.items():
+    for folder, lost in held.items():
         if lost:
-            return f"{place}: stays as it is, {lost} of its results are not in {outcome.path}"
+            return f"{folder}: stays as it is, {lost} of its results are not in {outcome.path}"
     target = next(iter(held)) if held else root / one.paper / one.config
     if not held and target.exists():
         target = target.with_name(f"{one.config}-{one.profile}")
@@ -449,20 +449,20 @@ def _queued(
         return None
     name = run_plan.plan.name
     root, scratch = places
-    at_places: dict[str, list[frozenset[str]]] = {}
+    kept_solvers: dict[str, list[frozenset[str]]] = {}
     done: set[str] = set()
     reuse: list[Path] = []
     of_config = {at: folders for at, folders in kept_by_config(root).items() if at[0] == name}
-    for place, profile in ((one, at[1]) for at, folders in of_config.items() for one in folders):
+    for folder, profile in ((one, at[1]) for at, folders in of_config.items() for one in folders):
         if profile == request.profile:
-            for where, solvers in places_in(place).items():
-                at_places.setdefault(where, []).extend(solvers)
-        keys = {line["key"] for line in results_in(place)}
+            for where, solvers in identities_in(folder).items():
+                kept_solvers.setdefault(where, []).extend(solvers)
+        keys = {line["key"] for line in results_in(folder)}
         own = keys & {cell.key for cell in run_plan.cells}
         done |= own
-        is_same = place.resolve() == run_plan.path.resolve()
+        is_same = folder.resolve() == run_plan.path.resolve()
         if own and not is_same:
-            reuse.append(kept.unpack(place, scratch / f"{name}-{len(reuse)}", without=keys - own))
+            reuse.append(kept.unpack(folder, scratch / f"{name}-{len(reuse)}", without=keys - own))
     if not run_plan.cells:
         return None
     is_begun = exists_in_results(run_plan.path / RECORDS)
@@ -473,5 +473,5 @@ def _queued(
         seconds = evidence.forecaster.seconds(planned_work(cell, name))
         return None if seconds is None else min(seconds, timeout_s)
 
-    one = queued(name, run_plan.cells, at_places, done, here, claims.get(name, ()), forecast)
+    one = queued(name, run_plan.cells, kept_solvers, done, here, claims.get(name, ()), forecast)
     return None if one is None else (one, replace(request, reuse=tuple(reuse)))

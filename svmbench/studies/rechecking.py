@@ -292,7 +292,7 @@ def _run_again(
 
     Yields each comparison with a kept record, that of this run or of another one that has the cell.
     """
-    from svmbench.experiment.plan.freshness import place_of
+    from svmbench.experiment.plan.freshness import identity_of
     from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
     from svmbench.report.gate.sides import judged_scores
     from svmbench.report.reading.records import read_run, result_lines
@@ -301,7 +301,7 @@ def _run_again(
     content = read_run(run.folder)
     wanted = {one.key for one in left}
     kept = _lines_of(run, wanted)
-    places = {place_of(lines[-1]): key for key, lines in kept.items()}
+    identities = {identity_of(lines[-1]): key for key, lines in kept.items()}
     with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
         request = Request(
             config=content.name,
@@ -313,9 +313,9 @@ def _run_again(
         with _interrupted_at(deadline):
             planned = plan_run(request)
         cells = {
-            places[place]: cell
+            identities[identity]: cell
             for cell in planned.cells
-            if cell.status == "planned" and (place := place_of(cell.shown)) in places
+            if cell.status == "planned" and (identity := identity_of(cell.shown)) in identities
         }
         for key in wanted - cells.keys():
             line = kept[key][-1]

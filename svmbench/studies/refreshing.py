@@ -29,7 +29,7 @@ class OldRun:
         Where it is kept, and what made it.
     keys : frozenset of str
         The keys of those results.
-    places : mapping of str to list of frozenset of str
+    identities : mapping of str to list of frozenset of str
         The cells that have a result, of any age: what identifies them in any plan of the config
         but for their solvers, and the solvers of each.
     n_results : int
@@ -49,7 +49,7 @@ class OldRun:
     config: str
     profile: str
     keys: frozenset[str]
-    places: Mapping[str, list[frozenset[str]]]
+    identities: Mapping[str, list[frozenset[str]]]
     n_results: int
     is_race: bool
     decides: bool
@@ -62,10 +62,10 @@ class OldRun:
 
         A race may have more solvers than its result: optional ones that were not installed then.
         """
-        from svmbench.experiment.plan.freshness import race_place_of
+        from svmbench.experiment.plan.freshness import race_identity_of
 
-        place, solvers = race_place_of(cell.shown)
-        return any(kept <= solvers for kept in self.places.get(place, ()))
+        identity, solvers = race_identity_of(cell.shown)
+        return any(kept <= solvers for kept in self.identities.get(identity, ()))
 
     def sentence(self) -> str:
         """Return a sentence that counts the results to measure."""
@@ -124,7 +124,7 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
         config=run.name,
         profile=run.profile,
         keys=frozenset(keys),
-        places=_places(done.values()),
+        identities=_identities(done.values()),
         n_results=len(done),
         is_race=any(cell.is_race for cell in run.cells if cell.key in keys),
         decides=run.name in deciding,
@@ -134,13 +134,13 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
     )
 
 
-def _places(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
+def _identities(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
     """Return the solvers of each cell that records are of, by the rest of what identifies it."""
-    from svmbench.experiment.plan.freshness import race_place_of
+    from svmbench.experiment.plan.freshness import race_identity_of
 
     found: dict[str, list[frozenset[str]]] = {}
-    for place, solvers in map(race_place_of, lines):
-        found.setdefault(place, []).append(solvers)
+    for identity, solvers in map(race_identity_of, lines):
+        found.setdefault(identity, []).append(solvers)
     return found
 
 
@@ -152,18 +152,18 @@ def results_in(folder: Path) -> list[Any]:
     return [line for line in lines if line["status"] == "ok"]
 
 
-def places_in(folder: Path) -> dict[str, list[frozenset[str]]]:
+def identities_in(folder: Path) -> dict[str, list[frozenset[str]]]:
     """Return the solvers of each cell that has a result in a folder, by its other settings."""
-    return _places(results_in(folder))
+    return _identities(results_in(folder))
 
 
-def n_lost(places: Mapping[str, list[frozenset[str]]], path: Path) -> int:
-    """Return how many results, by their places, a new run folder doesn't have."""
-    now = places_in(path)
+def n_lost(identities: Mapping[str, list[frozenset[str]]], path: Path) -> int:
+    """Return how many results, by their identities, a new run folder doesn't have."""
+    now = identities_in(path)
     return sum(
-        not any(kept_solvers <= solvers for solvers in now.get(place, ()))
-        for place, at_place in places.items()
-        for kept_solvers in at_place
+        not any(kept_solvers <= solvers for solvers in now.get(identity, ()))
+        for identity, kept_there in identities.items()
+        for kept_solvers in kept_there
     )
 
 
@@ -239,7 +239,7 @@ def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> str:
 
     if outcome.path is None or outcome.error:
         return ""
-    lost = n_lost(one.places, outcome.path)
+    lost = n_lost(one.identities, outcome.path)
     if lost:
         return (
             f"{one.folder}: stays as it is, {lost} of its {one.n_results} results are not in "

@@ -122,7 +122,7 @@ def is_present(recheck: Recheck) -> bool:
         return False
 
 
-def place_of(cell: Mapping[str, Any]) -> str:
+def identity_of(cell: Mapping[str, Any]) -> str:
     """Return the identity of a cell in any plan of its config.
 
     Plans and records of older versions say of a sweep in other fields.
@@ -135,11 +135,11 @@ def place_of(cell: Mapping[str, Any]) -> str:
     return json.dumps({**named, "dimensions": swept}, sort_keys=True, default=str)
 
 
-def race_place_of(cell: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+def race_identity_of(cell: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
     """Return the identity of a cell without its solvers, and its solvers: of a race, all of them.
 
     A config's optional solvers take part in a race where they are installed, so a plan may have
     more of them than the record of the same race.
     """
     named = str(cell.get("solver"))
-    return place_of({**cell, "solver": None}), frozenset(named.split("|"))
+    return identity_of({**cell, "solver": None}), frozenset(named.split("|"))

@@ -10,9 +10,9 @@ from svmbench.base.errors import ResultsError
 from svmbench.papers.judging.checks import (
     cells_of,
     check,
+    condition_text,
     held_back,
     part_label,
-    place_text,
     printed_text,
     unfinished,
     untested,
@@ -163,15 +163,15 @@ def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
         xs, ys = zip(*(([x for x, _ in both[n]], [e.value for _, e in both[n]])
                        for n in (first, second)), strict=True)  # fmt: skip
         found = crossing(xs[0], ys[0], xs[1], ys[1])
-        place = _crossing_interval(dict(both[first]), dict(both[second]), claim.metrics[0])
+        between = _crossing_interval(dict(both[first]), dict(both[second]), claim.metrics[0])
         said = found.sentence(first, second, "features")
-        if place.low is not None and place.high is not None:
-            said += f"; between {place.low:,.0f} and "
-            said += f"{place.high:,.0f}" if math.isfinite(place.high) else "beyond"
+        if between.low is not None and between.high is not None:
+            said += f"; between {between.low:,.0f} and "
+            said += f"{between.high:,.0f}" if math.isfinite(between.high) else "beyond"
         parts.append(
             Part(
                 part_label(source, f"{block}, {dataset}"),
-                within_limits(place, claim.limits["low"], claim.limits["high"]),
+                within_limits(between, claim.limits["low"], claim.limits["high"]),
                 said,
                 claim.printed,
                 cells_of(*(one for curve in both.values() for _, one in curve)),
@@ -294,7 +294,7 @@ def highest_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the better of ALSVM and FALSVM is within the limit of both others."""
     metric, limit = claim.metrics[0], claim.limits["points"]
     for source in kept.of(claim.configs[0]):
-        for place, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
+        for condition, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
             own, others = ([name for name in names if name in solvers]
                            for names in (FOUR[:2], FOUR[2:]))  # fmt: skip
             if not own or not others:
@@ -304,16 +304,16 @@ def highest_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
             best = max(behind, key=lambda name: behind[name].value)
             holds, lacking = held_back(
                 all_of(is_within(one, limit) for one in behind.values()),
-                unfinished(source, [_PRINTED_BLOCK], place[0], FOUR),
+                unfinished(source, [_PRINTED_BLOCK], condition[0], FOUR),
             )
             said = f"{better} {figure(metric, solvers[better].value)} %, "
             said += f"{format_signed(-behind[best].value)} to {best}{lacking}"
             yield Part(
-                part_label(source, place_text(place)),
+                part_label(source, condition_text(condition)),
                 holds,
                 said,
-                printed_text(claim, claim.where, place[0], metric, (better, best), " %"),
+                printed_text(claim, claim.where, condition[0], metric, (better, best), " %"),
                 cells_of(*(solvers[name] for name in (*own, *others))),
-                stand_in=place[0] in claim.stand_ins,
+                stand_in=condition[0] in claim.stand_ins,
             )
         yield from untested(claim, source, [_PRINTED_BLOCK], *FOUR[:2])

@@ -165,7 +165,7 @@ def dominates(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 pairs = [(solvers["cpsp"][k], solvers[rival][k]) for k in common]
                 ahead = [_widened(difference(*pair, metric), len(common)) for pair in pairs]
                 holds = _nowhere_below(ahead)
-                least = min(range(len(common)), key=lambda place: ahead[place].value)
+                least = min(range(len(common)), key=lambda index: ahead[index].value)
                 worst = format_signed(ahead[least].value)
                 said = f"{worst} points at k = {common[least]:g} at worst, "
                 said += f"{format_signed(_area(common, pairs))} on average over "
@@ -242,7 +242,8 @@ def fewest_vectors(claim: Claim, kept: Evidence) -> list[Part]:
     for source in _accuracies(kept):
         costs = _curves(source, "fig1", time)
         exact = {
-            place[0]: found for place, found in estimates(source.block("exact"), score).items()
+            condition[0]: found
+            for condition, found in estimates(source.block("exact"), score).items()
         }
         for dataset, solvers in _curves(source, "fig1", score).items():
             if "exact" not in exact.get(dataset, {}) or "cpsp" not in solvers:
@@ -412,10 +413,10 @@ def as_good_as_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
     metric = claim.metrics[0]
     for source in _accuracies(kept):
         linear = {
-            place[0]: solvers[LINEAR_MACHINE]
+            condition[0]: solvers[LINEAR_MACHINE]
             for other in kept.of(claim.configs[1])
             if other.profile == source.profile
-            for place, solvers in estimates(other.block("table1"), metric).items()
+            for condition, solvers in estimates(other.block("table1"), metric).items()
             if LINEAR_MACHINE in solvers
         }
         for dataset, solvers in _curves(source, "fig1", metric).items():
@@ -426,7 +427,7 @@ def as_good_as_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
             ahead = [
                 _widened(difference(curve[k], linear[dataset], metric), len(sizes)) for k in sizes
             ]
-            least = min(range(len(sizes)), key=lambda place: ahead[place].value)
+            least = min(range(len(sizes)), key=lambda index: ahead[index].value)
             said = f"{format_signed(ahead[least].value)} points to the linear machine at "
             said += f"k = {sizes[least]:g} at worst, of k = {sizes[0]:g} to {sizes[-1]:g}"
             holds = _nowhere_below(ahead)
@@ -461,7 +462,9 @@ def faster_on_text(claim: Claim, kept: Evidence) -> Iterator[Part]:
     score, time = claim.metrics
     for source in _accuracies(kept):
         costs = _curves(source, "fig1", time)
-        exact = {place[0]: one for place, one in estimates(source.block("exact"), score).items()}
+        exact = {
+            condition[0]: one for condition, one in estimates(source.block("exact"), score).items()
+        }
         for dataset, solvers in _curves(source, "fig1", score).items():
             if dataset not in TEXT or "exact" not in exact.get(dataset, {}):
                 continue
@@ -562,7 +565,7 @@ def sparser_than_exact(claim: Claim, kept: Evidence) -> Iterator[Part]:
     score = claim.metrics[0]
     for source in _accuracies(kept):
         exact, vectors = (
-            {place[0]: one["exact"] for place, one in found.items() if "exact" in one}
+            {condition[0]: one["exact"] for condition, one in found.items() if "exact" in one}
             for found in (estimates(source.block("exact"), name) for name in claim.metrics)
         )
         leads: dict[str, Interval] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svmbench.papers.judging.checks import cells_of, check, part_label, place_text, untested
+from svmbench.papers.judging.checks import cells_of, check, condition_text, part_label, untested
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
@@ -41,11 +41,11 @@ def as_good_and_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
     for source in kept.of(claim.configs[0]):
         scores = estimates(source.block(*BLOCKS), score)
         costs = estimates(source.block(*BLOCKS), time)
-        for place, solvers in scores.items():
+        for condition, solvers in scores.items():
             for name in OURS:
-                what = part_label(source, f"{name} on {place_text(place)}")
+                what = part_label(source, f"{name} on {condition_text(condition)}")
                 yield from _learnt(claim, what, name, solvers)
-                yield from _cost(claim, what, name, costs.get(place, {}))
+                yield from _cost(claim, what, name, costs.get(condition, {}))
         yield from untested(claim, source, BLOCKS, *OURS)
 
 
@@ -172,12 +172,12 @@ def constant_and_sampled(claim: Claim, kept: Evidence) -> Iterator[Part]:
             yield _law(source, f"{name}, time", holds, points)
     for source in kept.of(claim.configs[1]):
         low, high = (estimates(source.block("draws"), f"hit_{end}_pct") for end in ("low", "high"))
-        for place, solvers in estimates(source.block("draws"), hits).items():
-            if dict(place[1]).get("solver.n_candidates") != claim.limits["candidates"]:
+        for condition, solvers in estimates(source.block("draws"), hits).items():
+            if dict(condition[1]).get("solver.n_candidates") != claim.limits["candidates"]:
                 continue
             for name, one in solvers.items():
-                ends = low.get(place, {}).get(name), high.get(place, {}).get(name)
-                yield _hit(claim, source, place[0], one, ends)
+                ends = low.get(condition, {}).get(name), high.get(condition, {}).get(name)
+                yield _hit(claim, source, condition[0], one, ends)
 
 
 def _hit(

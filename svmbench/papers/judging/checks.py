@@ -20,7 +20,7 @@ from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import OPEN, Answer, all_of
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
-from svmbench.report.numbers.estimates import Estimate, MeasurementPlace
+from svmbench.report.numbers.estimates import Condition, Estimate
 from svmbench.report.reading import published
 from svmbench.report.reading.records import CellResult
 
@@ -92,21 +92,21 @@ def load_checks(paper: Paper, *, trust: bool = False) -> bool:
 
 
 @cache
-def _load(key: str, place: Path) -> None:
+def _load(key: str, path: Path) -> None:
     """Import other people's checks, once."""
     before = set(CHECKS)
-    spec = spec_from_file_location(f"svmbench_checks_{key}", place)
+    spec = spec_from_file_location(f"svmbench_checks_{key}", path)
     assert spec is not None
     assert spec.loader is not None
     try:
         spec.loader.exec_module(module_from_spec(spec))
     except Exception as error:
         said = line(f"{type(error).__name__}: {error}", 300)
-        raise SvmbenchError(f"{line(place, 200)}: can't be imported: {said}") from error
+        raise SvmbenchError(f"{line(path, 200)}: can't be imported: {said}") from error
     strangers = [name for name in CHECKS if name not in before and not name.startswith(f"{key}-")]
     if strangers:
         raise SvmbenchError(
-            f"{line(place, 200)}: {line(strangers[0], 60)!r} is no claim of this paper: the names"
+            f"{line(path, 200)}: {line(strangers[0], 60)!r} is no claim of this paper: the names"
             f" of its claims begin with '{key}-'"
         )
 
@@ -119,9 +119,9 @@ def part_label(source: Source, *words: object) -> str:
     return ", ".join(parts)
 
 
-def place_text(place: MeasurementPlace) -> str:
-    """Return a place in words: its data set, and what is swept."""
-    dataset, swept = place
+def condition_text(condition: Condition) -> str:
+    """Return a condition in words: its data set, and what is swept."""
+    dataset, swept = condition
     return " ".join([dataset, *(f"{name.rpartition('.')[2]}={value}" for name, value in swept)])
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from svmbench.papers.judging.checks import (
     cells_of,
+    condition_text,
     held_back,
     part_label,
-    place_text,
     printed_text,
     unfinished,
 )
@@ -34,27 +34,27 @@ def fastest_parts(
 ) -> list[Part]:
     """Return for each data set whether a solver is faster than every rival."""
     metric, parts = claim.metrics[0], []
-    for place, solvers in estimates(source.block(*blocks), metric).items():
+    for condition, solvers in estimates(source.block(*blocks), metric).items():
         others = {name: solvers[name] for name in rivals if name in solvers and name != solver}
         if solver not in solvers or not others:
             continue
         own = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
         holds = all_of(is_lower(own, one, metric) for one in others.values())
-        holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
+        holds, lacking = held_back(holds, unfinished(source, blocks, condition[0], rivals))
         said = f"{solver} {format_seconds(own.value)}, "
         said += f"{quickest} {format_seconds(others[quickest].value)}"
         printed = printed_text(
-            claim, claim.where, place[0], "train_time_s", (solver, quickest), " s"
+            claim, claim.where, condition[0], "train_time_s", (solver, quickest), " s"
         )
         parts.append(
             Part(
-                part_label(source, place_text(place)),
+                part_label(source, condition_text(condition)),
                 holds,
                 said + lacking,
                 printed,
                 cells_of(own, *others.values()),
-                stand_in=place[0] in claim.stand_ins,
+                stand_in=condition[0] in claim.stand_ins,
             )
         )
     return parts
@@ -65,7 +65,7 @@ def within_best(
 ) -> list[Part]:
     """Return for each data set whether a solver's score is near the best of all."""
     metric, limit, parts = claim.metrics[0], claim.limits["points"], []
-    for place, solvers in estimates(source.block(*blocks), metric).items():
+    for condition, solvers in estimates(source.block(*blocks), metric).items():
         present = {name: solvers[name] for name in rivals if name in solvers}
         if solver not in present or len(present) < 2:
             continue
@@ -76,17 +76,17 @@ def within_best(
             for name, one in present.items()
             if name != solver
         )
-        holds, lacking = held_back(holds, unfinished(source, blocks, place[0], rivals))
+        holds, lacking = held_back(holds, unfinished(source, blocks, condition[0], rivals))
         said = f"{solver} {figure(metric, present[solver].value)} %, "
         said += f"{format_signed(-behind.value)} to {best}" if best != solver else "the best"
         parts.append(
             Part(
-                part_label(source, f"{solver} on {place_text(place)}"),
+                part_label(source, f"{solver} on {condition_text(condition)}"),
                 holds,
                 said + lacking,
-                printed_text(claim, claim.where, place[0], metric, (solver, best), " %"),
+                printed_text(claim, claim.where, condition[0], metric, (solver, best), " %"),
                 cells_of(*present.values()),
-                stand_in=place[0] in claim.stand_ins,
+                stand_in=condition[0] in claim.stand_ins,
             )
         )
     return parts

@@ -47,7 +47,9 @@ _EstimatesByDataset = Mapping[str, Mapping[str, Estimate]]
 
 
 def _by_set(source: Source, blocks: Sequence[str], metric: str) -> dict[str, dict[str, Estimate]]:
-    return {place[0]: one for place, one in estimates(source.block(*blocks), metric).items()}
+    return {
+        condition[0]: one for condition, one in estimates(source.block(*blocks), metric).items()
+    }
 
 
 def _common(table: _EstimatesByDataset, names: Iterable[str], solvers: Sequence[str]) -> list[str]:

@@ -367,17 +367,17 @@ def _lead(claim: Claim, table: str, what: str, one: PairedTimes) -> list[Part]:
 
 
 def _largest(claim: Claim, what: str, one: PairedTimes, printed: Sequence[float]) -> list[Part]:
-    place = max(range(len(printed)), key=lambda k: printed[k])
-    if not printed[place]:
+    largest = max(range(len(printed)), key=lambda k: printed[k])
+    if not printed[largest]:
         return []
-    size, ours = one.sizes[place], one.leads[place]
-    least = claim.limits["share"] * printed[place]
+    size, ours = one.sizes[largest], one.leads[largest]
+    least = claim.limits["share"] * printed[largest]
     said = f"{format_ratio(ours)} at {size:,.0f} rows, the rule asks for {format_ratio(least)}"
     if max(one.leads) > ours:
         said += f" (the largest measured lead: {format_ratio(max(one.leads))})"
-    lead = one.lead_intervals(claim.metrics[0])[place]
+    lead = one.lead_intervals(claim.metrics[0])[largest]
     reached = within_limits(lead, least=least)
-    return [Part(what, reached, said, f"{format_ratio(printed[place])} at that size", one.cells)]
+    return [Part(what, reached, said, f"{format_ratio(printed[largest])} at that size", one.cells)]
 
 
 @check("smo-10", datasets=[NOISE])
@@ -422,9 +422,9 @@ def slower_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 continue
             first, second = (estimates(one.block(SUBSETS), metric) for one in (source, other))
             both = [
-                (first[place]["smo"], second[place]["smo"])
-                for place in first
-                if "smo" in first[place] and "smo" in second.get(place, {})
+                (first[condition]["smo"], second[condition]["smo"])
+                for condition in first
+                if "smo" in first[condition] and "smo" in second.get(condition, {})
             ]
             if not both:
                 continue

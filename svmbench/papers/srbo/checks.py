@@ -109,9 +109,9 @@ def _same_accuracy(claim: Claim, source: Source, table: str, by: str) -> list[Pa
     metric, plain, screened = claim.metrics[2], f"nu-svm-{by}", f"srbo-nu-svm-{by}"
     blocks = dict.fromkeys(cell.block for cell in source.cells)
     found = [
-        (f"{place[0]}, {block}", solvers[plain], solvers[screened])
+        (f"{condition[0]}, {block}", solvers[plain], solvers[screened])
         for block in blocks
-        for place, solvers in estimates(source.block(block), metric).items()
+        for condition, solvers in estimates(source.block(block), metric).items()
         if {plain, screened} <= solvers.keys()
     ]
     if not found:
@@ -280,12 +280,12 @@ def _leads(source: Source, block: str, ratio: str, apart: str, pair: str) -> lis
     cells = source.block(block)
     objectives = estimates(cells, apart)
     found = []
-    for place, solvers in estimates(cells, ratio).items():
-        other = objectives.get(place, {}).get(pair)
+    for condition, solvers in estimates(cells, ratio).items():
+        other = objectives.get(condition, {}).get(pair)
         if pair in solvers:
             found.append(
                 _RaceLead(
-                    place[0], solvers[pair], other.value if other is not None else float("inf")
+                    condition[0], solvers[pair], other.value if other is not None else float("inf")
                 )
             )
     return found
@@ -489,15 +489,15 @@ def _in_graphs(claim: Claim, source: Source) -> list[Part]:
     for cell in source.block("linear", "rbf"):
         if "solver.nu" in cell.dimensions:
             graphs.setdefault((cell.block, str(cell.dataset)), []).append(cell)
-    ratios = {place: _screened_pct(cells, claim.metrics[1]) for place, cells in graphs.items()}
-    known = {place: ratio for place, ratio in ratios.items() if ratio is not None}
+    ratios = {graph: _screened_pct(cells, claim.metrics[1]) for graph, cells in graphs.items()}
+    known = {graph: ratio for graph, ratio in ratios.items() if ratio is not None}
     if not known:
         return []
     half = claim.limits["half_pct"]
     above = [ratio > half for ratio in known.values()]
     said = f"above {half:g} % in {sum(above)} of {len(known)} graphs, "
     said += f"{min(known.values()):.1f} to {max(known.values()):.1f} %"
-    cells = tuple(cell for place in known for cell in graphs[place])
+    cells = tuple(cell for graph in known for cell in graphs[graph])
     n_values = len({cell.dimensions["solver.nu"] for cell in cells})
     fewer = f"{n_values} of {N_NU} values of nu" if n_values < N_NU else ""
     what, holds = part_label(source, "fig4"), _most_of(N_GRAPHS, above)

@@ -32,13 +32,13 @@ N_REPEATED_TIMES = 1264
 #: Seconds. Shorter times vary more: measured once, they have no margin, and decide no claim.
 SHORTEST_SINGLE_S = 0.01
 
-#: The place of a measurement: its data set, and the swept values.
-MeasurementPlace = tuple[str, tuple[tuple[str, object], ...]]
+#: The condition of a measurement: its data set, and the swept values.
+Condition = tuple[str, tuple[tuple[str, object], ...]]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One metric of one solver at one place.
+    """One metric of one solver at one condition.
 
     Attributes
     ----------
@@ -95,30 +95,30 @@ def estimate(cells: Sequence[CellResult], metric: str) -> Estimate | None:
 
 def estimates(
     cells: Iterable[CellResult], metric: str, *, sweep: Sequence[str] | None = None
-) -> dict[MeasurementPlace, dict[str, Estimate]]:
-    """Estimate a metric for every solver at every place, in the order of the plan.
+) -> dict[Condition, dict[str, Estimate]]:
+    """Estimate a metric for every solver at every condition, in the order of the plan.
 
     Parameters
     ----------
     cells : iterable of Cell
     metric : str
     sweep : sequence of str, optional
-        The dimensions that distinguish places; by default all.
+        The dimensions that distinguish conditions; by default all.
     """
-    grouped: dict[MeasurementPlace, dict[str, list[CellResult]]] = {}
+    grouped: dict[Condition, dict[str, list[CellResult]]] = {}
     for cell in cells:
         swept = sorted(cell.dimensions.items())
-        place = (
+        condition = (
             str(cell.dataset),
             tuple((name, value) for name, value in swept if sweep is None or name in sweep),
         )
-        grouped.setdefault(place, {}).setdefault(str(cell.solver), []).append(cell)
-    found: dict[MeasurementPlace, dict[str, Estimate]] = {}
-    for place, solvers in grouped.items():
+        grouped.setdefault(condition, {}).setdefault(str(cell.solver), []).append(cell)
+    found: dict[Condition, dict[str, Estimate]] = {}
+    for condition, solvers in grouped.items():
         for solver, members in solvers.items():
             one = estimate(members, metric)
             if one is not None:
-                found.setdefault(place, {})[solver] = one
+                found.setdefault(condition, {})[solver] = one
     return found
 
 
@@ -260,8 +260,8 @@ def test_rows(cell: CellResult) -> float | None:
 @cache
 def _test_part(dataset: str) -> int:
     """Return how many rows the test part of a shipped data set has; 0 where it has none."""
-    place = asset("datasets.toml")
-    entries = read_toml(place, place.name)
+    path = asset("datasets.toml")
+    entries = read_toml(path, path.name)
     own = entries.get(dataset, {})
     n_test = own.get("n_test", entries.get(str(own.get("based_on")), {}).get("n_test", 0))
     return n_test if isinstance(n_test, int) else 0

@@ -57,10 +57,10 @@ def _read(folder: Path) -> tuple[PrintedNumber, ...]:
     )
 
 
-def _rows(place: Path) -> Iterator[PrintedNumber]:
-    shown = line(place, 200)
+def _rows(path: Path) -> Iterator[PrintedNumber]:
+    shown = line(path, 200)
     try:
-        text = paths.read_regular(place, MOST_PUBLISHED_BYTES).decode("utf-8")
+        text = paths.read_regular(path, MOST_PUBLISHED_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"can't read {shown}: {why}") from None
