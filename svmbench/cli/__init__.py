@@ -453,11 +453,11 @@ def run_command(
     )
     with Waiting("reading the config and its data sets", quiet=quiet) as waiting:
 
-        def tell(step: str) -> None:
+        def print_line(step: str) -> None:
             narrator.print_line(step)
             waiting.turn_to(step)
 
-        run_plan = plan_run(request, prepare=not dry_run, print_line=tell)
+        run_plan = plan_run(request, prepare=not dry_run, print_line=print_line)
     plan, cells, path = run_plan.plan, run_plan.cells, run_plan.path
     if dry_run:
         from svmbench.experiment.run.forecast import forecast

@@ -41,7 +41,7 @@ def test_a_file_with_a_huge_index_takes_memory_for_the_columns_that_occur(tmp_pa
     data.load_file(write(tmp_path / "first.svm", 30))  # what is imported is no memory of a file
     tracemalloc.start()
     left = 2_000_000_000 - len(columns)
-    with pytest.warns(UserWarning, match=f"wide.svm: {left:,} of 2,000,000,000 columns"):
+    with pytest.warns(UserWarning, match=f"wide.svm: left out: {left:,} of 2,000,000,000 columns"):
         found = data.load_file(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
