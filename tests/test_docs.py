@@ -241,7 +241,7 @@ def test_the_container_for_development_sets_up_by_a_target_of_make() -> None:
 @pytest.mark.parametrize(
     ("name", "touched"),
     [
-        ("adding-a-solver", ["lbfgs.py", "test_lbfgs.py", "lbfgs.yaml"]),
+        ("adding-a-solver", ["hersvm.py", "lbfgs.py", "test_lbfgs.py", "lbfgs.yaml"]),
         ("adding-a-dataset", ["own.toml"]),
         ("adding-a-table", ["losses.yaml"]),
         ("adding-a-protocol", ["bootstrap.py", "test_bootstrap.py", "bags.yaml"]),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import re
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -23,6 +24,9 @@ from svmbench.base.escape import line
 from svmbench.base.plugin_names import VARIABLE, installed_plugins, named_modules
 from svmbench.baselines.templates import is_program
 from svmbench.schema.scores import SCORES
+
+#: How the name of a class ends that is declared to solve a problem.
+_PROBLEM = re.compile(r" \[(?P<problem>[a-z-]+)(, offset (?P<offset>free|none|[0-9.e+-]+))?\]$")
 
 
 @cache
@@ -131,13 +135,43 @@ def solver_class(name: str) -> Any:
 
         return program(name)
     if "." in name:  # a dotted path; names of solvers are in kebab case
-        from svmbench.baselines.foreign import adapted
-
-        return adapted(name)
+        return _class_at(name)
     known = _registry()
     if name not in known:
         raise UnknownNameError("solver", name, list(known))
     return known[name]
+
+
+@cache
+def _class_at(name: str) -> Any:
+    """Return the adapted class at a dotted path, with the problem that the name ends with."""
+    from svmbench.baselines.foreign import adapted
+
+    path, problem, offset = split_problem(name)
+    cls = adapted(path)
+    if not problem:
+        return cls
+    fields = {"certified_as": (problem, offset), "__module__": cls.__module__}
+    return type(cls.__name__, (cls,), fields)
+
+
+def with_problem(name: str, problem: str, offset: str | float | None) -> str:
+    """Return the name of a class that solves a problem, whose models can so be certified."""
+    said = "" if offset is None else f", offset {offset}"
+    return f"{name} [{problem}{said}]"
+
+
+def split_problem(name: str) -> tuple[str, str, str | float | None]:
+    """Return the parts of a name from `with_problem`: name, problem and offset.
+
+    The problem is "" and the offset None where the name has none.
+    """
+    found = _PROBLEM.search(name)
+    if found is None:
+        return name, "", None
+    offset = found["offset"]
+    is_word = offset in (None, "free", "none")
+    return name[: found.start()], found["problem"], offset if is_word else float(offset)
 
 
 def one_vs_one(estimator: Any) -> Any:

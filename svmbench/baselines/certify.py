@@ -149,6 +149,8 @@ def certificate_of(model: Any, X: Any, y: Any, asked: Asked, *, search: bool = T
 
 def parts_of(model: Any, X: Any, y: Any, asked: Asked) -> list[Part]:
     """Return the problems that a model solves, each with its part of the model."""
+    if asked.problem is None and (declared := getattr(model, "certified_as", None)):
+        asked = asked._replace(problem=declared[0], offset=declared[1])
     if asked.problem is not None and asked.problem not in PROBLEMS:
         known = ", ".join(sorted(PROBLEMS))
         raise SvmbenchError(f"there is no problem {line(asked.problem, 60)!r}; there are {known}")

@@ -296,9 +296,10 @@ def time_(
     DATASET is a registered name, a file, or openml:NUMBER for a data set of OpenML. A solver is one
     of 'svmbench list solvers', a class by its dotted path (sklearn.svm.SVC), or, with --trust, a
     program (svm-train, ./build/svm-train, or a command with {train} and {model} in quotes); its
-    parameters follow its name. With --tolerance one parameter may have several values, from loose
-    to tight (tol=1,0.1,0.01); the race then compares each solver's loosest setting that reaches the
-    tolerance.
+    parameters follow its name. After a class, problem=squared-hinge offset=1 says what it solves,
+    so that its solution is certified like those of our solvers. With --tolerance one parameter may
+    have several values, from loose to tight (tol=1,0.1,0.01); the race then compares each solver's
+    loosest setting that reaches the tolerance.
 
     \b
     Examples:

@@ -41,12 +41,15 @@ class Racer:
         At most one parameter with several values, from loose to tight.
     label : str
         What the result calls it: its words, so that one solver may race itself.
+    solves : dict
+        ``problem`` and ``offset`` of a class that declares neither, so that it is certified.
     """
 
     name: str
     params: dict[str, Any] = field(default_factory=dict)
     ladder: dict[str, list[Any]] = field(default_factory=dict)
     label: str = ""
+    solves: dict[str, Any] = field(default_factory=dict)
 
     def entry(self) -> dict[str, Any]:
         """Return the racer as an entry of a config's solvers."""
@@ -57,6 +60,7 @@ class Racer:
             "label": self.label,
             "params": self.params,
             "grid": self.ladder,
+            **self.solves,
         }
 
 
@@ -105,6 +109,8 @@ class RaceResult(TypedDict):
 def parse_racer(words: str, *, trust: bool = False) -> Racer:
     """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``, where a name may be a class's dotted path.
 
+    ``problem=`` and ``offset=`` after a class that has no such parameter say what it solves.
+
     Parameters
     ----------
     words : str
@@ -117,10 +123,11 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
         For an unknown solver or parameter (with the nearest), a class or a program that can't be
         taken, a word that is no ``KEY=VALUE``, or a value out of range.
     """
-    from svmbench.baselines.catalogue import solver, why_not_loaded
+    from svmbench.baselines.catalogue import solver, solver_class, why_not_loaded
     from svmbench.baselines.foreign import why_not_taken
     from svmbench.baselines.programs import why_not_run
     from svmbench.experiment.config.yaml_source import parse_value
+    from svmbench.experiment.settings.blocks import SolverSpec
 
     if not words.strip():
         raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
@@ -140,11 +147,16 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
     if reason := why_not_loaded(name, trust=trust):
         raise ConfigError(reason)
     racer = Racer(name, label=label)
+    own = solver_class(called)._get_param_names() if settings else []
     for setting in settings:
         key, separator, value = setting.partition("=")
         if not separator or not key or not value:
             raise ConfigError(f"{name}: {setting!r} is not of the form KEY=VALUE")
         values = [parse_value(part) for part in value.split(",")]
+        if key in SolverSpec.SOLVES and "." in name and key not in own:
+            racer.solves[key] = values[0]
+            racer.label = racer.label.replace(f" {setting}", "")
+            continue
         if len(values) > 1:
             racer.ladder[key] = values
         else:
@@ -403,11 +415,15 @@ def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellReco
         shown.append(
             {
                 "solver": racer.label,
-                "problem": known[racer.name].problem if racer.name in known else "",
+                "problem": known[racer.name].problem
+                if racer.name in known
+                else racer.solves.get("problem", ""),
                 "cpu_time_s": metrics.get(cpu),
                 "cpu_range_s": spread.get(cpu),
                 "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
-                "objective": metrics.get(f"objective:{racer.label}"),
+                "objective": metrics.get(
+                    f"{'certified_' * bool(racer.solves)}objective:{racer.label}"
+                ),
                 "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
                 "certified": f"certified_gap:{racer.label}" in metrics,
                 "certified_gap": metrics.get(f"certified_gap:{racer.label}"),

@@ -5,7 +5,11 @@ import pytest
 from small_problems import make_problem
 
 from svmbench.base.errors import SvmbenchError
+from svmbench.baselines.catalogue import solver, split_problem, with_problem
 from svmbench.baselines.foreign import adapted, is_trusted
+from svmbench.experiment.protocols.certified import Certificates
+from svmbench.experiment.settings.blocks import SolverSpec
+from svmbench.studies.racing import parse_racer
 
 
 @pytest.mark.parametrize(
@@ -47,3 +51,53 @@ def test_what_a_class_is_for_is_seen():
             adapted(path)
     assert is_trusted("sklearn.svm.SVC")
     assert not is_trusted("sklearnex.svm.SVC")
+
+
+@pytest.mark.parametrize("offset", [None, "free", "none", 1, 0.5])
+def test_a_name_holds_the_problem_that_a_class_is_said_to_solve(offset):
+    name = with_problem("sklearn.svm.LinearSVC", "hinge", offset)
+    assert split_problem(name) == ("sklearn.svm.LinearSVC", "hinge", offset)
+    assert split_problem("sklearn.svm.LinearSVC (binary)") == (
+        "sklearn.svm.LinearSVC (binary)", "", None,
+    )  # fmt: skip
+
+
+def test_a_race_certifies_a_class_by_the_problem_that_it_is_said_to_solve():
+    X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([-1, -1, 1, 1])
+    identities = []
+    for name in (
+        "sklearn.linear_model.LogisticRegression [squared-hinge, offset 1]",
+        "liblinear-l2",
+    ):
+        model = solver(name).fit(X, y)
+        certificates = Certificates(name, X, y)
+        certificates.add("only", model)
+        assert certificates.found["only"].problem == "squared-hinge, offset absorbed (1)"
+        identities += certificates.identities.values()
+    # Both share the best of their bounds.
+    assert identities[0] == identities[1]
+    bare = Certificates("p", X, y)
+    bare.add("only", solver("sklearn.linear_model.LogisticRegression").fit(X, y))
+    assert not bare.found
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"class": "a.B", "problem": "hing"}, "there is no problem 'hing'; there are"),
+        ({"class": "a.B", "offset": 1}, "an offset is declared together with a problem"),
+        ({"class": "a.B", "problem": "hinge", "offset": -1}, "the value of the constant feature"),
+        ({"name": "csvc", "problem": "hinge"}, "problem"),
+    ],
+)
+def test_a_problem_that_can_not_be_declared_is_a_sentence(entry, said):
+    with pytest.raises(ValueError, match=said):
+        SolverSpec.model_validate(entry)
+
+
+def test_the_words_of_a_race_say_what_a_class_solves():
+    racer = parse_racer("sklearn.svm.LinearSVC C=2 problem=squared-hinge offset=1")
+    assert racer.params == {"C": 2}
+    assert racer.label == "sklearn.svm.LinearSVC C=2"
+    spec = SolverSpec.model_validate(racer.entry())
+    assert spec.name == "sklearn.svm.LinearSVC [squared-hinge, offset 1]"

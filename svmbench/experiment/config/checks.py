@@ -78,14 +78,14 @@ def _is_refused(place: ConfigPlace, spec: SolverSpec, findings: Findings) -> boo
 
 def _check_solver(place: ConfigPlace, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
     """Find a solver that there is not, and its parameters, and kernels that it has not."""
-    from svmbench.baselines.catalogue import solver_class, solvers
+    from svmbench.baselines.catalogue import solver_class, solvers, split_problem
     from svmbench.baselines.foreign import why_not_taken
 
     known = solvers()
     if spec.optional and not is_here(spec):
         return
     if "." in spec.name and not is_program(spec.name):
-        reason = why_not_taken(spec.name, trust=trust)
+        reason = why_not_taken(split_problem(spec.name)[0], trust=trust)
         if reason:
             findings.add((*place, "class"), reason, place)
             return
@@ -202,11 +202,11 @@ def _is_there(name: str) -> bool:
 
     That of a program is made of its commands alone.
     """
-    from svmbench.baselines.catalogue import solver_class
+    from svmbench.baselines.catalogue import solver_class, split_problem
 
     if is_program(name):
         return True
-    if "." in name and not is_imported(name):
+    if "." in name and not is_imported(split_problem(name)[0]):
         return False
     try:
         solver_class(name)

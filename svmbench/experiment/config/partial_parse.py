@@ -297,4 +297,7 @@ def _allowed_keys(place: ConfigPlace, data: Any) -> list[str]:
     model = models[names[-1]] if names else Config
     if model is Block:
         model = protocols()[_item_at(data, place)["protocol"]].settings
-    return [*model.model_fields, *(SolverSpec.NAMED_BY if model is SolverSpec else ())]
+    return [
+        *model.model_fields,
+        *((*SolverSpec.NAMED_BY, *SolverSpec.SOLVES) if model is SolverSpec else ()),
+    ]

@@ -32,9 +32,14 @@ def config_schema() -> dict[str, Any]:
         # A file needs no name, nor does a class of others or a program.
         others = {"DatasetSpec": ("file", "openml"), "SolverSpec": SolverSpec.NAMED_BY}[kind]
         model["required"] = []
-        for other in others:
-            model["properties"].setdefault(other, {"type": "string", "title": other.title()})
+        for other in (*others, *(SolverSpec.SOLVES if kind == "SolverSpec" else ())):
+            model["properties"].setdefault(other, {"type": _type_of(other), "title": other.title()})
         whole = {**model, "anyOf": [{"required": [key]} for key in ("name", *others)]}
         is_set = kind == "DatasetSpec"  # of which a name alone is enough
         definitions[kind] = {"anyOf": [name, whole], "title": kind} if is_set else whole
     return schema
+
+
+def _type_of(key: str) -> Any:
+    """Return the types of a key that is no field; an offset may be a number."""
+    return ["string", "number"] if key == "offset" else "string"

@@ -57,12 +57,17 @@ class SolverSpec(Model):
     task : str
         ``binary`` for a foreign class or a program that separates two classes only, so that data of
         more classes are separated one-vs-one.
+    problem, offset : str, str or float
+        The problem that a foreign class solves, and its offset, as :func:`svmbench.certify` takes
+        them: the models of races are certified. Both are part of the name.
     optional : bool
         Skipped, with its pairs, if its package is not installed.
     """
 
     #: Keys that give the name in other ways.
     NAMED_BY: ClassVar[tuple[str, ...]] = ("class", "program", "predict")
+    #: Keys of a class that say what it solves.
+    SOLVES: ClassVar[tuple[str, str]] = ("problem", "offset")
 
     name: str
     label: Name = ""
@@ -87,8 +92,14 @@ class SolverSpec(Model):
                     f"a class is given by its dotted path, such as sklearn.svm.NuSVC: {said(path)}"
                 )
                 raise ValueError(msg)
-            rest = {key: given for key, given in value.items() if key != "class"}
-            return {"name": path + _ending(value), "label": path.rpartition(".")[2], **rest}
+            rest = {k: given for k, given in value.items() if k not in ("class", *cls.SOLVES)}
+            name = path + _ending(value)
+            if cls.SOLVES[0] in value:
+                name = _solving(name, value[cls.SOLVES[0]], value.get(cls.SOLVES[1]))
+            elif cls.SOLVES[1] in value:
+                msg = "an offset is declared together with a problem"
+                raise ValueError(msg)
+            return {"name": name, "label": path.rpartition(".")[2], **rest}
         return value
 
     @model_validator(mode="before")
@@ -175,6 +186,21 @@ class SolverSpec(Model):
 def _ending(given: dict[str, Any]) -> str:
     """Return the end of the name of a class or a program, from its task."""
     return templates.BINARY if given.get("task") == "binary" else ""
+
+
+def _solving(name: str, problem: Any, offset: Any) -> str:
+    """Return the name of a class with its problem and offset, after a check of both."""
+    from svmbench.baselines.catalogue import with_problem
+    from svmbench.core.contract.problems import PROBLEMS
+
+    if problem not in PROBLEMS:
+        msg = f"there is no problem {said(problem)}; there are {', '.join(sorted(PROBLEMS))}"
+        raise ValueError(msg)
+    is_number = isinstance(offset, int | float) and not isinstance(offset, bool)
+    if not (offset in (None, "free", "none") or (is_number and 0 < offset < math.inf)):
+        msg = f"an offset is free, none or the value of the constant feature: {said(offset)}"
+        raise ValueError(msg)
+    return with_problem(name, problem, offset)
 
 
 class NoveltySpec(Model):
