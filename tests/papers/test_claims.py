@@ -286,9 +286,9 @@ def test_a_scale_says_what_an_outcome_rests_on():
 
     a, cut = of_set("a"), of_set("b", cut="b 10 of 20 rows")
     other = of_set("c", stand_in=True)
-    assert scale(SUPPORTED, a) == Scale("full", (), 1, 3, 0)
-    assert scale(SUPPORTED, a, cut) == Scale("reduced", ("b 10 of 20 rows",), 2, 3, 0)
-    assert scale(SUPPORTED, other) == Scale("stand-in", (), 1, 3, 1)
+    assert scale(SUPPORTED, a) == Scale("full", (), 1, 3, 0, ("b", "d"))
+    assert scale(SUPPORTED, a, cut) == Scale("reduced", ("b 10 of 20 rows",), 2, 3, 0, ("d",))
+    assert scale(SUPPORTED, other) == Scale("stand-in", (), 1, 3, 1, ("a", "d"))
     assert str(scale(SUPPORTED, a, other)) == "full (2 of 3 sets, 1 stand-in)"
     assert scale(UNDECIDED, of_set("a", None)) == Scale(named=3)
     # The counterexample with the most of the paper's protocol counts.
@@ -532,6 +532,23 @@ def test_results_of_another_environment_are_left_out_and_named(tmp_path):
     assert found.outcome == SUPPORTED
     assert any("2 of 12 results come from another environment (0ther)" in n for n in found.notes)
     assert "a1a" not in found.datasets()
+    assert [environments for _, _, environments in found.sources] == ["4be1c0de"]
+
+
+def test_all_environments_of_the_results_and_missing_sets_are_named(tmp_path):
+    kept = Kept()
+    SCENES["smo-1"].build(kept)
+    (cells,) = kept.cells.values()
+    for cell in cells[:2]:
+        cell["environment"] = "an0ther"
+    kept.write(tmp_path, environments=("4be1c0de", "an0ther"))
+    first, other = sorted(tmp_path.rglob("environment-*.json"))
+    shutil.copy(first, other)
+    found = verdict("smo-1", tmp_path)
+    assert [environments for _, _, environments in found.sources] == ["4be1c0de, an0ther"]
+    cut = replace(found, scale=Scale("full", (), 8, 9, 0, ("a5a",)))
+    lines = [line for _, line in export.as_details([cut])]
+    assert "nothing decided on: a5a" in lines
 
 
 def test_a_run_at_all_values_of_nu_comes_before_an_older_one(tmp_path):

@@ -233,7 +233,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
         verdict,
         notes=tuple(note for note in dict.fromkeys(notes) if note),
         sources=tuple(
-            (source.run.path.as_posix(), source.profile, source.machine) for source in sources
+            (source.run.path.as_posix(), source.profile, source.environments) for source in sources
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),

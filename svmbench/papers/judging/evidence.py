@@ -67,6 +67,12 @@ class Source:
         """The CPU model of the environment whose results count; "" where it isn't known."""
         return str(self.run.environments.get(self.machine, {}).get("cpu") or "")
 
+    @property
+    def environments(self) -> str:
+        """The environments of the results that count: one machine, at several commits say."""
+        counts = Counter(cell.environment for cell in self.cells if cell.status == "ok")
+        return ", ".join(name for name, _ in counts.most_common())
+
     def block(self, *names: str) -> list[CellResult]:
         """Return the cells of some blocks that have a result."""
         return [cell for cell in self.planned(*names) if cell.status == "ok"]

@@ -155,6 +155,8 @@ def _details(verdict: Verdict) -> list[str]:
     ]
     if verdict.scale.cut:
         lines.append(f"cut: {'; '.join(verdict.scale.cut)}")
+    if verdict.scale.missing:
+        lines.append(f"nothing decided on: {', '.join(verdict.scale.missing)}")
     if verdict.datasets():
         sizes = f" ({rows[0]:,} to {rows[1]:,} training rows)" if rows else ""
         lines.append(f"data sets: {', '.join(verdict.datasets())}{sizes}")

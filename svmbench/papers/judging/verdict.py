@@ -147,6 +147,8 @@ class Scale:
         Of how many data sets that the claim names parts are decided; 0 where it names none.
     stand_ins : int
         How many of the covered ones are stand-ins.
+    missing : tuple of str
+        The claim's names of the sets that no decided part has.
     """
 
     kind: str = ""
@@ -154,6 +156,7 @@ class Scale:
     covered: int = 0
     named: int = 0
     stand_ins: int = 0
+    missing: tuple[str, ...] = ()
 
     @property
     def coverage(self) -> str:
@@ -456,10 +459,12 @@ def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_in
         return Scale(named=len(named))
     judged = {str(cell.dataset) for part in decided for cell in part.cells}
     covered = [names for one in named if (names := set(one.split("|")) & judged)]
-    counts = {
+    names_of = [one.split("|") for one in named]
+    coverage: dict[str, Any] = {
         "covered": len(covered),
         "named": len(named),
         "stand_ins": sum(names <= set(stand_ins) for names in covered),
+        "missing": tuple(names[0] for names in names_of if not judged & set(names)),
     }
     resting = decided
     if outcome == CONTRADICTED:
@@ -467,8 +472,8 @@ def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_in
         resting = [part for part, rank in zip(failed, ranks, strict=True) if rank == min(ranks)]
     cut = tuple(dict.fromkeys(part.cut for part in resting if part.cut))
     if all(part.stand_in for part in resting):
-        return Scale(STAND_IN, cut, **counts)
-    return Scale(REDUCED if cut else FULL, cut, **counts)
+        return Scale(STAND_IN, cut, **coverage)
+    return Scale(REDUCED if cut else FULL, cut, **coverage)
 
 
 def _three(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
