@@ -19,6 +19,8 @@ from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
 from svmbench.report.numbers.forecasts import (
     Forecaster,
     Work,
+    dataset_names,
+    grids_of,
     in_hours,
     n_values,
     shipped_config,
@@ -164,10 +166,10 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
         block = blocks[name]
         said.update(dict.fromkeys(_fewer_counted(run.blocks.get(name, {}), block, cut, full)))
         solvers = {cell.solver for cell in cells if cell.block == name}
-        for solver in block.get("solvers") or config.get("solvers", []):
-            if solver.get("label", solver.get("name")) in solvers:
-                grids = [one.get("grid", {}) for one in (solver, cut, full)]
-                said.update(dict.fromkeys(_fewer_values(*grids, known=known)))
+        cuts = [one.get("grid", {}) for one in (cut, full)]
+        for solver, grid in grids_of(block).items():
+            if solver in solvers:
+                said.update(dict.fromkeys(_fewer_values(grid, *cuts, known=known)))
         sweeps = [one.get("sweep", {}) for one in (block, cut, full)]
         said.update(dict.fromkeys(_fewer_values(*sweeps, known=known)))
         if "gammas" in block:
@@ -260,7 +262,7 @@ def missing_work(runs: Sequence[Run]) -> list[Missing]:
     return [
         replace(one, timeout_s=timeout_s)
         for block in config.get("blocks", [])
-        for one in _missing_of_block(runs, config, block)
+        for one in _missing_of_block(runs, block)
     ]
 
 
@@ -307,9 +309,7 @@ def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
     return "; ".join(said)
 
 
-def _missing_of_block(
-    runs: Sequence[Run], config: _Settings, block: _Settings
-) -> Iterator[Missing]:
+def _missing_of_block(runs: Sequence[Run], block: _Settings) -> Iterator[Missing]:
     """Yield the missing cells of a block in the full protocol, from those of runs of less."""
     own: dict[tuple[object, ...], tuple[Run, CellResult, bool]] = {}
     for run in runs:
@@ -328,8 +328,7 @@ def _missing_of_block(
         swept = {str(cell.dimensions.get(name)) for _, cell, _ in own.values()}
         times *= max(1.0, n_values(values) / len(swept))
     # Of a set of which no cell is planned, it takes what the runs have of a set on average.
-    wanted = [_name_of(one) for one in block.get("datasets") or config.get("datasets", [])]
-    others = [name for name in wanted if name not in had]
+    others = [name for name in dataset_names(block) if name not in had]
     for run, cell, is_whole in own.values():
         number = times - 1.0 if is_whole else times
         if number and cell.status not in UNAVAILABLE_STATUSES:
@@ -337,10 +336,6 @@ def _missing_of_block(
         for name in others:
             named = replace(cell, dataset=name, metrics={})
             yield Missing(whole_work_of(run, named), times / len(had), _TIMEOUT_S)
-
-
-def _name_of(dataset: Any) -> str:
-    return str(dataset.get("name") if isinstance(dataset, Mapping) else dataset)
 
 
 def _fewer_counted(kept: _Settings, block: _Settings, cut: _Settings, full: _Settings) -> list[str]:

@@ -16,7 +16,7 @@ from svmbench.papers.judging.cuts import fewer_settings
 from svmbench.papers.judging.entries import VALUE
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE
 from svmbench.papers.judging.verdict import FULL, UNAVAILABLE_STATUSES, Part, Verdict
-from svmbench.report.numbers.forecasts import shipped_config
+from svmbench.report.numbers.forecasts import dataset_names, shipped_config
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading import published
 from svmbench.report.reading.records import Run
@@ -154,13 +154,8 @@ def _made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
 
 def _datasets(config: str) -> list[str]:
     """Return the data sets of a config's blocks."""
-    content = shipped_config(config)
-    given = [
-        one
-        for block in content.get("blocks", [])
-        for one in block.get("datasets") or content.get("datasets", [])
-    ]
-    return list(dict.fromkeys(str(one["name"] if isinstance(one, dict) else one) for one in given))
+    blocks = shipped_config(config).get("blocks", [])
+    return list(dict.fromkeys(name for block in blocks for name in dataset_names(block)))
 
 
 def _less(run: Run) -> str:

@@ -14,7 +14,7 @@ from svmbench.base.paper_folders import FULL_PROFILE, Paper
 from svmbench.base.paths import asset
 from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
 from svmbench.papers.judging.verdict import Verdict
-from svmbench.report.numbers.forecasts import shipped_config
+from svmbench.report.numbers.forecasts import dataset_names, shipped_config
 from svmbench.report.reading import published
 from svmbench.report.reading.published import PrintedNumber
 from svmbench.report.reading.records import CellResult, Run
@@ -84,7 +84,7 @@ def _cells(paper: Paper, config: str, block: dict[str, Any]) -> list[CellResult]
     name = str(block.get("name"))
     own = config.removeprefix(f"{paper.key}_")
     table = _TABLES.get((config, name)) or _TABLES.get((config, "")) or own
-    wanted = set(map(_name, block.get("datasets") or shipped_config(config).get("datasets", [])))
+    wanted = set(dataset_names(block))
     found: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in published.numbers(paper.key):
         place = _dataset(paper, row, wanted, name)
@@ -98,10 +98,6 @@ def _cells(paper: Paper, config: str, block: dict[str, Any]) -> list[CellResult]
         _cell(paper, name, place, size, solver, metrics)
         for (place, size, solver), metrics in found.items()
     ]
-
-
-def _name(dataset: Any) -> str:
-    return str(dataset["name"] if isinstance(dataset, dict) else dataset)
 
 
 def _dataset(paper: Paper, row: PrintedNumber, wanted: set[str], block: str) -> str | None:

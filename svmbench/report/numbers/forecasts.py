@@ -274,14 +274,11 @@ def _config_grids(
     config: str, block: str, profile: Mapping[str, Any]
 ) -> dict[str, Mapping[str, Any]]:
     """Return the grids of a block's solvers in a config that ships, as a profile changes them."""
-    content, cut = shipped_config(config), profile.get("grid", {})
-    blocks = {one.get("name"): one for one in content.get("blocks", [])}
-    solvers = blocks.get(block, {}).get("solvers") or content.get("solvers", [])
+    cut = profile.get("grid", {})
+    blocks = {one.get("name"): one for one in shipped_config(config).get("blocks", [])}
     return {
-        one.get("label", one.get("name")): {
-            name: cut.get(name, values) for name, values in (one.get("grid") or {}).items()
-        }
-        for one in solvers
+        solver: {name: cut.get(name, values) for name, values in grid.items()}
+        for solver, grid in grids_of(blocks.get(block, {})).items()
     }
 
 
@@ -304,6 +301,8 @@ def n_values(given: Any) -> int:
 def shipped_config(name: str) -> Mapping[str, Any]:
     """Return a config that ships, as its file has it; empty for any other name.
 
+    A block that names no data sets or no solvers has those of the config.
+
     Parameters
     ----------
     name : str
@@ -315,7 +314,26 @@ def shipped_config(name: str) -> Mapping[str, Any]:
         return {}
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     content = yaml.load(read_bytes(path), loader)
-    return content if isinstance(content, Mapping) else {}
+    if not isinstance(content, Mapping):
+        return {}
+    shared = {key: content[key] for key in ("datasets", "solvers") if key in content}
+    blocks = [
+        {**block, **{key: block.get(key) or given for key, given in shared.items()}}
+        for block in content.get("blocks", [])
+    ]
+    return {**content, "blocks": blocks}
+
+
+def dataset_names(block: Mapping[str, Any]) -> list[str]:
+    """Return the names of the data sets of a block of `shipped_config`."""
+    given = block.get("datasets") or []
+    return [str(one.get("name") if isinstance(one, Mapping) else one) for one in given]
+
+
+def grids_of(block: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the grids of the solvers of a block of `shipped_config`, by their labels."""
+    given = block.get("solvers") or []
+    return {str(one.get("label", one.get("name"))): one.get("grid") or {} for one in given}
 
 
 def _net(seconds: float) -> float:
