@@ -458,13 +458,11 @@ def run_command(
             waiting.turn_to(step)
 
         run_plan = plan_run(request, prepare=not dry_run, print_line=print_line)
-    plan, cells, path = run_plan.plan, run_plan.cells, run_plan.path
+    cells, path = run_plan.cells, run_plan.path
     if dry_run:
-        from svmbench.experiment.run.forecast import forecast
-        from svmbench.studies.queueing import seconds_by_records
+        from svmbench.studies.queueing import dry_run_lines
 
-        recorded = seconds_by_records(plan.name, plan.config.paper)
-        for line in forecast(plan, cells, path, mirror=mirror, jobs=jobs, recorded=recorded):
+        for line in dry_run_lines(run_plan):
             terminal.print_line(line)
         terminal.check_written()
         return

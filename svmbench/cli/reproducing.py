@@ -17,6 +17,7 @@ from svmbench.cli.options import AUTO, FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS,
 
 if TYPE_CHECKING:
     from svmbench.experiment.run.batch import ConfigOutcome, Hooks
+    from svmbench.experiment.run.session import Request
 
 
 _BUDGET = click.option(
@@ -77,8 +78,8 @@ _QUIET = click.option(
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="With --order value: prepare data sets, print what would run and how long it takes, and "
-    "run nothing.",
+    help="Print what would run and how long it takes, and run nothing; with --order value, prepare "
+    "data sets.",
 )
 @_BUDGET
 @RETRY
@@ -120,6 +121,7 @@ def reproduce(
     Examples:
       svmbench reproduce --profile quick --jobs auto --budget 120
       svmbench reproduce alsvm_table1 alsvm_table2 --profile paper
+      svmbench reproduce --paper nlsgd --dry-run
       svmbench reproduce --profile paper --order value --budget 600 --keep --dry-run
     """
     from svmbench.experiment.run.session import Request
@@ -130,8 +132,8 @@ def reproduce(
     from svmbench.studies.reproducing import requests_of
 
     by_value = order == "value"
-    if (keep or dry_run) and not by_value:
-        raise click.UsageError("--keep and --dry-run are for --order value")
+    if keep and not by_value:
+        raise click.UsageError("--keep is for --order value")
     if by_value and pages is not None:
         raise click.UsageError("--order value writes no pages: 'svmbench site' does")
     target = pages or Path(f"site-{profile}")
@@ -149,6 +151,9 @@ def reproduce(
     requests, without = requests_of(configs, template, papers=of_papers, auto_jobs=jobs == AUTO)
     if without and not by_value:
         terminal.print_line(f"without a profile {profile}: {', '.join(without)}")
+    if dry_run and not by_value:
+        _print_plans(requests)
+        return
     hooks = _hooks(quiet=quiet)
     if by_value:
         with _continued():
@@ -175,6 +180,19 @@ def reproduce(
         terminal.print_line(summary)
         terminal.print_line(index)
     _end(outcomes)
+
+
+def _print_plans(requests: Sequence[Request]) -> None:
+    """Print of each config what would run, and how long it takes."""
+    from svmbench.experiment.run.session import plan_run
+    from svmbench.studies.queueing import dry_run_lines
+
+    for number, request in enumerate(requests):
+        if number:
+            terminal.print_line()
+        for line in dry_run_lines(plan_run(request, prepare=False)):
+            terminal.print_line(line)
+    terminal.check_written()
 
 
 @click.command("refresh")

@@ -25,7 +25,7 @@ from svmbench.studies.reproducing import kept_by_config
 
 if TYPE_CHECKING:
     from svmbench.experiment.run.batch import ConfigOutcome, Hooks
-    from svmbench.experiment.run.session import Request
+    from svmbench.experiment.run.session import Request, RunPlan
     from svmbench.experiment.settings.cells import Cell
     from svmbench.papers.judging import Evidence
     from svmbench.report.numbers.forecasts import Work
@@ -256,6 +256,24 @@ def planned_work(cell: Cell, config: str) -> Work:
         features=float(shown["n_features_kept"] or known.get("n_features") or 0),
         fits=float(values * folds * len(spec.get("gammas") or (1,))),
         swept=swept_of(dimensions),
+    )
+
+
+def dry_run_lines(run_plan: RunPlan) -> list[str]:
+    """Return the cells of a plan, the missing data sets, and the time by kept records."""
+    from svmbench.experiment.run.forecast import forecast
+
+    plan, request = run_plan.plan, run_plan.request
+    recorded = seconds_by_records(plan.name, plan.config.paper)
+    return list(
+        forecast(
+            plan,
+            run_plan.cells,
+            run_plan.path,
+            mirror=request.mirror,
+            jobs=request.jobs,
+            recorded=recorded,
+        )
     )
 
 

@@ -533,7 +533,11 @@ def test_each_config_of_the_queue_has_all_that_is_left(world: Callable[..., Worl
 
 def test_options_of_the_queue_need_it(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workplace)
-    for words in (("--keep",), ("--dry-run",), ("--order", "value", "--site", "pages")):
+    shown = svmbench("reproduce", "good.yaml", "--dry-run")
+    assert shown.code == 0
+    assert shown.out == svmbench("run", "good.yaml", "--dry-run").out != ""
+    assert not Path("results").exists()
+    for words in (("--keep",), ("--order", "value", "--site", "pages")):
         refused = svmbench("reproduce", "good.yaml", *words)
         assert (refused.code, refused.out) == (2, "")
         assert "--order value" in refused.err
