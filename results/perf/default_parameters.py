@@ -1,24 +1,31 @@
-"""Compare `fit` at scikit-learn's default parameters: svmbench's classes beside scikit-learn's.
+"""Compare `fit` and `predict` at scikit-learn's default parameters: our classes beside theirs.
 
     python results/perf/default_parameters.py --rounds 5 --output results/perf
 
 One thread; the features of each set are scaled to [0, 1]. `csvc` stands beside SVC, `nu-svc` beside
-NuSVC (on two classes, if nu = 0.5 is feasible), `newton-l2`, which solves LinearSVC's problem,
-beside LinearSVC, and `one-class` beside OneClassSVM (on the most frequent class). Both sides have
-the default parameters of scikit-learn. After one call of each, both take turns; the CPU time of a
-call counts. `same_predictions` is the share of training samples that both models predict alike;
-LinearSVC also penalises its offset. Lines are sorted by ratio, the worst first; the file is written
-after each case, so that a run that ends early leaves the cases that it has measured.
+NuSVC (if nu = 0.5 is feasible), `newton-l2`, which solves LinearSVC's problem, beside LinearSVC,
+and `one-class` beside OneClassSVM (on the most frequent class). Both sides have scikit-learn's
+default parameters, and the problems and tolerances are the same.
+Rows are shuffled; up to `SORTED_MAX_ROWS` rows, SVC and NuSVC are also fitted on rows sorted by
+label. After one call of ours, both sides take turns; the CPU time of a call counts. `predict` is
+timed on up to `PREDICTED_ROWS` of the training rows.
+`objective_difference` is (ours - theirs) / |theirs|, and `our_gap` and `their_gap` are relative
+duality gaps, all of them from `svmbench.certify`. A gap of theirs far above ours means that they
+stopped further from the optimum; such a case has another line (`their_tol`), with the largest
+tolerance of `TOLERANCES` at which they come within `EQUAL` of our objective.
+Lines are sorted by ratio, the worst first. The file is written after each data set, with the
+machine and the versions beside it (default_parameters.json).
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,54 +34,70 @@ import scipy.sparse as sp
 from sklearn.svm import SVC, LinearSVC, NuSVC, OneClassSVM
 
 import svmbench
+from svmbench.experiment.measuring.environment import environment_facts
 
 #: Data sets, from 100 to 50,000 rows.
 NAMES = """
-    wine.scale sonar_scale glass.scale heart_scale iris dermatology breast-cancer-569 australian
-    breast-cancer-683 pima diabetes_scale vehicle.scale german.numer_scale splice biodegradation
-    svmguide3 banknote hcv-egy cmc yeast a1a digits wifi-localization ctg segment.scale svmguide1
-    a3a w1a synthetic-100x30 abalone wine-quality optdigits synthetic-26x231 musk shill-bidding
-    usps-esl mushrooms a6a electrical mnist[:6000] w5a ijcnn1[:20000]
+    fertility iris teach wine.scale sonar_scale glass.scale heart_scale liver-disorders dermatology
+    synthetic-11x48 breast-cancer-569 breast-cancer-683 australian diabetes_scale vehicle.scale
+    prokaryotic german.numer_scale splice biodegradation svmguide3 banknote hcv-egy cmc yeast a1a
+    digits wifi-localization ctg segment.scale eukaryotic synthetic-100x30 svmguide1 a3a abalone
+    wine-quality optdigits mushrooms electrical shuttle-1-2 ijcnn1
 """
+
+#: Rows up to which SVC and NuSVC are fitted on rows sorted by label, too; up to which NuSVC and
+#: OneClassSVM are called, which take minutes on more; and rows of `predict`.
+SORTED_MAX_ROWS, NU_MAX_ROWS, PREDICTED_ROWS = 1000, 6000, 2000
+
+#: Seconds after which a case takes no further turn.
+CASE_SECONDS = 2.0
+
+#: Objectives that differ by less are equal; tolerances at which theirs are fitted until they are.
+EQUAL, TOLERANCES = 0.01, (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
 def main() -> None:
-    """Measure all cases, and write a line for each."""
+    """Measure all cases, and write a line for each call."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sets", nargs="+", default=NAMES.split(), help="names of data sets")
     parser.add_argument("--output", type=Path, help="folder of default_parameters.csv")
     given = parser.parse_args()
-    lines = []
+    lines: list[dict[str, Any]] = []
     for name in given.sets:
         X, y = scaled(name)
-        for ours, theirs, own_y in cases(X, y):
-            own_X = X if own_y is not None else X[y == most_frequent(y)]
+        for order, ours, theirs, own_X, own_y in cases(X, y):
+            facts = {"dataset": name, "order": order}
             try:
-                line = compare(ours, theirs, own_X, own_y, given.rounds)
-            except ValueError as error:  # NuSVC refuses its model where rho is 0
+                found = compare(ours, theirs, own_X, own_y, given.rounds)
+            except ValueError as error:  # NuSVC refuses an infeasible nu, and a rho of 0
                 print(f"{name}: no comparison: {error}", flush=True)
                 continue
-            lines.append({"dataset": name, **line})
-            print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
-            if given.output:
-                write(given.output / "default_parameters.csv", lines)
+            for line in found:
+                lines.append({**facts, **line})
+                print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
+        if given.output and lines:
+            write(given.output / "default_parameters.csv", lines)
 
 
 def write(path: Path, lines: list[dict[str, Any]]) -> None:
-    """Write the lines, those with the smallest ratio first."""
+    """Write the lines, those with the smallest ratio first, and the environment."""
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, lines[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted(lines, key=lambda line: float(line["ratio"])))
+    text = json.dumps(environment_facts(1), indent=1)
+    path.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
 
 
 def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return a registered data set, dense, with features from 0 to 1."""
+    """Return a registered data set in random order, dense, with features from 0 to 1."""
     data = svmbench.load(name)
     X = data.X.toarray() if sp.issparse(data.X) else np.array(data.X, dtype=np.float64)
     least, most = X.min(axis=0), X.max(axis=0)
-    return (X - least) / np.where(most > least, most - least, 1.0), np.asarray(data.y)
+    X = (X - least) / np.where(most > least, most - least, 1.0)
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order], np.asarray(data.y)[order]
 
 
 def most_frequent(y: np.ndarray) -> Any:
@@ -83,46 +106,97 @@ def most_frequent(y: np.ndarray) -> Any:
     return classes[np.argmax(counts)]
 
 
-def cases(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[Any, Any, np.ndarray | None]]:
-    """Yield both sides' estimators with their labels; None where there are none."""
-    counts = np.unique(y, return_counts=True)[1]
-    yield svmbench.solver("csvc", C=1.0, gamma="scale"), SVC(), y
-    if len(counts) == 2:
-        if counts.min() >= 0.25 * len(y):
-            yield svmbench.solver("nu-svc", nu=0.5, gamma="scale"), NuSVC(), y
-        yield svmbench.solver("newton-l2", C=1.0), LinearSVC(), y
-    yield svmbench.solver("one-class", nu=0.5, gamma="scale"), OneClassSVM(), None
+def cases(
+    X: np.ndarray, y: np.ndarray
+) -> Iterator[tuple[str, Any, Any, np.ndarray, np.ndarray | None]]:
+    """Yield the order of the rows, both sides' estimators, and their inputs and labels."""
+    orders = {"shuffled": np.arange(len(y))}
+    if len(y) <= SORTED_MAX_ROWS:
+        orders["sorted"] = np.argsort(y, kind="stable")
+    for order, rows in orders.items():
+        yield order, svmbench.solver("csvc", C=1.0, gamma="scale"), SVC(), X[rows], y[rows]
+        if len(y) <= NU_MAX_ROWS:
+            ours = svmbench.solver("nu-svc", nu=0.5, gamma="scale")
+            yield order, ours, NuSVC(), X[rows], y[rows]
+    yield "shuffled", svmbench.solver("newton-l2", C=1.0, tol=1e-4), LinearSVC(), X, y
+    if len(y) <= NU_MAX_ROWS:
+        ours = svmbench.solver("one-class", nu=0.5, gamma="scale")
+        yield "shuffled", ours, OneClassSVM(), X[y == most_frequent(y)], None
 
 
 def compare(
     ours: Any, theirs: Any, X: np.ndarray, y: np.ndarray | None, rounds: int
-) -> dict[str, Any]:
-    """Return the line of a case: CPU times, their ratio with its range, and agreement."""
-    times: dict[str, list[float]] = {"ours": [], "theirs": []}
-    for turn in range(rounds + 1):
-        for side, model in (("ours", ours), ("theirs", theirs)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                begin = time.process_time()
-                model.fit(X) if y is None else model.fit(X, y)
-                used = time.process_time() - begin
-            if turn:
-                times[side].append(used)
-    ratios = np.array(times["theirs"]) / np.array(times["ours"])
-    return {
+) -> list[dict[str, Any]]:
+    """Return the lines of a case: CPU times of a call, their ratio with its range, agreement."""
+    labels = () if y is None else (y,)
+    quietly(lambda: ours.fit(X, *labels))
+    calls = {"fit": in_turn(lambda: ours.fit(X, *labels), lambda: theirs.fit(X, *labels), rounds)}
+    some = X[:PREDICTED_ROWS]
+    ours.predict(some)
+    calls["predict"] = in_turn(lambda: ours.predict(some), lambda: theirs.predict(some), rounds)
+    us, them = (quietly(lambda m=m: svmbench.certify(m, X, y)) for m in (ours, theirs))
+    facts = {
         "ours": type(ours).__name__,
         "theirs": type(theirs).__name__,
         "rows": X.shape[0],
         "features": X.shape[1],
         "classes": 1 if y is None else len(np.unique(y)),
-        "ours_cpu_s": f"{np.median(times['ours']):.4f}",
-        "theirs_cpu_s": f"{np.median(times['theirs']):.4f}",
+        "their_tol": f"{theirs.tol:g}",
+        "same_predictions": f"{np.mean(ours.predict(some) == theirs.predict(some)):.4f}",
+    }
+    ends = agreement(us, them)
+    lines = [{"call": call, **facts, **each, **ends} for call, each in calls.items()]
+    excess = them.primal - us.primal
+    if excess > EQUAL * abs(us.primal):
+        for tol in TOLERANCES:
+            theirs.set_params(tol=tol)
+            quietly(lambda: theirs.fit(X, *labels))
+            them = quietly(lambda: svmbench.certify(theirs, X, y))
+            if them.primal - us.primal <= EQUAL * abs(us.primal):
+                break
+        fit = in_turn(lambda: ours.fit(X, *labels), lambda: theirs.fit(X, *labels), rounds)
+        same = {**facts, "their_tol": f"{theirs.tol:g}"}
+        lines.append({"call": "fit", **same, **fit, **agreement(us, them)})
+    return lines
+
+
+def agreement(us: Any, them: Any) -> dict[str, str]:
+    """Return the relative difference of the objectives, and both relative gaps."""
+    return {
+        "objective_difference": f"{(us.primal - them.primal) / abs(them.primal):.1e}",
+        "our_gap": "" if us.relative_gap is None else f"{us.relative_gap:.1e}",
+        "their_gap": "" if them.relative_gap is None else f"{them.relative_gap:.1e}",
+        "load_1min": f"{os.getloadavg()[0]:.1f}",
+    }
+
+
+def in_turn(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int) -> dict[str, str]:
+    """Return the median CPU times of two calls that take turns, and their ratio with its range."""
+    times: dict[str, list[float]] = {"ours": [], "theirs": []}
+    start = time.process_time()
+    for _ in range(rounds):
+        for side, call in (("ours", ours), ("theirs", theirs)):
+            begin = time.process_time()
+            quietly(call)
+            times[side].append(time.process_time() - begin)
+        if time.process_time() - start > CASE_SECONDS:
+            break
+    ratios = np.array(times["theirs"]) / np.array(times["ours"])
+    return {
+        "ours_cpu_ms": f"{1e3 * np.median(times['ours']):.2f}",
+        "theirs_cpu_ms": f"{1e3 * np.median(times['theirs']):.2f}",
         "ratio": f"{np.median(ratios):.2f}",
         "least": f"{ratios.min():.2f}",
         "most": f"{ratios.max():.2f}",
-        "same_predictions": f"{np.mean(ours.predict(X) == theirs.predict(X)):.4f}",
-        "load_1min": f"{os.getloadavg()[0]:.1f}",
+        "turns": str(len(ratios)),
     }
+
+
+def quietly(call: Callable[[], Any]) -> Any:
+    """Return the result of a call without its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ Who calls whom::
       |-- two classes ------------> solver.solve_qp
       |                               |-- stored matrix or < 500 samples --> smo.shrinking_steps
       |                               |-- up to 2,000 samples -------------> smo.steps_on_matrix
+      |                               |   (a ν-SVC's: smo.shrinking_steps)
       |                               |-- more ----------------------------> working_sets (calls
       |                               |                                      smo.steps_on_matrix)
       |                               '-- float32 --> solver.check_in_float64, then more steps

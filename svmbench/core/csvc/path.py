@@ -81,7 +81,7 @@ def follow_c(
     n = len(y)
     betas, offsets, steps, reasons = found.betas, found.offsets, found.steps, found.reasons
     beta, v = np.zeros(n), y.copy()
-    settled = False
+    one_group, settled = np.zeros(n, dtype=np.int64), False
     for c in range(len(values)):
         C = values[c]
         if settled:
@@ -92,7 +92,9 @@ def follow_c(
                 stretch(y, values[c - 1], C, beta, v)
             low, high = label_bounds(y, C)
             own = StoppingCriteria(criteria.tol, criteria.max_iter, criteria.limit * C * n)
-            steps[c], reasons[c] = shrinking_steps(K, diag, Bounds(low, high), own, beta, v)
+            steps[c], reasons[c] = shrinking_steps(
+                K, diag, Bounds(low, high), own, beta, v, one_group
+            )
             settle_at_bounds(low, high, beta)
             offsets[c] = threshold(low, high, beta, v)
             # With no multiplier at its bound the solution is that of every larger C.

@@ -19,7 +19,8 @@ Phases that ``pair_steps`` and ``grouped_steps`` repeat, until ``why_stop`` retu
     solve_pair          t = b_ij / a_ij, cut at the bounds
     update_gradient     v -= t (K_i - K_j), in the same pass over v as the next choice of i. So the
                         functions are ``update_gradient_select_i`` and ``select_j``
-    shrink              in ``shrinking_steps`` alone, between calls of ``pair_steps``
+    shrink              in ``shrinking_steps`` alone, between calls of the two
+    newton_steps        there too, for several groups: all free variables go to their best values
 References
     Fan, Chen and Lin 2005: WSS 2. Chang and Lin 2001: with several sums, both variables of a pair
     come from one group. Steinwart, Hush and Scovel 2011: without a sum (``loose_steps``), two
@@ -52,13 +53,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmbench.base.compiled import compiled, wide_vectors
+from svmbench.base.compiled import compiled, compiled_sums, wide_vectors
 from svmbench.core.csvc.problem import (
     QPProblem,
     duality_gap,
     larger,
     threshold,
-    up_low_extremes,
 )
 from svmbench.core.kernels.rows import subtract_rows
 from svmbench.core.kernels.single_rows import SingleRows, make_row
@@ -96,6 +96,19 @@ SHRINK_MAX_SHARE = 0.7
 
 #: Time to add one kernel value's term to a gradient, in units of the time to copy one value.
 RECONSTRUCTION_COST = 0.3
+
+#: Newton steps move at most this many free variables.
+NEWTON_MAX_FREE = 512
+
+#: Costs in updates of a gradient by one kernel value: of a Newton step, times the cube of the
+#: number of free variables; of a pair step, beside its samples.
+NEWTON_COST, PAIR_COST = 0.1, 1000.0
+
+#: With fewer than `SHRINK_MIN_SAMPLES` samples, pair steps before Newton steps may be taken.
+NEWTON_LOOK_STEPS = 500
+
+#: The ridge of a Newton step's matrix, in roundings of its trace; tries, each ten times as large.
+RIDGE_ROUNDINGS, RIDGE_TRIES = 1.0, 6
 
 
 class Bounds(NamedTuple):
@@ -583,10 +596,151 @@ def loose_steps(
         steps += 1
 
 
+@compiled_sums
+def cholesky(A: np.ndarray) -> bool:
+    """Overwrite the lower triangle of A with its Cholesky factor; False if A isn't definite."""
+    for i in range(len(A)):
+        for j in range(i + 1):
+            rest = A[i, j]
+            for k in range(j):
+                rest -= A[i, k] * A[j, k]
+            if j < i:
+                A[i, j] = rest / A[j, j]
+            elif rest > 0.0:
+                A[i, i] = np.sqrt(rest)
+            else:
+                return False
+    return True
+
+
+@compiled_sums
+def solve_cholesky(L: np.ndarray, x: np.ndarray) -> None:
+    """Overwrite x with the solution y of ``L L' y = x``."""
+    n = len(x)
+    for i in range(n):
+        rest = x[i]
+        for k in range(i):
+            rest -= L[i, k] * x[k]
+        x[i] = rest / L[i, i]
+    for i in range(n - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= x[i] * L[i, k]
+
+
+@compiled
+def newton_direction(
+    K: np.ndarray, free: np.ndarray, group: np.ndarray, n_sums: int, v: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Return the step d of the free variables to their best values, bounds left aside.
+
+    It maximises ``v'd - 1/2 d'Kd`` where the sum of d over each group is 0: K d + E mu = v, E'd = 0
+    (E marks the groups). Also return d'Kd. Without a definite K of the free variables, d is 0.
+    """
+    m = len(free)
+    A, L, slope = np.empty((m, m)), np.empty((m, m)), v[free]
+    trace = 0.0
+    for a in range(m):
+        row = K[free[a]]
+        for b in range(m):
+            A[a, b] = row[free[b]]
+        trace += A[a, a]
+    # Kernel values are rounded, and the matrix may be singular: a ridge makes it definite.
+    ridge = RIDGE_ROUNDINGS * np.finfo(K.dtype).eps * trace
+    for _ in range(RIDGE_TRIES):
+        L[:] = A
+        for a in range(m):
+            L[a, a] += ridge
+        if cholesky(L):
+            break
+        ridge *= 10.0
+    else:
+        return np.zeros(m), 0.0
+    d = slope.copy()
+    solve_cholesky(L, d)
+    # S mu = E' K^-1 v with S = E' K^-1 E; a group without a free variable has mu = 0.
+    E, S, mu = np.zeros((n_sums, m)), np.zeros((n_sums, n_sums)), np.zeros(n_sums)
+    for a in range(m):
+        E[group[free[a]], a] = 1.0
+        mu[group[free[a]]] += d[a]
+    for g in range(n_sums):
+        solve_cholesky(L, E[g])
+        for a in range(m):
+            S[group[free[a]], g] += E[g, a]
+        if S[g, g] == 0.0:
+            S[g, g] = 1.0
+    if not cholesky(S):
+        return np.zeros(m), 0.0
+    solve_cholesky(S, mu)
+    sums, counts = np.zeros(n_sums), np.zeros(n_sums)
+    for a in range(m):
+        for g in range(n_sums):
+            d[a] -= mu[g] * E[g, a]
+        sums[group[free[a]]] += d[a]
+        counts[group[free[a]]] += 1.0
+    curvature = 0.0
+    for a in range(m):
+        # The sums are 0 but for rounding.
+        d[a] -= sums[group[free[a]]] / counts[group[free[a]]]
+    for a in range(m):
+        curvature += d[a] * np.dot(A[a], d)
+    return d, curvature
+
+
+@compiled
+def newton_steps(
+    K: np.ndarray,
+    group: np.ndarray,
+    n_sums: int,
+    bounds: Bounds,
+    variables: tuple[np.ndarray, np.ndarray],
+    work: float,
+) -> tuple[int, float]:
+    """Take Newton steps of all free variables; return their number and the work that is left.
+
+    A step ends at the first bound that it meets, and the next one is of the variables that are
+    still free; the last one reaches their best values. `variables` are beta and v, changed in
+    place; `work` is in updates of a gradient by a kernel value.
+    """
+    (beta, v), low, high, steps = variables, bounds.low, bounds.high, 0
+    while True:
+        free = np.flatnonzero((low < beta) & (beta < high))
+        m = len(free)
+        cost = NEWTON_COST * m * m * m + m * len(v)
+        if m <= n_sums or m > NEWTON_MAX_FREE or cost > work:
+            return steps, work
+        work -= cost
+        d, curvature = newton_direction(K, free, group, n_sums, v)
+        slope = np.dot(v[free], d)
+        if not slope > 0.0:
+            return steps, work
+        t, first = slope / curvature if curvature > 0.0 else np.inf, -1
+        for a in range(m):
+            k = free[a]
+            room = (high[k] if d[a] > 0.0 else low[k]) - beta[k]
+            if d[a] != 0.0 and room < t * d[a] if d[a] > 0.0 else room > t * d[a]:
+                t, first = room / d[a], a
+        if not np.isfinite(t):
+            return steps, work
+        for a in range(m):
+            k, before = free[a], beta[free[a]]
+            moved = min(max(before + t * d[a], low[k]), high[k])
+            if a == first:
+                moved = high[k] if d[a] > 0.0 else low[k]
+            beta[k] = moved
+            change, row = moved - before, K[k]
+            for q in range(len(v)):
+                v[q] -= change * np.float64(row[q])
+        steps += 1
+        if first < 0:
+            return steps, work
+
+
 class ActivePart(NamedTuple):
     """The active samples: copies of their values; views if all samples are active."""
 
     members: np.ndarray  # int (m,): positions of the active samples in the problem
+    group: np.ndarray  # int (m,): the kept sum of each
     low: np.ndarray  # (m,), like high, beta and v
     high: np.ndarray
     beta: np.ndarray
@@ -607,17 +761,23 @@ def shrinking_steps(
     criteria: StoppingCriteria,
     beta: np.ndarray,
     v: np.ndarray,
+    group: np.ndarray,
 ) -> tuple[int, int]:
     """Take :func:`pair_steps`; with `SHRINK_MIN_SAMPLES` samples or more, shrink on the way.
 
-    Stop at ``criteria.limit`` of the duality gap, if it has one.
+    Stop at ``criteria.limit`` of the duality gap, if it has one; it needs a single kept sum. If
+    `group` (n,) numbers several, take :func:`grouped_steps` and, where pair steps have taken as
+    long, Newton steps of the free variables.
     """
     low, high = bounds.low, bounds.high
+    n_sums = np.max(group) + 1 if len(group) else 1
     tol, max_iter, limit = criteria.tol, criteria.max_iter, criteria.limit
     n, steps, idle = len(beta), 0, 0.0
-    look = steps_between_checks(n) if limit >= 0.0 or n >= SHRINK_MIN_SAMPLES else max_iter
+    look, work = steps_between_checks(n), 0.0
+    if limit < 0.0 and n < SHRINK_MIN_SAMPLES:
+        look = max_iter if n_sums == 1 else NEWTON_LOOK_STEPS
     # All samples, as views: steps on them act on beta and v.
-    whole = ActivePart(np.arange(n), low, high, beta, v)
+    whole = ActivePart(np.arange(n), group, low, high, beta, v)
     # values, own: the part's matrix and diagonal. before: beta when v of all was last up to date.
     # idle: updates of v at samples to shrink since the last copy; each costs like copying a value.
     part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
@@ -632,10 +792,19 @@ def shrinking_steps(
         if reason != GAP:
             # Steps among the active samples, until the next test.
             some = StoppingCriteria(tol, min(look, max_iter - steps), limit)
-            taken, reason = pair_steps(
-                values, own, Bounds(part.low, part.high), some, part.beta, part.v
-            )
+            limits = Bounds(part.low, part.high)
+            if n_sums == 1:
+                taken, reason = pair_steps(values, own, limits, some, part.beta, part.v)
+            else:
+                taken, reason = grouped_steps(
+                    values, own, part.group, limits, some, part.beta, part.v
+                )
             steps += taken
+            if n_sums > 1 and reason == MAX_ITER and steps < max_iter:
+                work += taken * (2.0 * len(part.v) + PAIR_COST)
+                sides = part.beta, part.v
+                more, work = newton_steps(values, part.group, n_sums, limits, sides, work)
+                steps += more
         if reason != MAX_ITER or steps >= max_iter:
             if is_whole:
                 return steps, reason
@@ -646,7 +815,7 @@ def shrinking_steps(
         elif n >= SHRINK_MIN_SAMPLES:
             # shrink, once idle pays for the copy (m x m values) and a later reconstruction of v. If
             # some are shrunk already, reconstruct their v first: all shrunk samples share `before`.
-            stays = not_shrunk(part)
+            stays = not_shrunk(part, n_sums)
             m = np.count_nonzero(stays)
             idle += taken * (len(stays) - m)
             if m <= SHRINK_MAX_SHARE * len(stays) and idle >= m * (m + RECONSTRUCTION_COST * n):
@@ -658,21 +827,26 @@ def shrinking_steps(
                 values, own, is_whole, idle = block_of(values, kept, kept), own[kept], False, 0.0
                 low_kept, high_kept = part.low[kept], part.high[kept]
                 beta_kept, v_kept = part.beta[kept], part.v[kept]
-                part = ActivePart(part.members[kept], low_kept, high_kept, beta_kept, v_kept)
+                places, group_kept = part.members[kept], part.group[kept]
+                part = ActivePart(places, group_kept, low_kept, high_kept, beta_kept, v_kept)
 
 
 @compiled
-def not_shrunk(part: ActivePart) -> np.ndarray:
-    """Mark the samples to keep: free, or at a bound with v inside [M, m].
+def not_shrunk(part: ActivePart, n_sums: int) -> np.ndarray:
+    """Mark the samples to keep: free, or at a bound with v inside [M, m] of their group.
 
     As in Chang and Lin 2011, section 5.1, a sample is shrunk if it is only in I_up and v < M, or
     only in I_low and v > m.
     """
-    wide_vectors()
     low, high, beta, v = part.low, part.high, part.beta, part.v
-    m, M = up_low_extremes(low, high, beta, v)
+    ms, Ms = np.full(n_sums, -np.inf), np.full(n_sums, np.inf)
+    for k in range(len(v)):
+        g = part.group[k]
+        ms[g] = max(ms[g], v[k] if beta[k] < high[k] else -np.inf)
+        Ms[g] = min(Ms[g], v[k] if beta[k] > low[k] else np.inf)
     stays = np.empty(len(v), dtype=np.bool_)
     for k in range(len(v)):
+        m, M = ms[part.group[k]], Ms[part.group[k]]
         rises, falls = beta[k] < high[k], beta[k] > low[k]  # in I_up, in I_low
         stays[k] = (rises & falls) | (rises & (v[k] >= M)) | (falls & (v[k] <= m))
     return stays

@@ -13,7 +13,8 @@ Returned
     beta and v once m - M <= tol, or once the duality gap is at most a limit (reason ``GAP``).
 The choice (``solve_qp``)
     A precomputed matrix (one sum, 1,000 samples or more: shrunk), or under 500: ``smo`` on it.
-    Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
+    Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement. The
+    ν-SVC's two sums: with shrinking, and with Newton steps of the free variables.
     With an RBF kernel of few features, rows of it when a step needs them, while few are needed.
     More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
     in float32, with shrinking and refinement. Once over half of up to 8,192 samples are free (low <
@@ -139,8 +140,9 @@ GRADIENT_ROUNDINGS = 8.0
 SHORT_OF_WANTED, CLOSER_TO_MARGIN = 0.9, 0.1
 
 #: Largest number of further steps without a proven margin: the larger of this many per sample and
-#: this many times the steps taken so far.
-NO_MARGIN_STEPS_A_SAMPLE, NO_MARGIN_STEPS_AGAIN = 10, 10
+#: this many times the steps taken so far. With 10 in place of 20, the margin of a1a at nu = 0.05
+#: (gamma = 1/119) is not found.
+NO_MARGIN_STEPS_A_SAMPLE, NO_MARGIN_STEPS_AGAIN = 10, 20
 
 #: A duality gap below this share of ||w||^2 proves a margin. It would be 1 if v were exact: it errs
 #: by up to 1 / CHECK_SAFETY of its distance from the thresholds where it was not checked.
@@ -265,7 +267,7 @@ def _on_matrix(
     while over is None:
         part = tolerance.criteria(found.steps)
         if problem.n_sums == 1:
-            steps, reason = shrinking_steps(raw(K), diag, bounds, part, beta, v)
+            steps, reason = shrinking_steps(raw(K), diag, bounds, part, beta, v, problem.group)
         else:
             steps, reason = until_gap(K, problem, part, beta, v)
         found.steps += steps
@@ -277,7 +279,13 @@ def _on_matrix(
 def until_gap(
     K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
 ) -> tuple[int, int]:
-    """Call ``smo.steps_on_matrix``; if the duality gap has a limit, test it at intervals."""
+    """Call ``smo.steps_on_matrix``, or ``smo.shrinking_steps`` if several sums are kept.
+
+    If the duality gap has a limit, test it at intervals.
+    """
+    if criteria.limit < 0.0 and problem.n_sums > 1:
+        diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
+        return shrinking_steps(raw(K), diag, bounds, criteria, beta, v, problem.group)
     if criteria.limit < 0.0:
         return steps_on_matrix(K, problem, criteria, beta, v)
     steps, look = 0, steps_between_checks(len(beta))

@@ -17,6 +17,9 @@ Reference
     by conjugate gradients, and its length an exact line search. The preconditioner is that of
     Hsia, Chiang and Lin 2018 (Preconditioned conjugate gradient methods in truncated Newton
     frameworks): the Hessian of a sample of the rows, factorised; the diagonal where it is too big.
+Few features (``exact_newton``)
+    Rows of up to `EXACT_MAX_FEATURES` features have each Hessian exact, in one compiled loop. The
+    rest is for wider rows, and for many sparse ones.
 Deviations
     - LIBLINEAR's rule alone ends far from the optimum where g(0) is long: features far from zero,
       or C large for data that a plane separates. So the distance to the optimum is bounded, too.
@@ -36,25 +39,28 @@ Deviations
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter, process_time
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.base.compiled import compiled_sums
 from svmbench.core.contract.base import Along, PathPoint, TrainingData
 from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
+from svmbench.core.linear.exact_newton import exact_newton, line_search
 from svmbench.core.linear.hessian import (
     Diagonal,
     RowProducts,
     SampleHessian,
     curvature_rows,
 )
+from svmbench.core.numeric.arrays import append_bias, raw
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: The start takes this many Newton steps on one row in `START_ROWS_DIVISOR`, if these rows are at
@@ -74,48 +80,12 @@ DECREMENT_FACTOR = 2.0
 #: Conjugate gradients end at this residual, relative to the first, or after this many steps.
 CG_RESIDUAL, CG_MAX_STEPS = 0.3, 250
 
-#: The line search ends when the slope is at most this share of the first slope.
-LINE_SEARCH_SLOPE = 1e-12
+#: Rows of at most so many features, the constant one included, have exact Hessians: dense rows, and
+#: sparse rows of at most so many values, zeros included (8 MiB), which are made dense.
+EXACT_MAX_FEATURES, EXACT_MAX_SPARSE_VALUES = 200, 1 << 20
 
-
-@compiled_sums
-def slope(margins: np.ndarray, changes: np.ndarray, step: float) -> tuple[float, float]:
-    """Return the sums of ``-(1 - m_i) dm_i`` and ``dm_i^2`` over the rows active after a step.
-
-    Here m = margins + step * changes. Times 2C, the sums are slope and curvature of the losses.
-    """
-    first, second = 0.0, 0.0
-    for i in range(len(margins)):
-        slack = 1.0 - margins[i] - step * changes[i]
-        if slack > 0.0:
-            first -= slack * changes[i]
-            second += changes[i] * changes[i]
-    return first, second
-
-
-def line_search(
-    margins: np.ndarray,  # (n_samples,): ``y_i w'x_i``
-    changes: np.ndarray,  # (n_samples,): ``y_i d'x_i``
-    along: float,  # ``w'd``
-    square: float,  # ``d'd``
-    C: float,
-) -> float:
-    """Return the step that minimises f along a direction d; 0 where f does not fall."""
-    first, _ = slope(margins, changes, 0.0)
-    start = along + 2.0 * C * first
-    if start >= 0.0:
-        return 0.0
-    low, high, step = 0.0, np.inf, 1.0
-    for _ in range(60):
-        first, second = slope(margins, changes, step)
-        value = along + step * square + 2.0 * C * first
-        if abs(value) <= -LINE_SEARCH_SLOPE * start:
-            break
-        low, high = (step, high) if value < 0.0 else (low, step)
-        step -= value / (square + 2.0 * C * second)
-        if not low < step < high:
-            step = 0.5 * (low + high)
-    return step
+#: Stop reasons of ``exact_newton``, by their position.
+EXACT_REASONS = ("converged", "max_iter", "stalled")
 
 
 def newton_direction(
@@ -223,22 +193,56 @@ def truncated_newton(
 
 
 class NewtonSamples:
-    """NewtonSamples, with the preconditioner and sums that serve every value of C."""
+    """Samples, with the preconditioner and sums that serve every value of C."""
 
     def __init__(
         self,
         X: Any,  # (n_samples, d): with the constant feature
         y: np.ndarray,  # (n_samples,): labels ±1
-        seed: int,  # of the sample
+        seed: Callable[[], int],  # returns the seed of the sample
     ) -> None:
-        self.X, self.y = X, y
-        self.products = RowProducts(X)
-        self.order = np.random.default_rng(seed).permutation(len(y))
-        n_rows = curvature_rows(X)
-        self.preconditioner = SampleHessian(X, self.order, n_rows) if n_rows else Diagonal(X)
-        everything = np.arange(len(y), dtype=np.int32)
-        # norm of ``sum_i y_i x_i``, the gradient at 0 over 2C
-        self.half_gradient = float(np.linalg.norm(self.products.combine(everything, y)))
+        self.X, self.y, self._seed = X, y, seed
+        (n, d), is_sparse = X.shape, sp.issparse(X)
+        few = d <= EXACT_MAX_FEATURES
+        self.is_narrow = few and (not is_sparse or n * d <= EXACT_MAX_SPARSE_VALUES)
+
+    def labelled(self, y: np.ndarray) -> NewtonSamples:
+        """Return the same samples with other labels."""
+        other = copy(self)
+        other.y = y
+        other.__dict__.pop("half_gradient", None)
+        return other
+
+    @cached_property
+    def dense(self) -> np.ndarray:
+        """The samples as an array."""
+        return self.X.toarray() if sp.issparse(self.X) else self.X
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """``X'X``, of shape (d, d), for exact Hessians."""
+        return self.dense.T @ self.dense
+
+    @cached_property
+    def products(self) -> RowProducts:
+        """The products with rows."""
+        return RowProducts(self.X)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The rows in random order."""
+        return np.random.default_rng(self._seed()).permutation(len(self.y))
+
+    @cached_property
+    def preconditioner(self) -> SampleHessian | Diagonal:
+        """The Hessian of a sample, or the diagonal if that is too big."""
+        n_rows = curvature_rows(self.X)
+        return SampleHessian(self.X, self.order, n_rows) if n_rows else Diagonal(self.X)
+
+    @cached_property
+    def half_gradient(self) -> float:
+        """The norm of ``sum_i y_i x_i``, the gradient at 0 over 2C."""
+        return float(np.linalg.norm(self.X.T @ self.y))
 
     def target(self, C: float, tol: float) -> float:
         """Return the norm of the gradient at which LIBLINEAR's -s 2 would stop."""
@@ -335,12 +339,30 @@ class NewtonL2(LinearClassifierWithC):
                 yield PathPoint(found, perf_counter() - start, dict(found.counters_))
                 start = perf_counter()
 
+    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit one class against the rest, for each class; they share inputs and ``X'X``."""
+        X, y = self._validate_samples(X, y)
+        self.classes_ = np.unique(y)
+        shared = self._samples(TrainingData(X=X, y=y, native=append_bias(X, self.bias)))
+        models = []
+        for label in self.classes_:
+            model, signs = self._alone(), np.where(y == label, 1.0, -1.0)
+            model.classes_, model.n_features_in_ = np.array([-1, 1]), X.shape[1]
+            model._minimise(shared.labelled(signs), None)
+            models.append(model.evaluate_objective(TrainingData(X=X, y=signs)))
+        self.objective_ = float(sum(model.objective_ for model in models))
+        return self._join(models)
+
     def _samples(self, data: TrainingData) -> NewtonSamples:
-        seed = int(check_random_state(self.random_state).randint(1, 2**31 - 1))
+        def seed() -> int:
+            return int(check_random_state(self.random_state).randint(1, 2**31 - 1))
+
         return NewtonSamples(data.native, data.y, seed)
 
     def _minimise(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
         """Step from w, or from a start if it is None; store the solution and return its weights."""
+        if samples.is_narrow and not self.trace:
+            return self._minimise_exactly(samples, w)
         C, visits, made = float(self.C), samples.products.visits, samples.preconditioner.n_made
         first = samples.start(C) if w is None else NewtonResult(w)
         tol = float(self.tol)
@@ -366,3 +388,26 @@ class NewtonL2(LinearClassifierWithC):
             trace=way.trace,
         )
         return way.w
+
+    def _minimise_exactly(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
+        """Step with exact Hessians, from w or from 0; store the solution and return its weights."""
+        C, tol, n = float(self.C), float(self.tol), len(samples.y)
+        w = np.zeros(samples.X.shape[1]) if w is None else w.copy()
+        ends = samples.target(C, tol), tol, int(self.max_iter)
+        steps, reason, visits, n_active = exact_newton(
+            raw(samples.dense), raw(samples.y), C, ends, samples.squares, w
+        )
+        self._store_with_bias(
+            w,
+            n_iter=max(1, steps),
+            stop_reason=EXACT_REASONS[reason],
+            counters={
+                "steps": steps,
+                "conjugate_gradient_steps": 0,
+                "visits": visits,
+                "passes": -(-visits // n),
+                "factorisations": steps,
+                "support_vectors": n_active,
+            },
+        )
+        return w

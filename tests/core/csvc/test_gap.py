@@ -13,6 +13,7 @@ from svmbench.core.csvc.problem import (
     gap_of_problem,
     label_bounds,
     threshold,
+    up_low_extremes,
 )
 from svmbench.core.csvc.smo import (
     CONVERGED,
@@ -20,7 +21,6 @@ from svmbench.core.csvc.smo import (
     Bounds,
     StoppingCriteria,
     pair_steps,
-    up_low_extremes,
 )
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 
@@ -213,8 +213,8 @@ def test_left_out_samples_are_looked_at_again(dtype):
     low, high = label_bounds(y, C)
     beta, v = np.zeros(n), y.copy()
     ends = StoppingCriteria(tol, 10**7)
-    diag = K.diagonal().copy()
-    _, reason = smo.shrinking_steps(K, diag, Bounds(low, high), ends, beta, v)
+    diag, one_group = K.diagonal().copy(), np.zeros(n, dtype=np.int64)
+    _, reason = smo.shrinking_steps(K, diag, Bounds(low, high), ends, beta, v, one_group)
     assert reason == CONVERGED
     assert_allclose(v, y - K.astype(np.float64) @ beta, atol=1e-8)
     assert v[beta < high].max() - v[beta > low].min() <= tol
@@ -227,7 +227,8 @@ def test_left_out_samples_are_looked_at_again(dtype):
     # The number of steps is a limit for all and those that take part alike, with v still right.
     beta, v = np.zeros(n), y.copy()
     ends = StoppingCriteria(tol, 5000)
-    assert smo.shrinking_steps(K, diag, Bounds(low, high), ends, beta, v) == (5000, MAX_ITER)
+    found = smo.shrinking_steps(K, diag, Bounds(low, high), ends, beta, v, one_group)
+    assert found == (5000, MAX_ITER)
     assert_allclose(v, y - K.astype(np.float64) @ beta, atol=1e-8)
 
 
@@ -236,8 +237,38 @@ def test_who_stays():
     beta = np.array([0.5, 0.0, 0.0, 1.0, 1.0, 0.25])
     # Free ones between -1 and 1; at 0 one that may rise and one that never will; the same at 1.
     v = np.array([1.0, -0.5, -1.5, 0.5, 1.5, -1.0])
-    part = smo.ActivePart(np.arange(6), low, high, beta, v)
-    assert smo.not_shrunk(part).tolist() == [True, True, False, True, False, True]
+    one_group = np.zeros(6, dtype=np.int64)
+    part = smo.ActivePart(np.arange(6), one_group, low, high, beta, v)
+    assert smo.not_shrunk(part, 1).tolist() == [True, True, False, True, False, True]
+    # In a group of their own, the three at 0, 1 and 1 meet their conditions.
+    part = part._replace(group=np.array([0, 0, 1, 1, 1, 0]))
+    assert smo.not_shrunk(part, 2).tolist() == [True, True, False, False, False, True]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_newton_steps_reach_the_best_free_variables(dtype):
+    X, y = labelled(40)
+    K = RBF.between(X, X).astype(dtype)
+    group = (y < 0.0).astype(np.int64)
+    beta = np.random.default_rng(3).uniform(0.3, 0.7, 40)
+    beta[:10] = 0.0
+    sums = np.bincount(group, beta)
+    bounds = Bounds(np.zeros(40), np.ones(40))
+    v = y - K.astype(np.float64) @ beta
+    value = beta @ (y + v)
+    steps, left = smo.newton_steps(K, group, 2, bounds, (beta, v), 1e9)
+    # The first steps end at a bound, and the last one at the optimum of those left free.
+    assert steps > 1
+    assert 0.0 < left < 1e9
+    assert beta @ (y + v) > value
+    assert_allclose(v, y - K.astype(np.float64) @ beta, atol=1e-12)
+    assert_allclose(np.bincount(group, beta), sums, rtol=1e-14)
+    assert np.all((beta >= 0.0) & (beta <= 1.0) & ((np.arange(40) >= 10) | (beta == 0.0)))
+    is_free = (beta > 0.0) & (beta < 1.0)
+    for g in range(2):
+        assert np.ptp(v[is_free & (group == g)]) < (1e-3 if dtype == np.float32 else 1e-9)
+    # Without work to spend there is no step.
+    assert smo.newton_steps(K, group, 2, bounds, (beta, v), 1.0) == (0, 1.0)
 
 
 @pytest.mark.parametrize("n", [1, 7, 300])

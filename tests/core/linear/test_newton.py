@@ -14,6 +14,7 @@ from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
 from svmbench.core.contract.problems import SQUARED_HINGE
+from svmbench.core.linear.exact_newton import CONVERGED, MAX_ITER, STALLED, exact_newton
 from svmbench.core.linear.hessian import (
     Diagonal,
     RowProducts,
@@ -256,7 +257,7 @@ def test_a_hessian_whose_pivots_are_rounding_is_factorised_in_double_precision()
 @needs_jit
 def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
     X, y = make_problem(n=4000, d=6)
-    samples = NewtonSamples(X, y.astype(float), seed=3)
+    samples = NewtonSamples(X, y.astype(float), seed=lambda: 3)
     way = samples.start(1.0)
     rows = np.sort(samples.order[:500])
     assert way.steps == 3
@@ -264,7 +265,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
         LiblinearL2(C=8.0, tol=1e-9, fit_intercept=False).fit(X[rows], y[rows]).objective_, rel=1e-3
     )
     # A start that is near takes fewer passes over all samples than one from zero.
-    model = NewtonL2(tol=1e-3).fit(X, y)
+    model = NewtonL2(tol=1e-3, trace=True).fit(X, y)
     cold = truncated_newton(
         RowProducts(X),
         y.astype(float),
@@ -273,7 +274,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
         NewtonParameters(1.0, 1.0, 1.0, 99),
     )
     assert model.n_iter_ < cold.steps + 1
-    assert NewtonSamples(X[:500], y[:500].astype(float), seed=3).start(1.0).steps == 0
+    assert NewtonSamples(X[:500], y[:500].astype(float), seed=lambda: 3).start(1.0).steps == 0
 
 
 @needs_jit
@@ -345,3 +346,37 @@ def test_describe_says_which_of_the_two_suits_what(name):
     assert "thousand" in said
     assert ({"newton-l2", "dcd-l2"} - {name}).pop() in said
     assert "suits" not in card_of("asvm")
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_exact_steps_are_those_of_newton_with_an_exact_line_search(C):
+    X, y = make_problem(n=90, d=6)
+    y, w, squares = y.astype(float), np.zeros(6), X.T @ X
+    for n_steps in range(1, 5):
+        A = y * (X @ w) < 1.0
+        d = -np.linalg.solve(np.eye(6) + 2.0 * C * X[A].T @ X[A], gradient(X, y, w, C))
+        best = minimize_scalar(lambda t, w=w, d=d: value(X, y, w + t * d, C), bracket=(0.0, 1.0))
+        w, ours = w + best.x * d, np.zeros(6)
+        found = exact_newton(X, y, C, (0.0, 0.0, n_steps), squares, ours)
+        # It may be at the optimum before, where no step changes w.
+        assert found[:2] == (n_steps, MAX_ITER) or (n_steps > 2 and found[1] == STALLED)
+        assert found[3] == np.count_nonzero(y * (X @ ours) < 1.0)
+        assert_allclose(ours, w, atol=1e-6 * np.abs(w).max())
+    # The end is the optimum, wherever it starts.
+    for start in (np.zeros(6), np.full(6, 3.0)):
+        steps, reason, _, _ = exact_newton(X, y, C, (1e-9, 1e-9, 50), squares, start)
+        assert (steps < 20, reason) == (True, CONVERGED)
+        assert np.linalg.norm(gradient(X, y, start, C)) <= 1e-9
+
+
+def test_classes_against_the_rest_are_problems_of_two_classes():
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    model = NewtonL2(tol=1e-6).fit(X, y)
+    for form in (np.asarray, sp.csr_array):
+        ones = [NewtonL2(tol=1e-6).fit(form(X), y == c) for c in range(3)]
+        assert_allclose(model.coef_, np.vstack([one.coef_ for one in ones]), atol=1e-4)
+        assert model.objective_ == pytest.approx(sum(one.objective_ for one in ones), rel=1e-6)
+    assert np.array_equal(
+        model.predict(X), model.classes_[np.argmax(model.decision_function(X), 1)]
+    )
