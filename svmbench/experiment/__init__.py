@@ -1,13 +1,13 @@
 """From a config to records, in the order of use.
 
 settings/
-    What a config may say of values, blocks and cells; imports none of the others.
+    Types of a config's values, blocks and cells; imports none of the others.
 measuring/
-    The clock, one call in a process of its own, the machine, compiling ahead.
+    The clock, one call in a process of its own, the machine's description, compiling ahead.
 protocols/
-    What one cell does, a file each, with folds and searches.
+    The procedures of cells, a file each, with folds and searches.
 config/
-    Reading YAML, and telling all of its mistakes at once.
+    Reading a config, and reporting all its mistakes at once.
 plan/
     Cells in table order, their keys, and whether kept results are older than the code.
 run/

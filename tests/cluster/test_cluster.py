@@ -369,7 +369,7 @@ def test_what_asks_for_no_times_goes_anywhere() -> None:
         cluster.ClusterWorker(f"tcp://{kind}", None, {**facts, "environment": {"kind": kind}})
         for kind in ("fast", "slow")
     )
-    run.places = {place.address: place for place in (one, other)}
+    run.workers = {place.address: place for place in (one, other)}
     run.timed, run.kind = {"timed"}, "fast"
 
     timed, free = (
@@ -394,10 +394,10 @@ def test_a_wait_for_workers_is_told_once_a_minute(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cluster, "monotonic", lambda: clock[-1])
     run.listener = SimpleNamespace(note=said.append)  # type: ignore[assignment]
     run.options = SimpleNamespace(cluster="tcp://x:1")  # type: ignore[assignment]
-    run.places, run.running, run.kind, run.warned = {}, {}, "", clock[0]
+    run.workers, run.running, run.kind, run.warned = {}, {}, "", clock[0]
     for seconds, n_told in ((1059.0, 0), (1060.0, 1), (1119.0, 1), (1121.0, 2)):
         clock.append(seconds)
-        run._say_if_nobody_comes()
+        run._warn_if_none_is_fit()
         assert len(said) == n_told
     assert said[0] == "no worker at tcp://x:1 yet; waiting"
 
@@ -406,7 +406,7 @@ def test_a_worker_has_one_cell_at_a_time() -> None:
     run = object.__new__(cluster.ClusterRun)
     facts = {"machine": "m", "environment": {"cpu": "c"}}
     one, other = (cluster.ClusterWorker(f"tcp://{name}", None, facts) for name in "ab")
-    run.places = {place.address: place for place in (one, other)}
+    run.workers = {place.address: place for place in (one, other)}
     run.timed, run.kind = set(), ""
     cells = [Cell(name, {"block": "b"}, {}) for name in "123"]  # type: ignore[typeddict-item]
     run.running = {cluster.RemoteWork(one, None): (cells[0], 0.0)}
@@ -415,7 +415,7 @@ def test_a_worker_has_one_cell_at_a_time() -> None:
     run._send = lambda _cell, place: cluster.RemoteWork(place, None)  # type: ignore[method-assign]
     for _ in range(2):
         run._start_what_can({})
-        held = [(work.place.address, cell.key) for work, (cell, _) in run.running.items()]
+        held = [(work.worker.address, cell.key) for work, (cell, _) in run.running.items()]
         assert held == [("tcp://a", "1"), ("tcp://b", "2")]
     assert [cell.key for cell in run.waiting] == ["3"]
 

@@ -1,1 +1,1 @@
-"""Running cells: `session` goes from request to records, `loop` over cells; `worker` runs one."""
+"""Running cells: `session` runs a request, `loop` goes over its cells, `worker` runs one cell."""

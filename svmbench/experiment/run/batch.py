@@ -1,9 +1,8 @@
-"""Several configs within one budget of time: each runs until it is done or its share is spent.
+"""Several configs within one time budget: each runs until it is done or its share is spent.
 
 The budget is divided evenly among the remaining configs. Time that a config doesn't need goes to
-the others: configs that used up their share continue in another round while any time is left. Every
-result is on disk before the next cell begins, so that the same command continues after an
-interruption.
+the others: configs that used up their share continue in another round while time is left. Every
+result is on disk before the next cell starts, so the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from svmbench.experiment.run.session import Request, RunPlan, Watch, execute_run
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import FAILED
 
-#: Seconds that a config takes beside its cells.
+#: Seconds of a config in addition to its cells.
 CONFIG_OVERHEAD_S = 3.0
 
 
@@ -31,11 +30,11 @@ class Job:
     Attributes
     ----------
     request : Request
-        What is to be run, apart from its share of the budget.
+        The request for its run. The batch sets its budget.
     expected_s : float
-        Seconds that it is thought to take; 0 where nobody knows.
+        Expected seconds; 0 if unknown.
     wanted : callable or None
-        Whether a cell of its plan is run; all of them by default.
+        Returns True for the cells to run; None to run all.
     """
 
     request: Request
@@ -51,15 +50,15 @@ class ConfigOutcome:
     ----------
     job : Job
     path : Path or None
-        Its results folder, once there is one.
+        Its results folder; None before the config has run.
     counts : Counter of str
-        How many of its cells are in each state.
+        Number of cells by status.
     reasons : dict of str to int
-        Why cells failed, and how many.
+        Number of failed cells by status and reason.
     error : str
-        Why the config could not be run or its tables not be made.
+        Why the config could not be run or its tables could not be made; empty without an error.
     is_open : bool
-        Whether cells are left that were not reached.
+        Whether cells are left to run.
     """
 
     job: Job
@@ -77,18 +76,18 @@ class ConfigOutcome:
 
 @dataclass(frozen=True)
 class Hooks:
-    """Who is told of what goes on.
+    """Functions that a batch calls while it runs.
 
     Attributes
     ----------
     print_line : callable
-        Told in a sentence of each step.
+        Called with one sentence for each step.
     note : callable
-        Told what nobody should miss.
+        Called with one sentence for each problem.
     watch : callable
-        Told of each cell of a config.
+        Returns the listener for the cells of a config about to run.
     finish : callable
-        Makes tables of a results folder, whenever a config has run.
+        Called with the results folder after each run of a config, to make its tables.
     """
 
     print_line: Callable[[str], None]
@@ -98,19 +97,19 @@ class Hooks:
 
 
 class Batch:
-    """Configs that run one after the other.
+    """Configs that run one after another.
 
     Parameters
     ----------
     jobs : sequence of Job
-        In the order in which they run.
+        The configs in the order in which they run.
     budget_s : float
-        No cell is started after so many seconds.
+        Number of seconds after which no cell starts.
     hooks : Hooks
     clock : callable, default=time.monotonic
-        Seconds since some moment.
+        Returns the present time in seconds.
     shared : bool, default=True
-        Whether the configs share the budget. Otherwise each has all that is left of it.
+        Whether the configs share the budget evenly. Otherwise a config may use all that is left.
     """
 
     def __init__(
@@ -132,25 +131,28 @@ class Batch:
         self._spent: dict[int, float] = {}
 
     def run(self) -> list[ConfigOutcome]:
-        """Run everything, as far as the budget reaches; return what became of each config."""
-        left = list(range(len(self.outcomes)))
-        while left:
+        """Run the configs until all are done or the budget is spent; return their outcomes."""
+        open_numbers = list(range(len(self.outcomes)))
+        while open_numbers:
             ran = False
-            for place, number in enumerate(left):
+            for position, number in enumerate(open_numbers):
                 remaining = self.end - self.clock()
                 if remaining <= 0 or self.interrupted:
                     return self.outcomes
                 self.hooks.print_line(self._headline(number))
                 ran |= self._run_one(
-                    number, remaining / (len(left) - place) if self.shared else remaining
+                    number, remaining / (len(open_numbers) - position) if self.shared else remaining
                 )
-            left = [number for number in left if self.outcomes[number].is_open]
+            open_numbers = [number for number in open_numbers if self.outcomes[number].is_open]
             if not ran:
                 break
         return self.outcomes
 
     def seconds_left(self) -> float:
-        """Return the expected seconds of the rest, scaled by the time of finished configs."""
+        """Return the expected seconds until the end, at most the rest of the budget.
+
+        Expected seconds are scaled by the ratio of actual to expected seconds of finished configs.
+        """
         expected = [outcome.job.expected_s + CONFIG_OVERHEAD_S for outcome in self.outcomes]
         done = [number for number in self._spent if not self.outcomes[number].is_open]
         rate = 1.0
@@ -171,7 +173,7 @@ class Batch:
         )
 
     def _run_one(self, number: int, share_s: float) -> bool:
-        """Run one config for its share of the time; return whether anything was run."""
+        """Run one config for its share of the time; return True if any cell was run."""
         outcome = self.outcomes[number]
         begun = self.clock()
         try:
@@ -192,11 +194,11 @@ class Batch:
                 run_plan = replace(run_plan, cells=[c for c in run_plan.cells if job.wanted(c)])
             self._run_plans[number] = run_plan
         run_plan = self._run_plans[number]
-        # What failed in the first round is not tried a second time.
+        # Cells that failed in the first round are not tried again.
         retry = "none" if again else job.request.retry
         request = replace(job.request, budget_s=share_s, retry=retry, fresh=False)
         hooks = self.hooks
-        found = execute_run(
+        finished = execute_run(
             replace(run_plan, request=request),
             print_line=hooks.print_line,
             note=hooks.note,
@@ -206,17 +208,17 @@ class Batch:
         outcome.path = run_plan.path
         outcome.counts, outcome.reasons = Counter(), {}
         for cell in run_plan.cells:
-            record = found.records.get(cell.key)
+            record = finished.records.get(cell.key)
             status = cell.status if cell.status != "planned" else "not run"
             reason = cell.reason
             if record is not None:
                 status, reason = str(record["status"]), str(record.get("reason") or "")
             outcome.counts[status] += 1
             if status in FAILED:
-                said = f"{status}: {reason}" if reason else status
-                outcome.reasons[said] = outcome.reasons.get(said, 0) + 1
+                failure = f"{status}: {reason}" if reason else status
+                outcome.reasons[failure] = outcome.reasons.get(failure, 0) + 1
         outcome.is_open = outcome.counts["not run"] > 0
-        self.interrupted = found.summary.interrupted
+        self.interrupted = finished.summary.interrupted
         if not self.interrupted:
             hooks.finish(run_plan.path)
         return outcome.counts.total() - outcome.counts["not run"] > before

@@ -1,9 +1,9 @@
 """A run on the workers of a Dask scheduler, one cell at a time on each worker.
 
-Dask carries cells to workers and replies back. This module chooses the worker of each cell: times
-are comparable on one kind of worker only, and if a worker is lost, only its present cell is lost.
-This process alone writes records: workers send points as they are found, and arrays for plots with
-the reply.
+Dask sends cells to workers and their replies back. This module chooses the worker of each cell,
+because only times of one kind of worker are comparable. If a worker is lost, only its present cell
+is lost. Only this process writes records: workers send points at once, and arrays for plots with
+the reply. A worker runs its cells in a process beside it, the host (``host.py``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from svmbench.schema.record import Reply
 
 #: Seconds between two queries of the scheduler for its workers.
 WORKERS_POLL_S = 1.0
-#: What tells that a metric is a time, or made of times.
+#: The prefix and the suffix of metrics that are times or made of times.
 _TIMES = ("ratio", "_s")
 
 
@@ -52,7 +52,7 @@ class ClusterWorker:
     ----------
     address : str
     facts : dict
-        What the process beside it says of its machine and code; empty until it has.
+        The host's description of its machine and code; empty before it has sent one.
     """
 
     address: str
@@ -63,74 +63,74 @@ class ClusterWorker:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """The environment that its cells are measured in."""
+        """The environment in which its cells are measured."""
         return dict(self.facts["environment"])
 
     @property
     def kind(self) -> str:
-        """The worker's kind: as the worker names it, or its processor's model."""
+        """The worker's kind: the value of ``SVMBENCH_KIND`` there, or the model of its CPU."""
         return str(self.environment.get("kind") or self.environment["cpu"])
 
 
 @dataclass(eq=False)
 class RemoteWork:
-    """A cell at a place; `answer` says how it ended, once `is_over`."""
+    """A cell on a worker; `answer` can be called once `is_over` returns True."""
 
-    place: ClusterWorker
+    worker: ClusterWorker
     future: Any
     _heard: dict[str, Any] | None = None
 
     def is_over(self) -> bool:
-        """Return True if the work has ended, with or without an answer."""
-        return self.place.is_gone or bool(self.future.done())
+        """Return True if the cell has ended, with or without a reply."""
+        return self.worker.is_gone or bool(self.future.done())
 
     def heard(self) -> dict[str, Any]:
-        """Return the message of the process beside the worker; empty if there is none."""
-        if self.place.is_gone or self.future.status != "finished":
+        """Return the host's message; empty if there is none."""
+        if self.worker.is_gone or self.future.status != "finished":
             return {}
         if self._heard is None:
-            self._heard = _told(self.future)
+            self._heard = _message_of(self.future)
         return self._heard
 
     def answer(self, timeout_s: float) -> Reply:
-        """Return the cell's answer; if the worker went away, that the cell is to be run again.
+        """Return the cell's reply; its status is `AGAIN` if the worker or the host was lost.
 
         Raises
         ------
         svmbench.base.errors.SvmbenchError
-            If the worker can't run the cell as it is.
+            If the host can't run the cell.
         """
-        if self.place.is_gone:
+        if self.worker.is_gone:
             return {"status": AGAIN, "reason": "its Dask worker went away"}
         if self.future.status in ("cancelled", "lost"):
             return {"status": AGAIN, "reason": "the Dask scheduler has forgotten it"}
-        heard = self.heard()
-        if "unfit" in heard:
-            raise SvmbenchError(f"{self.place.address}: {line(heard['unfit'], 300)}")
-        if "error" in heard:
+        message = self.heard()
+        if "unfit" in message:
+            raise SvmbenchError(f"{self.worker.address}: {line(message['unfit'], 300)}")
+        if "error" in message:
             return {
                 "status": AGAIN,
-                "reason": f"beside its Dask worker: {line(heard['error'], 200)}",
+                "reason": f"beside its Dask worker: {line(message['error'], 200)}",
             }
-        answer = heard.get("answer")
+        answer = message.get("answer")
         if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
             return {"status": AGAIN, "reason": "its Dask worker gave an answer that is none"}
         return cast(Reply, answer)
 
     def stop(self) -> None:
-        """Have it ended; whoever waits for it beside the worker sees to that."""
-        with contextlib.suppress(Exception):  # the scheduler may be gone, and it with that
+        """Cancel the task; the worker's thread that waits for it then ends the cell."""
+        with contextlib.suppress(Exception):  # the scheduler may be gone, and the task with it
             self.future.cancel()
 
     def stop_for_now(self) -> None:
-        """Do nothing: cells elsewhere go on while this process is stopped."""
+        """Do nothing: cells on other machines continue while this process is stopped."""
 
     def go_on(self) -> None:
         """Do nothing."""
 
 
 class ClusterRun(RunLoop):
-    """A run on a cluster; see the module."""
+    """A run on a cluster; see the module's docstring."""
 
     client: Any
     running: dict[RemoteWork, tuple[Cell, str]]  # type: ignore[assignment]
@@ -138,7 +138,7 @@ class ClusterRun(RunLoop):
     def __init__(self, *what: Any) -> None:
         super().__init__(*what)
         self.name = f"svmbench-{uuid.uuid4().hex[:12]}"
-        self.places: dict[str, ClusterWorker] = {}
+        self.workers: dict[str, ClusterWorker] = {}
         self.news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.streamed: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.timed = timed_blocks(self.plan.config)
@@ -146,7 +146,7 @@ class ClusterRun(RunLoop):
         self.looked = self.warned = float("-inf")
 
     def _prepare(self, cells: list[Cell]) -> None:
-        """Settle what each worker is told first."""
+        """Make the set-up that each host gets."""
         codes = dict.fromkeys(kind for cell in cells for kind in kinds_of(cell.spec))
         self.codes = [code_of(*kind) for kind in codes]
         self.setup = {
@@ -159,7 +159,7 @@ class ClusterRun(RunLoop):
 
     @contextmanager
     def _workers(self, cells: list[Cell]) -> Iterator[None]:
-        """Be a client of the scheduler while the cells run."""
+        """Connect to the scheduler while the cells run."""
         from distributed.comm import CommClosedError
 
         self._prepare(cells)
@@ -173,54 +173,54 @@ class ClusterRun(RunLoop):
             finally:
                 with contextlib.suppress(Exception):  # workers and scheduler may be gone
                     if client.status == "running":
-                        here = [*self.places]
-                        client.run(remote.end_run, self.name, workers=here, on_error="ignore")
+                        addresses = [*self.workers]
+                        client.run(remote.end_run, self.name, workers=addresses, on_error="ignore")
 
     def _on_event(self, event: Any) -> None:
-        said = event[1]
-        if isinstance(said, dict) and isinstance(said.get("point"), str):
-            self.streamed.put((str(said.get("key")), said["point"]))
+        message = event[1]
+        if isinstance(message, dict) and isinstance(message.get("point"), str):
+            self.streamed.put((str(message.get("key")), message["point"]))
 
     def _describe_workers(self) -> None:
-        """Do nothing here: each worker describes itself when it is met."""
+        """Do nothing: `_meet` takes the description of each worker."""
 
     def _write_environments(self) -> None:
-        """Write nothing here: a worker's is written when it is met."""
+        """Do nothing: `_meet` writes the environment of each worker."""
 
     def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
-        """Return nothing: each cell scales for itself, where it runs."""
+        """Return no shared arrays: each cell scales its own inputs."""
         return {}
 
     def _start_what_can(self, nodes: dict[str, SharedArrays]) -> None:
-        """Give each place that is free the first cell that it may run."""
+        """Give each idle worker the first cell that it may run."""
         self._look_around()
-        busy = {work.place for work in self.running}
-        for place in self.places.values():
-            if place in busy or place.is_gone or not (place.is_fit and place.facts):
+        busy = {work.worker for work in self.running}
+        for worker in self.workers.values():
+            if worker in busy or worker.is_gone or not (worker.is_fit and worker.facts):
                 continue
-            cell = next((each for each in self.waiting if self._may_run(place, each)), None)
+            cell = next((each for each in self.waiting if self._may_run(worker, each)), None)
             if cell is not None:
                 self.waiting.remove(cell)
-                self.running[self._send(cell, place)] = (cell, utc_timestamp())
+                self.running[self._send(cell, worker)] = (cell, utc_timestamp())
 
-    def _may_run(self, place: ClusterWorker, cell: Cell) -> bool:
-        """Return True if a cell may run at a place: times need workers of one kind."""
+    def _may_run(self, worker: ClusterWorker, cell: Cell) -> bool:
+        """Return True if a cell may run on a worker: timed cells need workers of one kind."""
         if cell.shown["block"] not in self.timed:
             return True
         if not self.kind:
-            ready = [one for one in self.places.values() if not one.is_gone]
-            if not all(one.facts or not one.is_fit for one in ready):
-                return False  # what kind the others are of is not known yet
-            kinds = sorted({one.kind for one in ready if one.is_fit})
+            ready = [other for other in self.workers.values() if not other.is_gone]
+            if not all(other.facts or not other.is_fit for other in ready):
+                return False  # the kinds of other workers are not known yet
+            kinds = sorted({other.kind for other in ready if other.is_fit})
             if len(kinds) > 1:
                 raise ConfigError(
                     f"the cluster has workers of {len(kinds)} kinds ({', '.join(kinds)});"
                     " choose one for timed cells with --kind"
                 )
             self.kind = kinds[0]
-        return place.kind == self.kind
+        return worker.kind == self.kind
 
-    def _send(self, cell: Cell, place: ClusterWorker) -> RemoteWork:
+    def _send(self, cell: Cell, worker: ClusterWorker) -> RemoteWork:
         self.listener.started(cell)
         spec = dict(cell.spec)
         file = cell.spec["dataset"]["file"]
@@ -236,7 +236,7 @@ class ClusterRun(RunLoop):
             "mirror": os.environ.get("SVMBENCH_MIRROR"),
         }
         return RemoteWork(
-            place, self._submit(remote.run_beside, place.address, self.setup, request)
+            worker, self._submit(remote.run_beside, worker.address, self.setup, request)
         )
 
     def _submit(self, function: Any, address: str, *args: Any) -> Any:
@@ -252,7 +252,7 @@ class ClusterRun(RunLoop):
         return future
 
     def _wait(self, absence: processes.Absence) -> list[Any]:
-        """Wait a moment, or until a place has something to say; return the works that are over."""
+        """Wait until a task ends, at most `STREAM_POLL_S`; return the cells that have ended."""
         with contextlib.suppress(queue.Empty):
             self.news.get(timeout=STREAM_POLL_S)
             while True:
@@ -261,23 +261,29 @@ class ClusterRun(RunLoop):
         return [work for work in self.running if work.is_over()]
 
     def _look_around(self) -> None:
-        """See which workers there are, once a moment; greet those that are new."""
+        """Query the scheduler for its workers, once per `WORKERS_POLL_S`; greet new ones."""
         if monotonic() - self.looked > WORKERS_POLL_S:
             self.looked = monotonic()
-            here = self._addresses()
-            for address in here - {*self.places}:
+            addresses = self._addresses()
+            for address in addresses - {*self.workers}:
                 greeting = self._submit(remote.greet, address, self.setup)
-                self.places[address] = ClusterWorker(address, greeting)
-            for address, place in self.places.items():
-                place.is_gone = address not in here
-            self.places = {a: place for a, place in self.places.items() if not place.is_gone}
-        for place in self.places.values():
-            if not place.facts and place.is_fit and place.greeting.done():
-                self._meet(place)
-        self._say_if_nobody_comes()
+                self.workers[address] = ClusterWorker(address, greeting)
+            for address, worker in self.workers.items():
+                worker.is_gone = address not in addresses
+            self.workers = {a: worker for a, worker in self.workers.items() if not worker.is_gone}
+        for worker in self.workers.values():
+            if not worker.facts and worker.is_fit and worker.greeting.done():
+                self._meet(worker)
+        self._warn_if_none_is_fit()
 
     def _addresses(self) -> set[str]:
-        """Return the addresses of all workers; the scheduler is gone where it does not say."""
+        """Return the addresses of all workers.
+
+        Raises
+        ------
+        SchedulerGoneError
+            If the scheduler doesn't answer.
+        """
         self._require_scheduler()
         try:
             return {str(address) for address in self.client.nthreads()}
@@ -285,7 +291,7 @@ class ClusterRun(RunLoop):
             raise self._gone() from error
 
     def _require_scheduler(self) -> None:
-        """Raise where the client has lost it, and with it all that it was to run."""
+        """Raise SchedulerGoneError if the client has lost its connection to the scheduler."""
         if self.client.status != "running":
             raise self._gone()
 
@@ -295,52 +301,55 @@ class ClusterRun(RunLoop):
             " the same command continues the run"
         )
 
-    def _meet(self, place: ClusterWorker) -> None:
-        """Take what a worker says of itself; leave it alone if it is of other code."""
-        facts = _told(place.greeting)
+    def _meet(self, worker: ClusterWorker) -> None:
+        """Take the description of a worker; don't use the worker if its code differs."""
+        facts = _message_of(worker.greeting)
         if "error" in facts:
-            place.is_fit = False
+            worker.is_fit = False
             reason = f"can't run cells: {line(facts['error'], 200)}"
         elif "unfit" in facts:
-            place.is_fit = False
+            worker.is_fit = False
             reason = f"can't run cells: {line(facts['unfit'], 300)}"
         elif not _is_introduced(facts):
-            place.is_fit = False
+            worker.is_fit = False
             reason = (
                 "can't run cells: it does not say what it is"
                 " (the extra dask has to be installed there, in the version that runs here)"
             )
         else:
             if facts["codes"] == self.codes:
-                place.facts = facts
-                # Cells that are not run at all are said to be of the first.
-                self.environment = place.environment if not self.is_met else self.environment
+                worker.facts = facts
+                # The records of cells that are not run name the first worker's environment.
+                self.environment = worker.environment if not self.is_met else self.environment
                 self.is_met = True
-                self._check_arithmetic(place.environment, f"on {facts['machine']}, ")
-                self._write_environment(place.environment)
+                self._check_arithmetic(worker.environment, f"on {facts['machine']}, ")
+                self._write_environment(worker.environment)
                 return
-            place.is_fit = False
-            has, own = facts["environment"], self.environment
-            other = [
-                f"{name} {version} for {own['packages'].get(name)}"
+            worker.is_fit = False
+            has, local = facts["environment"], self.environment
+            differences = [
+                f"{name} {version} for {local['packages'].get(name)}"
                 for name, version in has["packages"].items()
-                if version != own["packages"].get(name)
+                if version != local["packages"].get(name)
             ]
             reason = "has other code than this process: another svmbench, plug-in or program" + (
-                f", or {', '.join(other)}" if other else ""
+                f", or {', '.join(differences)}" if differences else ""
             )
-        said = f"the Dask worker {place.address} {reason}"
-        if not any(one.is_fit for one in self.places.values()):
-            raise SvmbenchError(said)
-        self.listener.note(f"{said}; it is left alone")
+        message = f"the Dask worker {worker.address} {reason}"
+        if not any(other_worker.is_fit for other_worker in self.workers.values()):
+            raise SvmbenchError(message)
+        self.listener.note(f"{message}; it is left alone")
 
-    def _say_if_nobody_comes(self) -> None:
-        fit = [one for one in self.places.values() if one.is_fit]
-        of_kind = [one for one in fit if not one.facts or one.kind == (self.kind or one.kind)]
+    def _warn_if_none_is_fit(self) -> None:
+        """Warn once a minute if nothing runs and no worker may run timed cells."""
+        fit = [other for other in self.workers.values() if other.is_fit]
+        of_kind = [
+            other for other in fit if not other.facts or other.kind == (self.kind or other.kind)
+        ]
         if of_kind or self.running or monotonic() - self.warned < 60.0:
             return
         self.warned = monotonic()
-        kinds = ", ".join(sorted({one.kind for one in fit}))
+        kinds = ", ".join(sorted({other.kind for other in fit}))
         wanted = f"no worker of kind {self.kind!r} (there are: {kinds})" if fit else "no worker"
         self.listener.note(f"{wanted} at {self.options.cluster} yet; waiting")
 
@@ -348,22 +357,22 @@ class ClusterRun(RunLoop):
         """Mark the cells that run at the same time on one machine."""
         machines: dict[str, list[str]] = {}
         for work, (cell, _) in self.running.items():
-            machines.setdefault(work.place.facts["machine"], []).append(cell.key)
+            machines.setdefault(work.worker.facts["machine"], []).append(cell.key)
         self.contended |= {key for keys in machines.values() if len(keys) > 1 for key in keys}
 
     def _collect_points(self, key: str) -> None:
-        """Append what all places have streamed since the last look to the records."""
+        """Append the points that all workers have streamed since the last call to the records."""
         with contextlib.suppress(queue.Empty):
             while True:
-                of, text = self.streamed.get_nowait()
-                if any(cell.key == of for cell, _ in self.running.values()):
-                    self._take_point(of, text.encode(errors="replace"))
+                owner, text = self.streamed.get_nowait()
+                if any(cell.key == owner for cell, _ in self.running.values()):
+                    self._take_point(owner, text.encode(errors="replace"))
 
     def _finish(self, work: Any, nodes: dict[str, SharedArrays]) -> None:
-        """Record how a cell ended, with all that came with its answer."""
+        """Record a cell that has ended, with the points and arrays of its reply."""
         cell, _ = self.running[work]
-        heard = work.heard()
-        points, artifact = heard.get("points"), heard.get("artifact")
+        message = work.heard()
+        points, artifact = message.get("points"), message.get("artifact")
         for text in points if isinstance(points, list) else []:
             self._take_point(cell.key, str(text).encode(errors="replace"))
         if artifact and isinstance(artifact, str):
@@ -373,37 +382,37 @@ class ClusterRun(RunLoop):
         super()._finish(work, nodes)
 
     def _environment_of(self, work: Any) -> str:
-        return str(work.place.environment["id"])
+        return str(work.worker.environment["id"])
 
 
-def _told(future: Any) -> dict[str, Any]:
-    """Return the JSON result of a function beside a worker; empty if it returned none."""
+def _message_of(future: Any) -> dict[str, Any]:
+    """Return the JSON result of a function of ``remote.py``; empty if it returned none."""
     if future.status != "finished":
         return {}
     try:
-        told = json.loads(result_of(future))
-    except Exception:  # no JSON, nothing that crosses as text, or the scheduler is gone
+        message = json.loads(result_of(future))
+    except Exception:  # the result is not JSON or not text, or the scheduler is gone
         return {}
-    return told if isinstance(told, dict) else {}
+    return message if isinstance(message, dict) else {}
 
 
 def _is_introduced(facts: dict[str, Any]) -> bool:
-    """Return True if a worker reports all recorded facts in the right types."""
-    about = facts.get("environment")
+    """Return True if a host's description has all required facts in the right types."""
+    described = facts.get("environment")
     return (
-        isinstance(about, dict)
-        and isinstance(about.get("cpu"), str)
-        and isinstance(about.get("packages"), dict)
-        and about.get("id") == environment.id_of(about)
+        isinstance(described, dict)
+        and isinstance(described.get("cpu"), str)
+        and isinstance(described.get("packages"), dict)
+        and described.get("id") == environment.id_of(described)
         and isinstance(facts.get("machine"), str)
         and isinstance(facts.get("codes"), list)
     )
 
 
 def timed_blocks(config: Any) -> set[str]:
-    """Return the names of the blocks of which a table or a plot asks for times."""
+    """Return the names of the blocks for which a table or a plot shows times."""
     metrics_of_block = [(table.block, table.metrics) for table in config.tables]
-    # A plot without axes has those of its kind, and times may be among them.
+    # A plot without axes has the default axes of its kind, which may be times.
     metrics_of_block += [(plot.block, [plot.x or "_s", plot.y or "_s"]) for plot in config.plots]
     return {
         block

@@ -1,14 +1,14 @@
-"""Random draws of kept cells that are run again within a budget of time.
+"""Random draws of kept cells to repeat within a time budget.
 
-A draw has two passes. The first visits every solver once, in random order, and chooses one of its
-cells with a probability proportional to 1 / seconds², so that a short budget still reaches all
-solvers. The second visits strata, each a run and a solver (or the solvers of a race), in random
-order, round after round, and chooses one of a stratum's cells with a probability proportional to
-1 / seconds: of the time that is left, cells of 0.1 s, of 1 s and of 10 s take like shares.
+`draw` makes two passes. The first visits every solver once, in random order, and chooses one of
+its cells with probability proportional to 1 / seconds², so that a short budget still reaches all
+solvers. The second visits strata in random order, round after round; a stratum is the cells of one
+run and one solver (or of the solvers of a race). It chooses one cell of each with probability
+proportional to 1 / seconds, so that cells of 0.1 s, 1 s and 10 s take similar shares of the time.
 
-A draw of samples completes one run after another: of each solver on each data set it chooses one
-cell, with a probability proportional to 1 / seconds, then further ones up to the share of the
-run's cells that a sample must hold.
+`draw_samples` completes one run after another. It chooses a cell for each solver on each data set,
+with probability proportional to 1 / seconds, then further cells of the run until `SAMPLE_SHARE` of
+them are chosen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S
 from svmbench.schema.rechecks import SAMPLE_SHARE
 
-#: Seconds of a cell that its record doesn't contain: forking a process, mapping data.
+#: Seconds of a cell that its record doesn't include: forking a process, mapping data.
 RECHECK_OVERHEAD_S = 0.2
 #: Cells that take more than this share of the budget are not drawn.
 MAX_BUDGET_SHARE = 0.2
@@ -36,15 +36,17 @@ class Candidate:
     run : str
         The folder of its run.
     key : str
+        The key of the cell.
     solver : str
-        As the record names it; the solvers of a race are joined by ``|``.
+        The solver's name; the solvers of a race are joined by ``|``.
     dataset : str
     seconds : float
-        Seconds that the record says it took.
+        Recorded seconds of the cell.
     modules : tuple of str
-        The modules of its solvers: two names may stand for one module with other parameters.
+        The modules of its solvers. Two solvers may share a module.
     is_known : bool
-        Whether it agreed before at this code: others of its stratum are drawn first.
+        Whether the cell was repeated at the present code and agreed. Cells that were not are drawn
+        first.
     """
 
     run: str
@@ -63,14 +65,14 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
     ----------
     candidates : iterable of Candidate
     budget_s : float
-        Seconds.
+        The budget in seconds.
     seed : int
-        The same candidates, budget and seed give the same draw.
+        Seed of the random generator. The same arguments give the same draw.
 
     Returns
     -------
     list of Candidate
-        Each at most once, in the order in which they were drawn.
+        The cells in the order in which they were drawn, each at most once.
     """
     cells = list(candidates)
     draws = Draw(cells, budget_s, seed)
@@ -85,22 +87,22 @@ def draw_samples(candidates: Iterable[Candidate], budget_s: float, seed: int) ->
     Parameters
     ----------
     candidates, budget_s, seed
-        As :func:`draw` has them. Runs are taken by the time of their samples, the shortest first,
-        each with its whole sample or not at all.
+        See :func:`draw`. The run with the shortest sample comes first; a sample that does not fit
+        into the rest of the budget ends the draw.
 
     Returns
     -------
     list of Candidate
-        Each at most once, run after run.
+        The cells, run after run, each at most once.
     """
     chance = random.Random(seed)
     samples = [
         sample
-        for _, cells in _grouped((one.run, one) for one in candidates)
+        for _, cells in _grouped((cell.run, cell) for cell in candidates)
         if (sample := _sample(cells, chance))
     ]
     chosen: list[Candidate] = []
-    for cost, sample in sorted(((_sample_cost(one), one) for one in samples), key=lambda x: x[0]):
+    for cost, sample in sorted(((_sample_cost(s), s) for s in samples), key=lambda pair: pair[0]):
         budget_s -= cost
         if budget_s < 0:
             break
@@ -109,35 +111,35 @@ def draw_samples(candidates: Iterable[Candidate], budget_s: float, seed: int) ->
 
 
 def _sample(cells: Sequence[Candidate], chance: random.Random) -> list[Candidate]:
-    """Choose the cells of one run that its known cells lack for a sample."""
-    known = [one for one in cells if one.is_known]
-    seen = {(one.solver, one.dataset) for one in known}
-    left = {one.key: one for one in cells if not one.is_known}
+    """Choose the cells of one run that complete a sample, together with its known cells."""
+    known = [cell for cell in cells if cell.is_known]
+    seen = {(cell.solver, cell.dataset) for cell in known}
+    others = {cell.key: cell for cell in cells if not cell.is_known}
     sample = []
 
     def choose(among: Sequence[Candidate]) -> None:
-        weights = [1.0 / (one.seconds + RECHECK_OVERHEAD_S) for one in among]
-        sample.append(left.pop(chance.choices(among, weights)[0].key))
+        weights = [1.0 / (cell.seconds + RECHECK_OVERHEAD_S) for cell in among]
+        sample.append(others.pop(chance.choices(among, weights)[0].key))
 
-    for pair, among in _grouped(((one.solver, one.dataset), one) for one in left.values()):
+    for pair, among in _grouped(((cell.solver, cell.dataset), cell) for cell in others.values()):
         if pair not in seen:
             choose(among)
     for _ in range(math.ceil(SAMPLE_SHARE * len(cells)) - len(known) - len(sample)):
-        choose(list(left.values()))
+        choose(list(others.values()))
     return sample
 
 
 def _sample_cost(sample: Iterable[Candidate]) -> float:
-    return CONFIG_OVERHEAD_S + sum(one.seconds + RECHECK_OVERHEAD_S for one in sample)
+    return CONFIG_OVERHEAD_S + sum(cell.seconds + RECHECK_OVERHEAD_S for cell in sample)
 
 
 class Draw:
-    """The cells chosen so far, and the time that is left.
+    """The cells chosen so far, and the rest of the budget.
 
     Parameters
     ----------
     candidates, budget_s, seed
-        As :func:`draw` has them.
+        See :func:`draw`.
 
     Attributes
     ----------
@@ -146,81 +148,84 @@ class Draw:
 
     def __init__(self, candidates: Sequence[Candidate], budget_s: float, seed: int) -> None:
         self.chosen: list[Candidate] = []
-        self._cells = [one for one in candidates if one.seconds <= MAX_BUDGET_SHARE * budget_s]
+        self._cells = [cell for cell in candidates if cell.seconds <= MAX_BUDGET_SHARE * budget_s]
         self._left_s = budget_s
         self._chance = random.Random(seed)
         self._keys: set[tuple[str, str]] = set()
         self._runs: set[str] = set()
         self._modules: set[str] = set()
         self._pairs: set[tuple[str, str, str]] = set()
-        # The modules of each run that no chosen cell has.
+        # For each run, the modules that no chosen cell has.
         self._unseen: dict[str, set[str]] = {}
-        for one in self._cells:
-            self._unseen.setdefault(one.run, set()).update(one.modules)
+        for cell in self._cells:
+            self._unseen.setdefault(cell.run, set()).update(cell.modules)
 
     def visit_solvers(self) -> None:
-        """Choose a cell of each solver."""
-        self._visit(_grouped((module, one) for one in self._cells for module in one.modules), 2)
+        """Choose a cell for each solver."""
+        self._visit(_grouped((module, cell) for cell in self._cells for module in cell.modules), 2)
 
     def visit_strata(self) -> None:
-        """Choose a cell of each run and solver, round after round, until no cell fits."""
-        strata = _grouped(((one.run, one.solver), one) for one in self._cells)
+        """Choose a cell for each run and solver, round after round, until no cell fits."""
+        strata = _grouped(((cell.run, cell.solver), cell) for cell in self._cells)
         while self._visit(strata, 1):
             pass
 
     def _visit(self, strata: Sequence[tuple[Hashable, list[Candidate]]], power: int) -> bool:
-        """Choose a cell of each stratum that time is left for; return whether any was chosen."""
+        """Choose a cell of each stratum, if one fits; return True if any cell was chosen."""
         before = len(self.chosen)
         for name, cells in self._chance.sample(strata, len(strata)):
-            # A race has visited several solvers at once.
+            # A race covers several solvers with one cell.
             if name in self._modules:
                 continue
-            left = [one for one in cells if self._cost(one) <= self._left_s]
+            fitting = [cell for cell in cells if self._cost(cell) <= self._left_s]
             preferences = [_is_unknown]
             if power == 1:
-                left = [one for one in left if (one.run, one.key) not in self._keys]
+                fitting = [cell for cell in fitting if (cell.run, cell.key) not in self._keys]
                 # In the first pass all cells of a stratum are new.
                 preferences.insert(0, self._is_new)
             for is_preferred in preferences:
-                left = list(filter(is_preferred, left)) or left
-            if left:
-                weights = [self._weight(one, power) for one in left]
-                self._choose(self._chance.choices(left, weights)[0])
+                fitting = list(filter(is_preferred, fitting)) or fitting
+            if fitting:
+                weights = [self._weight(cell, power) for cell in fitting]
+                self._choose(self._chance.choices(fitting, weights)[0])
         return len(self.chosen) > before
 
-    def _is_new(self, one: Candidate) -> bool:
-        """Return True if no cell of its run, solver and data set was chosen."""
-        return (one.run, one.solver, one.dataset) not in self._pairs
+    def _is_new(self, cell: Candidate) -> bool:
+        """Return True if no cell of the same run, solver and data set was chosen."""
+        return (cell.run, cell.solver, cell.dataset) not in self._pairs
 
-    def _weight(self, one: Candidate, power: int) -> float:
-        # To begin a run takes longer than most cells: the first pass prefers runs of many solvers.
-        gain = len(self._unseen[one.run]) if power > 1 else 1
-        return (gain / self._cost(one)) ** power
+    def _weight(self, cell: Candidate, power: int) -> float:
+        # Starting a run takes longer than most cells, so the first pass prefers runs with many
+        # solvers.
+        gain = len(self._unseen[cell.run]) if power > 1 else 1
+        return (gain / self._cost(cell)) ** power
 
-    def _cost(self, one: Candidate) -> float:
+    def _cost(self, cell: Candidate) -> float:
         return (
-            one.seconds + RECHECK_OVERHEAD_S + (0.0 if one.run in self._runs else CONFIG_OVERHEAD_S)
+            cell.seconds
+            + RECHECK_OVERHEAD_S
+            + (0.0 if cell.run in self._runs else CONFIG_OVERHEAD_S)
         )
 
-    def _choose(self, one: Candidate) -> None:
-        self._left_s -= self._cost(one)
-        self.chosen.append(one)
-        self._keys.add((one.run, one.key))
-        self._runs.add(one.run)
-        self._modules.update(one.modules)
+    def _choose(self, cell: Candidate) -> None:
+        self._left_s -= self._cost(cell)
+        self.chosen.append(cell)
+        self._keys.add((cell.run, cell.key))
+        self._runs.add(cell.run)
+        self._modules.update(cell.modules)
         for unseen in self._unseen.values():
-            unseen.difference_update(one.modules)
-        self._pairs.add((one.run, one.solver, one.dataset))
+            unseen.difference_update(cell.modules)
+        self._pairs.add((cell.run, cell.solver, cell.dataset))
 
 
-def _is_unknown(one: Candidate) -> bool:
-    return not one.is_known
+def _is_unknown(cell: Candidate) -> bool:
+    return not cell.is_known
 
 
 def _grouped(
     pairs: Iterable[tuple[Hashable, Candidate]],
 ) -> list[tuple[Hashable, list[Candidate]]]:
     groups: dict[Hashable, list[Candidate]] = {}
-    for name, one in pairs:
-        groups.setdefault(name, []).append(one)
+    for name, cell in pairs:
+        groups.setdefault(name, []).append(cell)
     return list(groups.items())

@@ -1,7 +1,7 @@
-"""Running a plan: a process a cell, hard limits, and every result on disk before the next.
+"""Run the cells of a plan, and count their statuses.
 
-The parent process alone writes the records. A cell that hangs or crashes loses its own result and
-no other.
+Each cell runs in a process of its own with hard limits. Only the parent process writes records,
+each before the next cell starts. A cell that hangs or crashes loses only its own result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from svmbench.schema.record import FAILED
 
 __all__ = ["RETRIED_STATUSES", "Listener", "Options", "RunSummary", "Silent", "due", "execute"]
 
-#: Statuses by what ``--retry`` calls them.
+#: The statuses that each value of ``--retry`` runs again.
 RETRIED_STATUSES: dict[str, set[str]] = {
     "none": set(),
     "failed": {*FAILED} - {"timeout"},
@@ -29,7 +29,7 @@ RETRIED_STATUSES: dict[str, set[str]] = {
 
 @dataclass
 class RunSummary:
-    """The end of a run: cells by status, and an interrupted flag."""
+    """The number of cells of each status at the end of a run, and whether it was interrupted."""
 
     counts: dict[str, int] = field(default_factory=dict)
     interrupted: bool = False
@@ -47,15 +47,15 @@ def execute(
     options: Options,
     listener: Listener | None = None,
 ) -> RunSummary:
-    """Run the cells that have no result yet; return how all of the plan's cells stand.
+    """Run the cells that have no result yet; count all of the plan's cells by status.
 
     Parameters
     ----------
     plan : Plan
     cells : list of Cell
-        Those of the plan to run now (``--only``).
+        The plan's cells to run now (``--only``).
     folder : RunFolder
-        Open for writing.
+        The results folder, open for writing.
     options : Options
     listener : Listener, optional
     """
@@ -88,21 +88,21 @@ def _kind_of_run(options: Options) -> type[RunLoop]:
 
 
 def _recorded(folder: RunFolder, cell: Cell) -> str | None:
-    """Return the status of a cell's newest record, if it has one."""
+    """Return the status of a cell's newest record, or None without a record."""
     record = folder.cells.get(cell.key)
     return None if record is None else record["status"]
 
 
 def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]:
-    """Return the cells that have no result yet, or one that is to be tried again.
+    """Return the cells without a result, and those whose result is tried again.
 
-    Two blocks may ask for the same work: cells of one key are run once.
+    Of several cells with the same key, which blocks may share, only the first is returned.
 
     Parameters
     ----------
     cells : list of Cell
     folder : RunFolder
-        With the records so far.
+        The results folder with the records so far.
     retry : str
         A key of `RETRIED_STATUSES`.
     """

@@ -22,13 +22,13 @@ from svmbench.schema.record import CellRecord, Identity
 
 #: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
 CELL_OVERHEAD_S = 0.15
-#: Seconds of a pass of a linear solver for each value of the inputs: what the shares of a budget go
-#: by where no record tells more. Far too little for kernel solvers.
+#: Seconds of one pass of a linear solver per value of the inputs. It sets a config's share of a
+#: budget if no record tells its time, and is far too small for kernel solvers.
 SECONDS_PER_VALUE = 1e-6
 
 
 def unrecorded(_cell: Cell) -> None:
-    """Return that no record tells how long a cell takes."""
+    """Return None: no record tells how long a cell takes."""
 
 
 def forecast(
@@ -45,17 +45,18 @@ def forecast(
     Parameters
     ----------
     plan : Plan
-        Made without preparing data sets.
+        A plan made without preparing data sets.
     cells : list of Cell
-        Those of the plan that were asked for.
+        The requested cells of the plan.
     folder : Path
-        The results folder; what it holds already is not done again.
+        The results folder; its finished cells don't run again.
     mirror : str, optional
-        Where data files are looked for.
+        Folder or URL with data files.
     jobs : int, default=1
-        Cells at a time.
+        Number of cells that run at the same time.
     recorded : callable, optional
-        Returns the seconds of a cell by the recorded times of other runs, None if they don't tell.
+        Returns the seconds of a cell according to records of other runs, or None if they don't
+        tell. Default: it returns None.
     """
     records = _records(folder)
     done = {key for key, record in records.items() if record.get("status") != "not run"}
@@ -76,14 +77,14 @@ def forecast(
     if not todo:
         return [*lines, "nothing left to run"]
     timeout_s = plan.config.timeout_s
-    found = _seconds(todo, _medians(records.values()), recorded)
-    told = [min(seconds, timeout_s) for seconds in found if seconds is not None]
-    said = [f"about {in_words(sum(told) / jobs)} by recorded times"] if told else []
-    if len(told) < len(found):
-        rest = f"{len(found) - len(told):,} of them take" if told else "they take"
-        said.append(f"no record tells how long {rest}")
-    said.append(f"a cell ends after {in_words(timeout_s)} at the latest")
-    return [*lines, f"{counted(len(todo), 'cell')} to run: {'; '.join(said)}"]
+    times = _seconds(todo, _medians(records.values()), recorded)
+    known = [min(seconds, timeout_s) for seconds in times if seconds is not None]
+    clauses = [f"about {in_words(sum(known) / jobs)} by recorded times"] if known else []
+    if len(known) < len(times):
+        rest = f"{len(times) - len(known):,} of them take" if known else "they take"
+        clauses.append(f"no record tells how long {rest}")
+    clauses.append(f"a cell ends after {in_words(timeout_s)} at the latest")
+    return [*lines, f"{counted(len(todo), 'cell')} to run: {'; '.join(clauses)}"]
 
 
 def expected_seconds_of(
@@ -101,19 +102,19 @@ def expected_seconds_of(
     folder : Path
         The results folder.
     jobs : int, default=1
-        Cells at a time.
+        Number of cells that run at the same time.
     kept : iterable of dict, optional
-        Kept records of the same config and profile. Their times count for cells like those that
-        have none in `folder`.
+        Kept records of the same config and profile. Their times are used for cells without a
+        similar cell in `folder`.
     """
     records = _records(folder)
     done = {key for key, record in records.items() if record.get("status") != "not run"}
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
-    found = _seconds(todo, _medians(kept) | _medians(records.values()), unrecorded)
+    times = _seconds(todo, _medians(kept) | _medians(records.values()), unrecorded)
     return (
         sum(
             CELL_OVERHEAD_S + cell.cost * SECONDS_PER_VALUE if seconds is None else seconds
-            for cell, seconds in zip(todo, found, strict=True)
+            for cell, seconds in zip(todo, times, strict=True)
         )
         / jobs
     )
@@ -122,11 +123,11 @@ def expected_seconds_of(
 def _seconds(
     cells: list[Cell], measured: dict[str, float], recorded: Callable[[Cell], float | None]
 ) -> list[float | None]:
-    """Return the seconds of cells by alike cells, or by other runs; None where neither tells."""
-    alike = [measured.get(_like(cell.shown)) for cell in cells]
+    """Return the seconds of each cell: of similar cells, or of other runs; None if unknown."""
+    similar = [measured.get(_like(cell.shown)) for cell in cells]
     return [
         recorded(cell) if seconds is None else CELL_OVERHEAD_S + seconds
-        for cell, seconds in zip(cells, alike, strict=True)
+        for cell, seconds in zip(cells, similar, strict=True)
     ]
 
 
@@ -137,17 +138,17 @@ def _records(folder: Path) -> dict[str, CellRecord]:
 
 
 def _counted(cells: list[Cell]) -> Iterator[str]:
-    """Yield a line for each block and data set: how many cells, and whose."""
+    """Yield a line for each block, data set and status: the number of cells and the solvers."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for cell in cells:
-        place = (cell.shown["block"], cell.shown["dataset"], cell.status)
+        group = (cell.shown["block"], cell.shown["dataset"], cell.status)
         solver = str(cell.shown["solver"]).replace("|", " / ")
-        counts.setdefault(place, Counter())[solver] += 1
+        counts.setdefault(group, Counter())[solver] += 1
     for (block, dataset, status), solvers in counts.items():
-        said = "" if status == "planned" else f", {status}"
-        whose = f" ({', '.join(filter(None, solvers))})" if any(solvers) else ""
+        suffix = "" if status == "planned" else f", {status}"
+        names = f" ({', '.join(filter(None, solvers))})" if any(solvers) else ""
         number = counted(sum(solvers.values()), "cell")
-        yield f"{block} · {dataset}: {number}{said}{whose}"
+        yield f"{block} · {dataset}: {number}{suffix}{names}"
 
 
 def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
@@ -170,13 +171,13 @@ def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
 
 
 def _like(fields: Identity) -> str:
-    """Return a cell's identity in records without its fold; alike cells share it."""
+    """Return the identity of a cell without its fold; similar cells share it."""
     names = ("block", "dataset", "solver", "kernel", "size", "n_features_kept", "dimensions")
     return json.dumps([fields.get(name) for name in names], sort_keys=True)
 
 
 def _medians(records: Iterable[CellRecord]) -> dict[str, float]:
-    """Return the median seconds of alike cells."""
+    """Return the median seconds of similar cells, by the identity that they share."""
     walls: dict[str, list[float]] = {}
     for record in records:
         if isinstance(record.get("wall_s"), int | float):
@@ -185,7 +186,7 @@ def _medians(records: Iterable[CellRecord]) -> dict[str, float]:
 
 
 def in_words(seconds: float) -> str:
-    """Return a time as one would say it."""
+    """Return a duration in rounded seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:

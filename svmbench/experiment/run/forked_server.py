@@ -1,10 +1,12 @@
-"""The server of workers as a fork of the command: what both import is imported once.
+"""The worker server as a fork of the command, which has imported most modules already.
 
-An interpreter of its own would import for one to two seconds what the command has imported already.
-A fork is the same server only where the libraries were loaded as a worker needs them, with one
-thread each (a fork has none of a library's threads, and may wait for them), and where no other
-thread of Python could hold a lock. (Allocators have threads of their own, beside which the server
-forks workers as well.)
+A new interpreter would need one to two seconds for the imports. A fork is equivalent only if
+
+- the libraries were loaded with the settings of a worker, one thread each: a fork doesn't have the
+  threads of a library, and may wait for them forever;
+- Python has no other thread, which could hold a lock.
+
+Threads of memory allocators do no harm; a new interpreter has them, too, when it forks workers.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ from typing import Any, NoReturn, TextIO
 from svmbench.base import loaded_libraries
 from svmbench.experiment.measuring import proc
 
-#: The streams of the command in a fork of it, which hold what the command could not write.
+#: In a fork, the output streams of the command; they may hold text that it could not write.
 _STREAMS_BEFORE: list[Any] = []
 
 
 def can_be_forked() -> bool:
-    """Return True if a fork of this process serves as well as a new interpreter."""
+    """Return True if a fork of this process is equivalent to a new interpreter."""
     return (
         loaded_libraries.are_loaded_under(os.environ)
         and loaded_libraries.have_one_thread()
@@ -41,8 +43,8 @@ def can_be_forked() -> bool:
 
 @contextmanager
 def by_fork() -> Iterator[None]:
-    """Have multiprocessing fork its server from this process meanwhile."""
-    resource_tracker.ensure_running()  # which is started in the same way, and stays as it is
+    """Make multiprocessing fork its server from this process."""
+    resource_tracker.ensure_running()  # start it before: it must not be a fork
     usual = multiprocessing.util.spawnv_passfds  # type: ignore[attr-defined]
     multiprocessing.util.spawnv_passfds = _fork  # type: ignore[attr-defined, assignment]
     try:
@@ -52,11 +54,14 @@ def by_fork() -> Iterator[None]:
 
 
 def _fork(_interpreter: str, words: list[str], descriptors: Iterable[int]) -> int:
-    """Do in a fork what an interpreter is told by ``-c``; return the id of the process."""
+    """Run the code of an interpreter's option ``-c`` in a fork; return the process's id.
+
+    It replaces multiprocessing's `spawnv_passfds`; the last word is the code.
+    """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that aren't Python's
+        warnings.simplefilter("ignore", DeprecationWarning)  # for threads that aren't Python's
         pid = os.fork()
     if pid == 0:
         _serve(words[-1], {0, 1, 2, *descriptors})
@@ -64,7 +69,7 @@ def _fork(_interpreter: str, words: list[str], descriptors: Iterable[int]) -> in
 
 
 def _anew(stream: TextIO | None, descriptor: int) -> Any:
-    """Return a stream without what the command couldn't write to its own, as on a full disk."""
+    """Return a new stream without the unwritten text of an old one, as left by a full disk."""
     if stream is None:
         return None
     encoding, errors = stream.encoding, stream.errors
@@ -72,14 +77,14 @@ def _anew(stream: TextIO | None, descriptor: int) -> Any:
 
 
 def _serve(command: str, descriptors: set[int]) -> NoReturn:
-    """Leave behind what an interpreter started anew would not have; run the command's statements.
+    """Reset the state that a new interpreter wouldn't have, and run the server's code.
 
-    The caller's frames stay, so that no file that they hold is closed a second time.
+    The function doesn't return: leaving the caller's frames would close their files a second time.
     """
     code = 1
     try:
         proc.rename_process("forkserver")
-        gc.freeze()  # the first collection would else copy all of the command's memory
+        gc.freeze()  # otherwise, the first collection would copy all of the command's memory
         loaded_libraries.collect_as_usual()
         signal.set_wakeup_fd(-1)
         for number in signal.valid_signals():
@@ -89,9 +94,9 @@ def _serve(command: str, descriptors: set[int]) -> NoReturn:
         sys.stdout, sys.stderr = _anew(sys.__stdout__, 1), _anew(sys.__stderr__, 2)
         logging.getLogger("svmbench").handlers[:] = [logging.NullHandler()]
         for descriptor in {*(proc.open_descriptors() or ())} - descriptors:
-            with suppress(OSError):  # the list was read through one that is closed
+            with suppress(OSError):  # the descriptor that read the list is closed already
                 os.close(descriptor)
-        exec(command, {})  # multiprocessing's own statements
+        exec(command, {})  # multiprocessing's code
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0

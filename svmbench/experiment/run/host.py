@@ -1,9 +1,9 @@
-"""A process beside a Dask worker that runs cells there, with the same limits as on one machine.
+"""The host: a process that runs cells for a Dask worker, with the same limits as a local run.
 
-A Dask worker can't fork cells itself, because it has threads and is daemonic. So it starts this
-process (``remote.py``), and both exchange lines of JSON: the set-up and then cells on standard
-input; facts, points and replies on standard output. When the input ends, because the worker ended
-or the task was cancelled, this process ends, and its cell with it.
+A Dask worker can't fork cells itself, because it has threads and is daemonic. It starts the host
+(``remote.py``), and both exchange lines of JSON: the set-up, then cells on standard input; the
+host's facts, then points and replies on standard output. If the input ends, because the worker
+ended or the task was cancelled, the host kills its cell and ends.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from svmbench.experiment.measuring import environment
 from svmbench.experiment.run import processes, worker
 from svmbench.experiment.run.points import Stream
 
-#: Seconds between two looks for points, and for the end of the worker.
+#: Seconds between two readings of a cell's points.
 HOST_POLL_S = 0.25
 #: Seconds without a new cell after which the process ends.
 HOST_IDLE_TIMEOUT_S = 900.0
 
 
 def main() -> None:
-    """Run the cells that standard input asks for, one after another."""
-    # Whatever prints here prints elsewhere than into the conversation.
-    talk = os.dup(1)
+    """Run the cells that standard input requests, one after another."""
+    # Send what libraries print to standard error, so that standard output has only replies.
+    output = os.dup(1)
     os.dup2(2, 1)
-    said = _Lines(0)
-    setup = said.wait(HOST_IDLE_TIMEOUT_S)
+    requests = _Lines(0)
+    setup = requests.wait(HOST_IDLE_TIMEOUT_S)
     if setup is None:
         return
     with (
@@ -47,17 +47,17 @@ def main() -> None:
             facts = _facts(setup)
         except SvmbenchError as error:
             facts = {"unfit": str(error)}
-        _send_line(talk, facts)
-        while (request := said.wait(HOST_IDLE_TIMEOUT_S)) is not None:
+        _send_line(output, facts)
+        while (request := requests.wait(HOST_IDLE_TIMEOUT_S)) is not None:
             try:
-                answer = _run(request, Path(scratch), said, talk)
+                answer = _run(request, Path(scratch), requests, output)
             except SvmbenchError as error:
                 answer = {"unfit": str(error)}
-            _send_line(talk, answer)
+            _send_line(output, answer)
 
 
 def _facts(setup: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of this machine and of its code."""
+    """Return the description of this machine and the hashes of its code."""
     return {
         "environment": {
             **processes.describe_worker(setup["threads"]),
@@ -69,7 +69,7 @@ def _facts(setup: dict[str, Any]) -> dict[str, Any]:
 
 
 def _code(*kind: str) -> str:
-    """Return a hash of the code of one kind of cell (`plan.code_of`); or why there is none here."""
+    """Return the code hash of one kind of cell (`planner.code_of`), or why there is none here."""
     from svmbench.experiment.plan.planner import code_of
 
     try:
@@ -78,8 +78,8 @@ def _code(*kind: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def _run(request: dict[str, Any], scratch: Path, said: _Lines, talk: int) -> dict[str, Any]:
-    """Run one cell; return its answer, the points it streamed, and what it kept for a plot."""
+def _run(request: dict[str, Any], scratch: Path, requests: _Lines, output: int) -> dict[str, Any]:
+    """Run one cell; return its reply, its points, and its arrays for a plot."""
     _check_data(request["spec"], request["mirror"])
     folder = scratch / request["key"]
     folder.mkdir()
@@ -90,46 +90,48 @@ def _run(request: dict[str, Any], scratch: Path, said: _Lines, talk: int) -> dic
         (request["spec"], None, str(points), request["done"], limits, str(artifact)),
         request["timeout_s"],
     )
-    stream, absence, streamed = Stream(points), processes.Absence(), []
+    stream, absence, sent = Stream(points), processes.Absence(), []
     try:
         is_over = False
         while not is_over:
             is_over = bool(processes.wait_for([work], HOST_POLL_S, absence))
             for line in stream.take():
-                streamed.append(line.decode(errors="replace"))
-                _send_line(talk, {"point": streamed[-1]})
-            if not is_over and said.has_come():  # its end: nothing is said while a cell runs
+                sent.append(line.decode(errors="replace"))
+                _send_line(output, {"point": sent[-1]})
+            if (
+                not is_over and requests.has_come()
+            ):  # only the end of the input can come while a cell runs
                 return {"unfit": "nobody wants this cell any more"}
         answer = work.answer(request["timeout_s"])
-        kept = base64.b64encode(artifact.read_bytes()).decode() if artifact.exists() else None
-        return {"answer": answer, "points": streamed, "artifact": kept}
+        arrays = base64.b64encode(artifact.read_bytes()).decode() if artifact.exists() else None
+        return {"answer": answer, "points": sent, "artifact": arrays}
     finally:
         work.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-#: The content of each data set that was looked at, by what a config says of it.
+#: The content's hash of each data set that was opened, by its description in the config as JSON.
 _contents: dict[str, str] = {}
 
 
 def _check_data(spec: dict[str, Any], mirror: str | None) -> None:
-    """Have the data set here, and see that it is the one that the cell is of; once a run.
+    """Prepare a cell's data set if necessary, and compare its content with the cell's.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        If it can't be had, or is another.
+        If the data set is not available, or has other content.
     """
     from svmbench import data
     from svmbench.experiment.protocols.task import open_chosen
 
     chosen = spec["dataset"]
-    wanted = json.dumps(chosen, sort_keys=True)
-    if wanted not in _contents:
+    description = json.dumps(chosen, sort_keys=True)
+    if description not in _contents:
         if not chosen["file"]:
             data.ensure(chosen["name"], mirror=mirror)
-        _contents[wanted] = open_chosen(chosen).sha256
-    if _contents[wanted] != spec["data_sha256"]:
+        _contents[description] = open_chosen(chosen).sha256
+    if _contents[description] != spec["data_sha256"]:
         raise SvmbenchError(
             f"data set {chosen['name']!r} has other content on {platform.node()} than where the run"
             " was started"
@@ -137,7 +139,7 @@ def _check_data(spec: dict[str, Any], mirror: str | None) -> None:
 
 
 class _Lines:
-    """Lines of JSON from a pipe."""
+    """A reader of JSON lines from a pipe."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -148,7 +150,7 @@ class _Lines:
         return bool(self._held) or bool(select.select([self._descriptor], [], [], 0.0)[0])
 
     def wait(self, seconds: float) -> Any:
-        """Return the next value; None at the end of all, and after so many seconds."""
+        """Return the next value; None at the end of the input or after so many seconds."""
         while b"\n" not in self._held:
             if not select.select([self._descriptor], [], [], seconds)[0]:
                 return None

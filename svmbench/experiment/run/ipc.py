@@ -1,8 +1,8 @@
-"""Results of workers through a pipe: framed, checked, and no larger than a record may be.
+"""Messages with results of workers, through a pipe: framed, with a checksum and a size limit.
 
 A solver can do anything to its worker's pipe: write to every descriptor, end in the middle of a
 message, or leave child processes behind that keep the pipe open. So a message holds its length and
-a checksum, and its reader never waits for the rest of it.
+a checksum, and the reader never blocks.
 """
 
 from __future__ import annotations
@@ -28,16 +28,22 @@ _MAX_INTEGER = 2**63
 
 
 class BadAnswerError(Exception):
-    """A message through the pipe that is no result; the text says why, in a sentence."""
+    """A message that is not a valid result; the text is a sentence with the reason."""
 
 
 def plain(value: Any, place: str = "") -> Any:
-    """Return a result as JSON values: NaN becomes null, NumPy's numbers become Python's.
+    """Convert a value to JSON types: NaN and infinity become None, NumPy's numbers Python's.
+
+    Parameters
+    ----------
+    value : object
+    place : str, default=""
+        Name of the value in the result, for the error.
 
     Raises
     ------
     BadAnswerError
-        If it holds something that JSON can't, with its place.
+        If JSON has no type for a value; the text names the value's place in the result.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -64,7 +70,7 @@ def _shown(value: Any) -> str:
 
 
 def encode(result: Reply) -> bytes:
-    """Return a result's bytes, or those of one that says why it can't be recorded."""
+    """Return a result as a message; if it can't be recorded, a result with the reason."""
     try:
         body = json.dumps(plain(result), allow_nan=False).encode()
         if len(body) > MAX_MESSAGE_BYTES:
@@ -72,8 +78,10 @@ def encode(result: Reply) -> bytes:
                 f"its result has {len(body):,} bytes; at most {MAX_MESSAGE_BYTES:,} are allowed"
             )
     except (BadAnswerError, UnicodeEncodeError, RecursionError) as error:
-        said = "its result is nested too deep" if isinstance(error, RecursionError) else str(error)
-        body = json.dumps({"status": "failed", "reason": said}).encode()
+        reason = (
+            "its result is nested too deep" if isinstance(error, RecursionError) else str(error)
+        )
+        body = json.dumps({"status": "failed", "reason": reason}).encode()
     return _HEAD.pack(_SIGN, len(body), zlib.crc32(body)) + body
 
 
@@ -84,12 +92,12 @@ def send(descriptor: int, message: bytes) -> None:
 
 
 class Inbox:
-    """The reading end of a worker's pipe; nothing here waits.
+    """The reading end of a worker's pipe; reading never blocks.
 
     Parameters
     ----------
     descriptor : int
-        Of a pipe; it is set not to block.
+        The file descriptor of the pipe; it is set to non-blocking mode.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -99,12 +107,12 @@ class Inbox:
         os.set_blocking(descriptor, False)
 
     def take(self) -> Reply | None:
-        """Return the result if all of it is there, or None if more may come.
+        """Return the result if it is complete, or None if more may come.
 
         Raises
         ------
         BadAnswerError
-            If what is there is no result, and never will be.
+            If the bytes in the pipe are not the beginning of a valid result.
         """
         while not self.is_closed and not self._is_whole():
             try:
@@ -120,15 +128,15 @@ class Inbox:
         return None
 
     def _is_whole(self) -> bool:
-        held = len(self._held)
-        if self._held[: len(_SIGN)] != _SIGN[: min(held, len(_SIGN))]:
+        n_bytes = len(self._held)
+        if self._held[: len(_SIGN)] != _SIGN[: min(n_bytes, len(_SIGN))]:
             raise BadAnswerError("the worker's pipe held something other than a result")
-        if held < _HEAD.size:
+        if n_bytes < _HEAD.size:
             return False
         _, length, _ = _HEAD.unpack_from(self._held)
         if length > MAX_MESSAGE_BYTES:
             raise BadAnswerError("the worker's pipe held something other than a result")
-        return held >= _HEAD.size + int(length)
+        return n_bytes >= _HEAD.size + int(length)
 
     def _decoded(self) -> Reply:
         _, length, checksum = _HEAD.unpack_from(self._held)

@@ -1,7 +1,7 @@
-"""The loop of a run: cells are started as there is room, and recorded as they end.
+"""The loop of a run: start cells as soon as others end, and record each cell that has ended.
 
-Cells run in processes of this machine. ``cluster.py`` overrides the methods that differ when
-workers of a Dask scheduler run the cells.
+Cells run in processes of this machine. ``cluster.py`` overrides the methods that differ if workers
+of a Dask scheduler run the cells.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from svmbench.experiment.run.records import RunFolder
 from svmbench.experiment.settings.cells import Cell, Limits, SharedArrays
 from svmbench.schema.record import CellRecord, Reply
 
-#: Seconds between two looks of the parent for streamed points.
+#: Seconds between two readings of the points that cells stream.
 STREAM_POLL_S = 0.25
 #: Largest number of tries of a cell whose shared arrays are removed while it runs.
 MAX_TRIES_PER_CELL = 3
 
 
 class Listener(Protocol):
-    """Listener to a run's progress (the command line's progress bar, or none)."""
+    """A listener to a run's progress, such as the command line's progress bar."""
 
     def started(self, cell: Cell) -> None:
-        """Tell that a cell was handed to a worker."""
+        """Handle the start of a cell."""
 
     def finished(self, cell: Cell, record: CellRecord) -> None:
-        """Tell that a cell's record is on disk."""
+        """Handle the end of a cell, once its record is on disk."""
 
     def note(self, text: str) -> None:
-        """Tell something in a sentence."""
+        """Handle a message, one sentence."""
 
 
 class Silent:
@@ -66,27 +66,31 @@ class Silent:
         """Ignore it."""
 
 
-#: Part of the sentence about a spent budget.
+#: Part of the message about a spent budget.
 SPENT = "is spent"
 
 
 @dataclass
 class Options:
-    """Options of execution: parallel cells, limits, retries, budget.
+    """Options of a run: parallel cells, limits, retries, budget.
 
     Attributes
     ----------
     jobs : int
-        Cells at a time; above one, times are marked as contended.
-    timeout_s, memory_gb, scratch_gb : float
-        Limits of a cell, and of the arrays that cells share on disk.
+        Number of cells that run at the same time; above one, times are marked as contended.
+    timeout_s, memory_gb : float
+        Limits of a cell: seconds, GiB.
+    scratch_gb : float
+        Limit of the arrays that cells share on disk, in GiB.
     retry : str
-        Which unfinished results of an earlier run to try again: a key of `RETRY`.
-    cluster, kind : str
-        A Dask scheduler's address, or ``local:<workers>``, whose workers run the cells, and the
-        kind of those that timings are left to; empty for this machine.
+        Which unfinished results of an earlier run to try again: a key of `RETRIED_STATUSES`.
     budget_s : float
-        Start no new cell after so many seconds; the rest is marked ``not run``.
+        Number of seconds after which no new cell starts; the others are marked ``not run``.
+    cluster : str
+        Address of a Dask scheduler, or ``local:<workers>``; its workers run the cells. Empty for
+        this machine.
+    kind : str
+        Kind of the cluster's workers that run timed cells; empty if all are of one kind.
     """
 
     jobs: int = 1
@@ -119,11 +123,11 @@ class RunLoop:
         self.server_deaths = 0
 
     def all(self, cells: list[Cell]) -> None:
-        """Run nodes and cells, each cell as soon as its node is there."""
+        """Run nodes and cells, each cell after the node that makes its shared arrays."""
         self._make_points()
         for cell in cells:
-            # A worker that was killed may have left half a line: what is whole is recorded now,
-            # and the next worker of this cell starts a file of its own.
+            # A killed worker may have left an unfinished line: record the whole lines and remove
+            # the file before the cell's next worker starts.
             self._collect_points(cell.key)
             self._forget_points(cell.key)
         deadline = monotonic() + self.options.budget_s
@@ -139,7 +143,7 @@ class RunLoop:
         self._write_environments()
 
     def _workers(self, cells: list[Cell]) -> AbstractContextManager[None]:
-        """Have workers while the cells run."""
+        """Return a context in which workers can be started."""
         return workers_here(self.plan, cells)
 
     def _describe_workers(self) -> None:
@@ -154,10 +158,10 @@ class RunLoop:
         self._write_environment(self.environment)
 
     def _check_arithmetic(self, facts: dict[str, Any], where: str = "") -> None:
-        """Say in a sentence if a worker computes under another core type than the config asks."""
+        """Warn if a worker uses another BLAS core type than the config requires."""
         core = self.plan.config.blas_core
-        if core is not None and (said := environment.other_arithmetic(facts, core)):
-            self.listener.note(where + said)
+        if core is not None and (warning := environment.other_arithmetic(facts, core)):
+            self.listener.note(where + warning)
 
     def _loop(self, cells: list[Cell], deadline: float) -> None:
         self.waiting = waiting = deque(cells)
@@ -185,17 +189,17 @@ class RunLoop:
                     break
 
     def _note_contended(self) -> None:
-        """Mark the cells that others run beside."""
+        """Mark cells that run at the same time."""
         if len(self.running) + len(self.making) > 1:
             self.contended |= {cell.key for cell, _ in self.running.values()}
 
     def _wait(self, absence: processes.Absence) -> list[Work]:
-        """Wait a moment, or until work is over; return what is."""
+        """Wait until a process ends, at most `STREAM_POLL_S`; return all that have ended."""
         works = [*self.running, *self.making]
         return processes.wait_for(works, STREAM_POLL_S, absence) if works else []
 
     def _start_what_can(self, nodes: dict[str, SharedArrays]) -> None:
-        """Start nodes and cells until there are as many as may run at a time."""
+        """Start nodes and cells until `options.jobs` of them run."""
         while self.waiting and len(self.running) + len(self.making) < self.options.jobs:
             cell = self.waiting[0]
             node = nodes.get(cell.shared.key) if cell.shared else None
@@ -208,14 +212,14 @@ class RunLoop:
                 return
 
     def _finish(self, work: Work, nodes: dict[str, SharedArrays]) -> None:
-        """Record how a cell's process ended; or note that a node is made."""
+        """Record the result of a cell's process; or finish a node's process."""
         if work in self.making:
             key = self.making.pop(work)
-            # Made or not, its cells go on: without it they scale for themselves.
+            # If the node failed, its cells run without it: each scales its own inputs.
             if not self._is_made(nodes[key]):
                 folder = nodes.pop(key).folder(self.folder.scratch)
-                for left in folder.parent.glob(f".{folder.name}-*"):
-                    shutil.rmtree(left, ignore_errors=True)
+                for unfinished in folder.parent.glob(f".{folder.name}-*"):
+                    shutil.rmtree(unfinished, ignore_errors=True)
             work.answer(self.options.timeout_s)
             return
         cell, started = self.running[work]
@@ -239,11 +243,17 @@ class RunLoop:
         self._record(cell, started, result, self._environment_of(work))
 
     def _environment_of(self, work: Work) -> str:
-        """Return the id of what a cell was measured on."""
+        """Return the id of the environment in which a cell was measured."""
         return str(self.environment["id"])
 
     def _start_server_again(self, error: processes.ServerDiedError) -> None:
-        """Replace the server of workers once, and have what ran begin again."""
+        """Start another worker server, and queue the cells that ran again.
+
+        Raises
+        ------
+        svmbench.experiment.run.processes.ServerDiedError
+            If this is the second server that died.
+        """
         self.server_deaths += 1
         for work in [*self.running, *self.making]:
             work.stop()
@@ -263,9 +273,9 @@ class RunLoop:
 
     @contextmanager
     def _stopped_with_its_workers(self) -> Iterator[None]:
-        """Have Ctrl-Z stop the workers, too, which a terminal does not reach in their sessions.
+        """Stop the workers, too, on Ctrl-Z; a terminal's signal does not reach their sessions.
 
-        Their wall time went on meanwhile, so it is marked as times are that others disturbed.
+        The wall time of a stopped cell includes the stop, so the cell is marked as contended.
         """
 
         def stop(_number: int, _frame: FrameType | None) -> None:
@@ -281,14 +291,14 @@ class RunLoop:
             yield
 
     def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
-        """Return the shared arrays worth making: used by several cells, within the disk budget."""
+        """Return the shared arrays that several cells use and that fit on the disk, by key."""
         uses: dict[str, int] = {}
         for cell in cells:
             if cell.shared:
                 uses[cell.shared.key] = uses.get(cell.shared.key, 0) + 1
         room = self.options.scratch_gb * 2**30
         with contextlib.suppress(OSError):
-            # A mapped array beyond the end of a disk ends its writer, without an error to catch.
+            # Writing a mapped array to a full disk kills the process; there is no error to catch.
             room = min(room, shutil.disk_usage(self.folder.scratch).free)
         nodes: dict[str, SharedArrays] = {}
         for cell in cells:
@@ -321,7 +331,7 @@ class RunLoop:
 
     def _record(self, cell: Cell, started: str, result: Reply, measured_on: str) -> None:
         self._collect_points(cell.key)
-        # Before the record: a finished cell is not run again for what lies beside it.
+        # Before the record: once a cell is recorded, it is not run again to make its artifact.
         self.folder.take_artifact(cell.key, self._artifact_file(cell.key))
         self.folder.append(
             {
@@ -354,7 +364,7 @@ class RunLoop:
         self.listener.note(f"the {budget} {SPENT}: {len(cells)} cells not run")
 
     def _make_points(self) -> None:
-        """Make the folder of points, which something may have removed."""
+        """Make the folder of streamed points if it is missing."""
         try:
             self.points.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -364,7 +374,7 @@ class RunLoop:
         return self.points / f"{key}.jsonl"
 
     def _artifact_file(self, key: str) -> Path:
-        """Return where a worker leaves the arrays that a plot needs: it writes to scratch alone."""
+        """Return the file in scratch to which a worker writes the arrays that a plot needs."""
         return self.points / f"{key}.npz"
 
     def _forget_points(self, key: str) -> None:
@@ -373,23 +383,23 @@ class RunLoop:
         self.streams.pop(key, None)
 
     def _collect_points(self, key: str) -> None:
-        """Append what a worker has streamed since the last look to the records."""
+        """Append the points that a worker has streamed since the last call to the records."""
         stream = self.streams.setdefault(key, Stream(self._points_file(key)))
         for line in stream.take():
             self._take_point(key, line)
 
     def _take_point(self, key: str, line: bytes) -> None:
-        """Append a point to the records, if it is one, and is not there yet."""
+        """Append a point to the records, if the line is a valid point without a record."""
         point = point_of(key, line)
         if point is not None and point["point"] not in self.folder.points.get(key, {}):
             self.folder.append(point)
 
     def _write_environments(self) -> None:
-        """Write what this run is measured on."""
+        """Write the description of the machine."""
         self._write_environment(self.environment)
 
     def _write_environment(self, facts: dict[str, Any]) -> None:
-        """Write what a machine is that this run was measured on, and its load now and before."""
+        """Write the description of a machine, with its load now and in earlier sessions."""
         name = f"environment-{facts['id']}.json"
         path = self.folder.path / name
         content = dict(facts)
@@ -404,7 +414,7 @@ class RunLoop:
 
 
 def workers_here(plan: Plan, cells: list[Cell]) -> AbstractContextManager[None]:
-    """Have a server on this machine that workers for some cells of a plan are forked from."""
+    """Return a context with a server on this machine that forks the workers of some cells."""
     return processes.warm_server(plan.config.threads, solvers_of(cells), plan.config.blas_core)
 
 
@@ -414,5 +424,5 @@ def solvers_of(cells: list[Cell]) -> list[str]:
 
 
 def utc_timestamp() -> str:
-    """Return the time as records have it: UTC, to the second."""
+    """Return the present time in ISO format: UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

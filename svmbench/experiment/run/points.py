@@ -1,4 +1,4 @@
-"""Points of a long cell as a worker streams them: lines of a file that grows."""
+"""The points that a worker streams during a long cell, as lines of a file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from svmbench.schema.record import RECORD_SCHEMA, PointRecord, parse_record
 
 
 class Stream:
-    """Points that a worker appends to its file, read as they come.
+    """A reader of the points that a worker appends to its file.
 
     Parameters
     ----------
     path : Path
-        It may not be there yet.
+        The file; it may be missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -25,22 +25,22 @@ class Stream:
         self._offset = 0
 
     def take(self) -> list[bytes]:
-        """Return the whole lines that have come since the last look."""
+        """Return the whole lines that were appended since the last call."""
         try:
             new = _read_on(self.path, self._offset)
         except OSError:
             return []
-        whole = new[: new.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return whole.splitlines()
+        lines = new[: new.rfind(b"\n") + 1]
+        self._offset += len(lines)
+        return lines.splitlines()
 
 
 def point_of(key: str, line: bytes) -> PointRecord | None:
-    """Return the record of a cell's point; None of a line that holds none."""
+    """Return the record of a cell's point, or None if the line is not a valid point."""
     try:
-        said = {"schema": RECORD_SCHEMA, "kind": "point", "key": key, **json.loads(line)}
-        # What a record may hold is checked in one place, for who writes and who reads it.
-        point = parse_record(json.dumps(said, allow_nan=False).encode())
+        fields = {"schema": RECORD_SCHEMA, "kind": "point", "key": key, **json.loads(line)}
+        # `parse_record` checks records for writers and readers alike.
+        point = parse_record(json.dumps(fields, allow_nan=False).encode())
     except (ValueError, TypeError, RecursionError):
         return None
     if point is None or point["kind"] != "point" or point["key"] != key:
@@ -49,7 +49,7 @@ def point_of(key: str, line: bytes) -> PointRecord | None:
 
 
 def _read_on(path: Path, start: int) -> bytes:
-    """Return the bytes appended to a file since the last call; the content is untrusted."""
+    """Return the bytes of a file from an offset on; the file is untrusted."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,11 +1,10 @@
-"""Imports and compiled loops that are loaded once, in the process that workers are forked from.
+"""Imports and compiled loops that the worker server loads once, before it forks workers.
 
-Numerical libraries are loaded, and the compiled loops of the solvers that the plan needs are
-loaded and called once on tiny data. A solver that fails here fails again, and is reported, in its
-own cell.
+The module imports the numerical libraries and calls the compiled loops of the plan's solvers once
+on tiny data. A solver that fails here is ignored: it fails again in its own cell, which reports it.
 
-multiprocessing's server watches for the end of its parent only after it has loaded everything,
-which takes up to half a minute if loops must be compiled. Until then, a thread watches.
+multiprocessing's server notices the end of its parent only after it has loaded everything, which
+takes up to half a minute if loops must be compiled. Until then, a thread checks for it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import os
 import threading
 
 _loaded = threading.Event()
-gc.disable()  # until everything is loaded, which stays
+gc.disable()  # until everything is loaded: nothing of it is garbage
 
 
 def _end_with(parent: int) -> None:
@@ -43,7 +42,7 @@ from svmbench.experiment.protocols import protocols  # noqa: E402
 from svmbench.experiment.run import worker  # noqa: E402
 
 if os.environ.get(SAFE_PATH[0]) == SAFE_PATH[1]:
-    del os.environ[SAFE_PATH[0]]  # the programs that workers start find their modules as usual
+    del os.environ[SAFE_PATH[0]]  # programs that workers start import modules as usual
 with contextlib.suppress(Exception):  # a plug-in that fails is reported by the cell that needs it
     protocols()
 svmbench.data.names()  # the registry, parsed and checked once instead of in every cell
@@ -53,11 +52,11 @@ for _name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
 
 worker.thread_pools()
 
-# What is loaded here lives as long as the worker: out of the collector's sight, so that the
-# collection before each timed span costs microseconds instead of a tenth of a second.
+# Objects loaded here live as long as the workers. Exclude them from garbage collection, so that the
+# collection before each timed call takes microseconds instead of a tenth of a second.
 gc.freeze()
 gc.enable()
 
 _loaded.set()
 if _parent:
-    _watch.join()  # forks are made by a process of one thread
+    _watch.join()  # the server must have a single thread when it forks

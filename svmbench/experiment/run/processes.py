@@ -1,12 +1,12 @@
-"""A new process for each piece of work, with a deadline; every kind of end is distinguished.
+"""Worker processes: one for each function call, with a deadline and a reason for its end.
 
-Processes are forked from a server that has loaded everything once (`preload`), about 50 ms each.
-The server is itself a fork of the command where that is the same (`forked_server`).
-A pool that reuses or pre-starts workers was tried and is slower for one task a process: it notices
-the end of a worker by polling.
+Workers are forked from a server that has loaded everything once (`preload`), which takes about
+50 ms each. The server itself is a fork of the command if that is equivalent (`forked_server`).
+A pool that reuses or pre-starts workers was tried and is slower for one task per process: it
+notices the end of a worker by polling.
 
-Each worker leads a session of its own, so that its child processes can be ended with it. The server
-reports the end of a worker, even if a child process keeps the worker's pipe open.
+Each worker leads a session of its own, so that its child processes can be killed with it. The
+server reports the end of a worker even if a child process keeps the worker's pipe open.
 """
 
 from __future__ import annotations
@@ -34,21 +34,20 @@ from svmbench.experiment.measuring import environment, measure, proc
 from svmbench.experiment.run import forked_server, ipc
 from svmbench.schema.record import Reply
 
-#: Number of open files that multiprocessing needs while it starts a process: a socket, two pipes
-#: and a copy of one end.
+#: Number of file descriptors that multiprocessing needs to start a process: a socket, two pipes and
+#: a copy of one end.
 _DESCRIPTORS_TO_START = 6
-#: Environment variable with the process whose end stops the server of workers while it loads.
+#: Environment variable with the id of the process whose end stops the server while it loads.
 PARENT_VARIABLE = "SVMBENCH_PARENT"
 #: The module that the installed script imports.
 _COMMAND_LINE = "svmbench.cli"
 #: Seconds within which a worker must describe its machine.
 _DESCRIBE_TIMEOUT_S = 300.0
-#: Exit code that multiprocessing reports if its server died before it passed the real one on.
+#: Exit code that multiprocessing reports if its server died before it reported the real one.
 _UNKNOWN_EXIT_CODE = 255
-#: If two polls of the workers are further apart than this many seconds, this process was stopped
-#: in between.
+#: A gap of more than this many seconds between two polls means that this process was stopped.
 _MAX_POLL_GAP_S = 2.0
-#: Longest path of a folder for sockets in bytes. A socket's path may have 108 bytes, and
+#: Longest path of a folder for sockets, in bytes. A socket's path may have 108 bytes, and
 #: multiprocessing adds two names to the folder.
 _LONGEST_TEMPORARY_BYTES = 60
 
@@ -72,11 +71,11 @@ class DiedError(Exception):
 
 
 class ServerDiedError(SvmbenchError):
-    """The process that workers are forked from is gone, and with it the news of its workers."""
+    """The worker server has ended, so the results of its workers can't be read."""
 
 
 def describe_exit(exit_code: int) -> str:
-    """Return a sentence for the end of a process."""
+    """Return a sentence for a process that ended with an exit code."""
     if exit_code >= 0:
         return f"the worker ended with exit code {exit_code}"
     try:
@@ -88,7 +87,7 @@ def describe_exit(exit_code: int) -> str:
 
 @dataclass(eq=False)
 class Work:
-    """One running process; `result` is there once `is_over` is true."""
+    """A worker process; its result can be read once `check` returns True."""
 
     process: BaseProcess
     connection: Connection
@@ -97,10 +96,10 @@ class Work:
     _outcome: list[Any] = field(default_factory=list)
 
     def check(self) -> bool:
-        """Take the result if it is there, or end the process at its deadline; true when over."""
+        """Read the result, or kill the worker at its deadline; return True if it has ended."""
         if self._outcome:
             return True
-        # In this order: a worker that has ended has written all that it ever will.
+        # Check for the end first: then the pipe holds all that the worker wrote.
         has_ended = bool(wait([self.process.sentinel], timeout=0))
         try:
             answer = self.inbox.take()
@@ -120,17 +119,17 @@ class Work:
     def _end(self) -> Exception:
         self.process.join(timeout=10)
         code = self.process.exitcode
-        if code == _UNKNOWN_EXIT_CODE and _server_goes():
+        if code == _UNKNOWN_EXIT_CODE and _server_ends():
             return ServerDiedError("the process that starts workers died")
         return DiedError(code if code is not None else -signal.SIGKILL)
 
     def result(self) -> Reply:
-        """Wait for the function; return its result.
+        """Return the function's result; only after `check` has returned True.
 
         Raises
         ------
         TimedOutError, DiedError, ServerDiedError, svmbench.experiment.run.ipc.BadAnswerError
-            If it returned nothing.
+            If the worker ended without a valid result.
         """
         outcome = self._outcome[0]
         if isinstance(outcome, Exception):
@@ -138,17 +137,17 @@ class Work:
         return cast(Reply, outcome)
 
     def answer(self, timeout_s: float) -> Reply:
-        """Return the answer for the record: the result, or the reason for the end.
+        """Return the fields for the record: the result, or a status with the reason for the end.
 
         Parameters
         ----------
         timeout_s : float
-            Its limit, for the reason.
+            The time limit in seconds, for the reason.
 
         Raises
         ------
         ServerDiedError
-            With the server no result can be had.
+            If the worker server has died.
         """
         try:
             return self.result()
@@ -160,38 +159,38 @@ class Work:
             return {"status": "crashed", "reason": str(error)}
 
     def stop(self) -> None:
-        """End the process and whatever it forked, and wait for it."""
+        """Kill the worker and its child processes, and wait for the worker's end."""
         has_answered = bool(self._outcome) and isinstance(self._outcome[0], dict)
         self.process.join(timeout=1.0 if has_answered else 0.0)
         if self.process.is_alive():
-            # Their launcher ends them too, unless one of them keeps stopping it.
+            # The programs' launcher kills them, too, unless a program stops the launcher.
             self._signal_programs(signal.SIGKILL)
         self.signal(signal.SIGKILL)
         if self.process.is_alive():
-            self.process.kill()  # before it had a group of its own
+            self.process.kill()  # it had no process group yet
             self.process.join(timeout=10)
         self.connection.close()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the worker and to what it forked."""
+        """Send a signal to the worker and its child processes."""
         if self.process.pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, number)
 
     def stop_for_now(self) -> None:
-        """Stop the worker, what it forked, and the programs that it runs, until `go_on`."""
+        """Stop the worker, its child processes and the programs that it runs until `go_on`."""
         self.signal(signal.SIGSTOP)
         self._signal_programs(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let all go on that `stop_for_now` has stopped."""
+        """Continue the processes that `stop_for_now` has stopped."""
         self._signal_programs(signal.SIGCONT)
         self.signal(signal.SIGCONT)
 
     def _signal_programs(self, number: int) -> None:
-        """Send a signal to descendants in other sessions, but to their leaders.
+        """Send a signal to descendants in other sessions, except the leaders of these sessions.
 
-        Those watch for the worker's end, which they would miss.
+        A leader must go on, because it watches for the worker's end.
         """
         for pid in proc.descendants(self.process.pid or 0):
             with contextlib.suppress(OSError):
@@ -200,90 +199,100 @@ class Work:
 
 
 def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Work:
-    """Call a function, which returns what JSON can hold, in a process of its own.
+    """Call a function in a new worker process.
+
+    Parameters
+    ----------
+    function : callable
+        A function of a module; its result must be a dict of JSON values with a ``status``.
+    args : tuple
+        Its arguments.
+    timeout_s : float
+        Seconds until the worker is killed.
 
     Raises
     ------
     ServerDiedError
-        If there is no server to fork it from.
+        If the worker server has died.
     """
     context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe(duplex=False)
-    given = (theirs, os.environ.get(paths.CACHE_VARIABLE), function, args)
-    process = context.Process(target=_call, args=given, daemon=True)
+    reading_end, writing_end = context.Pipe(duplex=False)
+    call_args = (writing_end, os.environ.get(paths.CACHE_VARIABLE), function, args)
+    process = context.Process(target=_call, args=call_args, daemon=True)
     try:
-        _check_room_for_descriptors(theirs.fileno())
+        _check_room_for_descriptors(writing_end.fileno())
         with without_unguarded_script():
             process.start()
     except (EOFError, ConnectionError) as error:
-        ours.close()
+        reading_end.close()
         raise ServerDiedError("the process that starts workers died") from error
     finally:
-        theirs.close()
-    return Work(process, ours, time.monotonic() + timeout_s, ipc.Inbox(ours.fileno()))
+        writing_end.close()
+    return Work(process, reading_end, time.monotonic() + timeout_s, ipc.Inbox(reading_end.fileno()))
 
 
-def _check_room_for_descriptors(one: int) -> None:
-    """Raise the OSError of too many open files before a process is begun, rather than halfway.
+def _check_room_for_descriptors(descriptor: int) -> None:
+    """Raise OSError if too few file descriptors are free to start a process.
 
-    A process that was begun and is told nothing prints a traceback.
+    If multiprocessing ran out of descriptors halfway, the new process would print a traceback.
     """
-    held: list[int] = []
+    copies: list[int] = []
     try:
-        held.extend(os.dup(one) for _ in range(_DESCRIPTORS_TO_START))
+        copies.extend(os.dup(descriptor) for _ in range(_DESCRIPTORS_TO_START))
     finally:
-        for descriptor in held:
-            os.close(descriptor)
+        for copy in copies:
+            os.close(copy)
 
 
 class Absence:
-    """Clock of the time that this process was stopped (Ctrl-Z), from gaps between calls."""
+    """A clock of the time during which this process was stopped (Ctrl-Z)."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def ended(self) -> float:
-        """Return the seconds stopped since the last call; 0 if there was no stop."""
+        """Return the seconds since the last call if they are too many for a poll; otherwise 0."""
         before, self._last = self._last, time.monotonic()
         return self._last - before if self._last - before > _MAX_POLL_GAP_S else 0.0
 
 
 def wait_for(works: Iterable[Work], timeout_s: float, absence: Absence) -> list[Work]:
-    """Wait until one of the processes is over, or for so long; return those that are.
+    """Wait until a worker ends, at most `timeout_s`; return all workers that have ended.
 
-    What this process missed while it was stopped costs none of them its result: their deadlines
-    are put off by as much.
+    If this process was stopped meanwhile, the workers' deadlines move by the same time.
     """
     works = list(works)
     nearest = min((w.deadline for w in works), default=float("inf")) - time.monotonic()
-    ends: list[Any] = [w.process.sentinel for w in works]
-    ends += [w.connection for w in works if not w.inbox.is_closed]
-    wait(ends, timeout=max(0.0, min(timeout_s, nearest)))
-    missed = absence.ended()
+    watched: list[Any] = [w.process.sentinel for w in works]
+    watched += [w.connection for w in works if not w.inbox.is_closed]
+    wait(watched, timeout=max(0.0, min(timeout_s, nearest)))
+    stopped_s = absence.ended()
     for work in works:
-        work.deadline += missed
+        work.deadline += stopped_s
     return [work for work in works if work.check()]
 
 
 def describe_worker(threads: int) -> dict[str, Any]:
-    """Have a worker describe its machine and its libraries, which may be set up other than ours.
+    """Return a worker's description of its machine and its libraries.
+
+    The libraries of a worker may have other settings than those of this process.
 
     Parameters
     ----------
     threads : int
-        How many threads a worker has.
+        Number of threads of a worker.
 
     Returns
     -------
     dict
-        As of :func:`svmbench.experiment.measuring.environment.environment_facts`.
+        See :func:`svmbench.experiment.measuring.environment.environment_facts`.
 
     Raises
     ------
     ServerDiedError
-        If there is no server to fork the worker from.
+        If the worker server has died.
     svmbench.base.errors.SvmbenchError
-        If the worker dies, as it does on a CPU that lacks the instructions of the core type.
+        If the worker dies, as on a CPU without the instructions of the BLAS core type.
     """
     work = start(_describe, (threads,), _DESCRIBE_TIMEOUT_S)
     absence = Absence()
@@ -307,22 +316,23 @@ def describe_worker(threads: int) -> dict[str, Any]:
 def _describe(threads: int) -> dict[str, Any]:
     import numpy as np
 
-    # A CPU without the instructions of the core type ends the process here.
+    # This call kills the process if the CPU lacks the instructions of the BLAS core type.
     np.ones((64, 64)) @ np.ones((64, 64))
     return {"status": "ok", "facts": environment.environment_facts(threads)}
 
 
 @contextmanager
 def warm_server(threads: int, solvers: Iterable[str], blas_core: str | None) -> Iterator[None]:
-    """Have processes forked from a server that is loaded, warm, and bound to so many threads.
+    """Start the worker server, with libraries and compiled code loaded.
 
     Parameters
     ----------
     threads : int
+        Number of threads of a worker.
     solvers : iterable of str
-        The solvers whose compiled code is loaded.
+        Names of the solvers whose compiled code is loaded.
     blas_core : str or None
-        OpenBLAS's core type; None for its own choice.
+        OpenBLAS's core type; None for OpenBLAS's own choice.
     """
     settings = {name: str(threads) for name in loaded_libraries.THREAD_VARIABLES}
     settings[environment.PRELOAD_VARIABLE] = ",".join(solvers)
@@ -330,8 +340,8 @@ def warm_server(threads: int, solvers: Iterable[str], blas_core: str | None) -> 
     if blas_core is not None:
         settings[loaded_libraries.CORE_VARIABLE] = blas_core
     context = multiprocessing.get_context("forkserver")
-    # A worker imports the parent's main script again. Where that is svmbench's, its imports are
-    # made once, in the server.
+    # A worker imports the parent's main script again. If that is svmbench's command line, the
+    # server imports it once for all workers.
     command_line = [_COMMAND_LINE] if _COMMAND_LINE in sys.modules else []
     context.set_forkserver_preload([*command_line, "svmbench.experiment.run.preload"])
     with _variables(settings):
@@ -341,7 +351,7 @@ def warm_server(threads: int, solvers: Iterable[str], blas_core: str | None) -> 
 
 @contextmanager
 def _variables(settings: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a while."""
+    """Set environment variables, and restore them at the end."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:
@@ -355,36 +365,36 @@ def _variables(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def start_server_again() -> None:
-    """Start another server in the place of one that died.
+    """Start another server after one has died.
 
-    It calls no solver while it loads: were one to end the server there, it would do so again.
+    The new server calls no solver while it loads, since a solver may have killed the first one.
     """
     os.environ[environment.PRELOAD_VARIABLE] = ""
-    _server_goes()  # multiprocessing takes one that is still ending for one that runs
+    _server_ends()  # otherwise, multiprocessing would take the ending server for a running one
     _ensure_server(by_fork=False)
 
 
 def server_is_there() -> bool:
-    """Return True if the server of workers is running."""
+    """Return True if the worker server is running."""
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if pid is None:
         return False
     try:
-        # It is only looked at: multiprocessing reaps it when it starts another.
+        # Don't reap the process: multiprocessing does when it starts another.
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
         return False
 
 
-def _server_goes() -> bool:
-    """Return True if the server has ended, or ends within a second: its pipes close first."""
-    patience = time.monotonic() + 1.0
-    while server_is_there() and time.monotonic() < patience:
+def _server_ends() -> bool:
+    """Return True if the server has ended or ends within a second; its pipes close earlier."""
+    deadline = time.monotonic() + 1.0
+    while server_is_there() and time.monotonic() < deadline:
         time.sleep(0.01)
     return not server_is_there()
 
 
-#: The core type of OpenBLAS in the server's environment, which it keeps as long as it runs.
+#: OpenBLAS's core type in the environment of the running server.
 _core_of_server: str | None = None
 
 
@@ -394,31 +404,32 @@ def _ensure_server(*, by_fork: bool = True) -> None:
     if core != _core_of_server and server_is_there():
         stop_server()
     _core_of_server = core
-    # The server would else look for this package in the current folder first.
+    # Otherwise, the server would look for this package in the current folder first.
     name, value = environment.SAFE_PATH
-    own = _variables({name: os.environ.get(name) or value})
-    how = forked_server.by_fork() if by_fork and forked_server.can_be_forked() else nullcontext()
-    with ignoring_interrupts(), _room_for_a_socket(), _nameless_socket(), own, how:
+    safe_path = _variables({name: os.environ.get(name) or value})
+    start_method = (
+        forked_server.by_fork() if by_fork and forked_server.can_be_forked() else nullcontext()
+    )
+    with ignoring_interrupts(), _room_for_a_socket(), _nameless_socket(), safe_path, start_method:
         forkserver.ensure_running()
 
 
 def stop_server() -> None:
-    """Stop the server of workers, if there is one, and wait for its end."""
+    """Stop the worker server, if there is one, and wait for its end."""
     if _address().startswith(_descriptors()):
-        _set_address("\0")  # there is no file that multiprocessing could remove
+        _set_address("\0")  # for such an address, multiprocessing removes no file
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
-#: The descriptor that leads to the server's socket; -1 without one.
+#: A file descriptor of the server's socket; -1 without a server.
 _socket = -1
 
 
 @contextmanager
 def _nameless_socket() -> Iterator[None]:
-    """Remove the socket of a server that is started meanwhile; an open descriptor leads to it.
+    """Remove the socket file of a server that starts in this context; keep a descriptor of it.
 
-    multiprocessing removes the folder of its socket when this process ends, which a process that
-    is killed does not do.
+    multiprocessing removes the file only when this process ends normally, not if it is killed.
     """
     global _socket
     config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
@@ -440,7 +451,7 @@ def _nameless_socket() -> Iterator[None]:
 
 
 def _descriptors() -> str:
-    """Return Linux's folder of the files that this process has open."""
+    """Return Linux's folder of this process's file descriptors."""
     return f"{measure.PROC}/self/fd/"
 
 
@@ -454,12 +465,12 @@ def _set_address(address: str) -> None:
 
 @contextmanager
 def _room_for_a_socket() -> Iterator[None]:
-    """Have multiprocessing choose its temporary folder where the path of a socket fits.
+    """Give multiprocessing a temporary folder whose path is short enough for a socket.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        If no such folder can be written.
+        If there is no such folder.
     """
     before, usual = tempfile.tempdir, tempfile.gettempdir()
     if len(os.fsencode(usual)) > _LONGEST_TEMPORARY_BYTES:
@@ -476,12 +487,12 @@ def _room_for_a_socket() -> Iterator[None]:
         tempfile.tempdir = before
 
 
-#: The pipe to the parent, in a worker.
+#: In a worker, the pipe to the parent; -1 elsewhere.
 _to_parent = -1
 
 
 def send_result(result: Reply) -> None:
-    """Send a result from a worker to its parent, who takes the first alone, if it still waits."""
+    """Send a result from a worker to its parent, which reads only the first one."""
     if _to_parent >= 0:
         with contextlib.suppress(BrokenPipeError):
             ipc.send(_to_parent, ipc.encode(result))
@@ -489,7 +500,7 @@ def send_result(result: Reply) -> None:
 
 def _call(
     connection: Connection,
-    cache: str | None,  # of the command now; the server's may be that of an earlier run
+    cache: str | None,  # the command's; the server may have been started with another
     function: Callable[..., Any],
     args: tuple[Any, ...],
 ) -> None:

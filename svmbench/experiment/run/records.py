@@ -1,8 +1,8 @@
-"""The record file: one line for each finished cell or point, written by one process.
+"""The results folder of a run, and its record file: a line for each finished cell or point.
 
-A line is appended whole, flushed and synced. A line that a power cut or a full disk left incomplete
-is cut off at the next start. A line that is damaged otherwise, or that another version wrote, is
-skipped with a note, and its cell runs again.
+Only one process writes the file. It appends whole lines and syncs each to the disk. A last line
+that a power cut or a full disk left incomplete is cut off at the next start. Any other damaged
+line, and any line of another schema, is skipped with a note, and its cell runs again.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from svmbench.schema.record import (
 )
 
 RUNS = "runs.jsonl"
-#: Folder of the arrays that plots need, a file a cell.
+#: Folder of the arrays that plots need, one file for each cell.
 ARTIFACTS = "artifacts"
 _ENVIRONMENT = re.compile(r"[0-9a-f]+")
-#: How much of the records is looked through at a time for the end of the last whole line.
+#: Number of bytes that are read at a time to find the end of the last whole line.
 _PIECE_BYTES = 1 << 20
 
 
@@ -52,7 +52,7 @@ class RunFolder:
     ----------
     path : Path
     config : str, optional
-        The name of the config that it is for; a folder of another one is refused.
+        The name of the run's config. Default: a folder of any config is accepted.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class RunFolder:
     points : dict of str to dict of str to PointRecord
         The recorded points of each cell key, by the point's own id.
     notes : list of str
-        What was mended or passed over while reading.
+        A sentence for each line of records that was repaired or skipped.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
         If the folder can't be written, or another run is writing to it.
     svmbench.base.errors.ConfigError
-        If it holds the results of another config.
+        If the folder holds the results of another config.
     """
 
     def __init__(self, path: Path, config: str | None = None) -> None:
@@ -83,7 +83,7 @@ class RunFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             files.make_folder(self.scratch)
-            # The lock file is opened by another package, which would follow a link.
+            # Refuse a symbolic link in place of the lock file: filelock would follow it.
             os.close(files.open_to_append(path / ".lock"))
         except OSError as error:
             raise _cant_write(path, error) from error
@@ -120,18 +120,17 @@ class RunFolder:
         self._lock.release()
 
     def append(self, record: Record) -> None:
-        """Write one record, whole or not at all.
+        """Write one record, completely or not at all.
 
         Raises
         ------
         svmbench.base.errors.ResultsError
-            If the disk is full or the file can't be written (what was there stays readable), or
-            if the folder or its file of records was removed, renamed or replaced.
+            If the disk is full or the file can't be written (earlier records stay readable), or if
+            the folder or its record file was removed, renamed or replaced.
         """
-        whole = (
-            {"schema": RECORD_SCHEMA} | shortened(record) | {"schema": RECORD_SCHEMA}
-        )  # first, and this version's own
-        line = (json.dumps(whole, allow_nan=False) + "\n").encode()
+        # The schema is the first field, and that of this version.
+        content = {"schema": RECORD_SCHEMA} | shortened(record) | {"schema": RECORD_SCHEMA}
+        line = (json.dumps(content, allow_nan=False) + "\n").encode()
         self.check()
         start = os.lseek(self._fd, 0, os.SEEK_END)
         try:
@@ -148,27 +147,27 @@ class RunFolder:
         self._remember(record)
 
     def check(self) -> None:
-        """Make sure that what is written can be found where the folder's path says.
+        """Check that the folder's path still leads to the record file that is open.
 
         Raises
         ------
         svmbench.base.errors.ResultsError
-            If the folder or its file of records was removed, renamed or replaced.
+            If the folder or its record file was removed, renamed or replaced.
         """
-        ours = os.fstat(self._fd)
+        opened = os.fstat(self._fd)
         try:
-            there = (self.path / RUNS).lstat()
+            present = (self.path / RUNS).lstat()
         except OSError:
-            there = None
-        if there is None or (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
-            what = "is not there any more" if there is None else "is another file now"
+            present = None
+        if present is None or (present.st_dev, present.st_ino) != (opened.st_dev, opened.st_ino):
+            change = "is not there any more" if present is None else "is another file now"
             raise ResultsError(
-                f"{self.path / RUNS} {what}: the results folder was removed, renamed or replaced"
+                f"{self.path / RUNS} {change}: the results folder was removed, renamed or replaced"
                 " during the run, which therefore stops"
             )
 
     def start_afresh(self) -> None:
-        """Set the records aside (``runs-1.jsonl`` …) and begin with none."""
+        """Rename the record file (``runs-1.jsonl`` …) and begin an empty one."""
         if not self.cells and not self.points:
             shutil.rmtree(self.scratch / "points", ignore_errors=True)
             return
@@ -177,24 +176,25 @@ class RunFolder:
             number += 1
         os.close(self._fd)
         (self.path / RUNS).rename(self.path / f"runs-{number}.jsonl")
-        # What a killed run streamed and did not record belongs to the records set aside.
+        # Points that a killed run streamed without recording them belong to the renamed file.
         shutil.rmtree(self.scratch / "points", ignore_errors=True)
         self.cells.clear()
         self.points.clear()
         self._open()
 
     def take_over(self, source: Path, wanted: dict[str, Identity]) -> int:
-        """Copy another folder's results of the same cells; return how many cells got one.
+        """Copy another folder's results of cells with the same keys; return their number.
 
-        A key stands for the data, the settings and the solver's code, so its result is this run's
-        as well, measured in the environment that the record names. What is here stays.
+        A key covers the data, the settings and the solver's code, so cells with the same key have
+        the same result. Each copied record names the environment in which it was measured. Records
+        and files of this folder are not replaced.
 
         Parameters
         ----------
         source : Path
-            A run folder; it is read only.
+            A run folder; it is not changed.
         wanted : dict of str to Identity
-            The identifying fields, as this run knows them, of each cell key that has no result.
+            By cell key, the identity in this run of each cell without a result.
 
         Raises
         ------
@@ -204,13 +204,13 @@ class RunFolder:
         records = records_of(source, self.notes)
         newest = {r["key"]: r for r in records if r["kind"] == "cell" and r["key"] in wanted}
         finished: dict[str, CellRecord] = {}
-        for key, found in newest.items():
-            if found["status"] != "ok":
+        for key, result in newest.items():
+            if result["status"] != "ok":
                 continue
-            # Its file's name is made of it, and a result must say what it was measured on.
-            name = found.get("environment")
+            # A result must name its environment; the name is also part of a file's name.
+            name = result.get("environment")
             if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
-                finished[key] = found
+                finished[key] = result
             else:
                 self.notes.append(f"{source / RUNS}: passed over cell {key}: it has no environment")
         for record in records:
@@ -218,36 +218,36 @@ class RunFolder:
                 continue
             if record["point"] not in self.points.get(record["key"], {}):
                 self.append(record)
-        for name in sorted({found["environment"] for found in finished.values()}):
+        for name in sorted({result["environment"] for result in finished.values()}):
             self._copy(
                 source / f"environment-{name}.json",
                 "what its results were measured on is not known here",
             )
-        for key, found in finished.items():
-            # Before the record: a finished cell is not run again for what lies beside it.
-            if files.exists_in_results(kept := artifact_of(source, key)):
-                self._copy(kept, "its plot lacks this cell", ARTIFACTS)
-            self.append({**found, **wanted[key]})
+        for key, result in finished.items():
+            # Before the record: once a cell is recorded, it is not run again to make its artifact.
+            if files.exists_in_results(artifact := artifact_of(source, key)):
+                self._copy(artifact, "its plot lacks this cell", ARTIFACTS)
+            self.append({**result, **wanted[key]})
         return len(finished)
 
-    def _copy(self, file: Path, otherwise: str, folder: str = "") -> None:
-        """Copy a file of another folder, unless there is one of its name; or note why not."""
+    def _copy(self, file: Path, consequence: str, folder: str = "") -> None:
+        """Copy a file of another folder, unless its name is taken; note an error."""
         if files.exists_in_results(self.path / folder / file.name):
             return
         try:
             content = files.read_bytes(file, within=file.parents[bool(folder)])
         except OSError as error:
-            self.notes.append(f"can't read {file}: {error.strerror or error}; {otherwise}")
+            self.notes.append(f"can't read {file}: {error.strerror or error}; {consequence}")
         else:
             self.write_file(file.name, content, folder)
 
     def write_file(self, name: str, content: str | bytes, folder: str = "") -> None:
-        """Write a whole file atomically, below `folder` if one is named.
+        """Write a file atomically, in the subfolder `folder` if one is given.
 
         Raises
         ------
         svmbench.base.errors.ResultsError
-            If it can't be written; an earlier version stays.
+            If the file can't be written; an earlier version stays.
         """
         target = self.path / folder / name
         try:
@@ -258,12 +258,12 @@ class RunFolder:
         files.write_bytes(target, written, within=self.path)
 
     def take_artifact(self, key: str, made: Path) -> None:
-        """Move the arrays that a cell has left in the scratch folder to their place, if it has.
+        """Move the arrays that a cell may have written to the scratch folder to `ARTIFACTS`.
 
         Raises
         ------
         svmbench.base.errors.ResultsError
-            If they can't be moved.
+            If the file can't be moved.
         """
         if not files.exists_in_results(made):
             return
@@ -288,24 +288,24 @@ class RunFolder:
             ) from error
 
     def _lock_records(self) -> None:
-        """Lock the file of records itself: the lock file beside it may have been removed."""
+        """Lock the record file itself, too: somebody may have removed the lock file."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._fd)
             self._fd = -1
             raise _in_use(self.path) from None
-        except OSError:  # a file system without locks: the lock file has to do
+        except OSError:  # the file system has no locks: rely on the lock file
             return
 
     def _mend_last_line(self) -> None:
-        """Cut off a last line without its newline: the run was killed while it wrote it."""
+        """Cut off a last line without a newline: the run was killed while it wrote that line."""
         end = size = os.fstat(self._fd).st_size
         keep = 0
         while end and not keep:
             start = max(0, end - _PIECE_BYTES)
-            found = os.pread(self._fd, end - start, start).rfind(b"\n")
-            keep, end = start + found + 1 if found >= 0 else 0, start
+            newline = os.pread(self._fd, end - start, start).rfind(b"\n")
+            keep, end = start + newline + 1 if newline >= 0 else 0, start
         if keep < size:
             os.ftruncate(self._fd, keep)
             self.notes.append(
@@ -320,13 +320,13 @@ class RunFolder:
 
 
 def artifact_of(folder: Path, key: str) -> Path:
-    """Return where a run folder holds the arrays of a cell that plots need."""
+    """Return the file in a run folder with the arrays of a cell that plots need."""
     return folder / ARTIFACTS / f"{key}.npz"
 
 
 def _cant_write(path: Path, error: OSError) -> ResultsError:
-    place = error.filename or path
-    return ResultsError(f"can't write to {place}: {error.strerror or error}")
+    file = error.filename or path
+    return ResultsError(f"can't write to {file}: {error.strerror or error}")
 
 
 def _in_use(path: Path) -> ResultsError:
@@ -334,29 +334,29 @@ def _in_use(path: Path) -> ResultsError:
 
 
 def _refuse_another(path: Path, config: str) -> None:
-    """Refuse a folder whose plan is another config's: its tables would be written over."""
+    """Raise ConfigError if a folder has another config's plan: its tables would be overwritten."""
     try:
-        held = files.read_json(path / "plan.json")["config"]["name"]
+        name = files.read_json(path / "plan.json")["config"]["name"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return  # no plan, or a damaged one, which is written again
-    if isinstance(held, str) and held != config:
+    if isinstance(name, str) and name != config:
         raise ConfigError(
-            f"{path} holds the results of the config {held!r}, not of {config!r}; name another"
+            f"{path} holds the results of the config {name!r}, not of {config!r}; name another"
             " --output"
         )
 
 
 def refuse_foreign(path: Path, plan: Mapping[str, Any]) -> None:
-    """Refuse a folder in which a file that no run wrote has the name of one that the run writes.
+    """Refuse a folder in which the run would overwrite a file that no run wrote.
 
-    Tables and plots may replace those of the same name of an earlier run in the folder.
+    Tables and plots of an earlier run in the folder may be overwritten.
 
     Parameters
     ----------
     path : Path
         The results folder; it may be missing.
     plan : mapping
-        With the ``tables`` and ``plots`` of the run.
+        The content of the run's ``plan.json``, of which ``tables`` and ``plots`` are read.
 
     Raises
     ------
@@ -364,39 +364,39 @@ def refuse_foreign(path: Path, plan: Mapping[str, Any]) -> None:
         If there is such a file.
     """
     names = written_names(plan)
-    found = {name for name in names if files.exists_in_results(path / name)}
-    if "plan.json" in found:
+    existing = {name for name in names if files.exists_in_results(path / name)}
+    if "plan.json" in existing:
         try:
             earlier = files.read_json(path / "plan.json")
-            found -= written_names(earlier)
+            existing -= written_names(earlier)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            if files.exists_in_results(path / RUNS):  # a run's damaged plan is written again
+            if files.exists_in_results(path / RUNS):  # a run wrote this plan, which is damaged
                 return
-    if found:
+    if existing:
         raise ConfigError(
-            f"{path} holds {min(found)}, which no run wrote, and this one would replace it;"
+            f"{path} holds {min(existing)}, which no run wrote, and this one would replace it;"
             " name another --output"
         )
 
 
 def written_names(plan: Mapping[str, Any]) -> set[str]:
-    """Return the names of the files that a run of a plan writes beside its records.
+    """Return the names of the files, other than records, that a run of a plan writes.
 
     Raises
     ------
     KeyError, TypeError
         If the plan is malformed.
     """
-    tables = {f"{one['name']}.{ending}" for one in plan["tables"] for ending in ("csv", "md")}
-    endings = (".svg", ".png", "-exponents.csv")
-    plots = {f"{one['name']}{ending}" for one in plan["plots"] for ending in endings}
+    tables = {f"{spec['name']}.{suffix}" for spec in plan["tables"] for suffix in ("csv", "md")}
+    suffixes = (".svg", ".png", "-exponents.csv")
+    plots = {f"{spec['name']}{suffix}" for spec in plan["plots"] for suffix in suffixes}
     return {"plan.json", "table.csv", "tables.md"} | tables | plots
 
 
 def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Record]:
     """Yield the records of a folder in the order in which they were written.
 
-    Damaged lines, and those of another schema, are passed over; each adds a sentence to `notes`.
+    Damaged lines, and lines of another schema, are skipped; each adds a sentence to `notes`.
     """
     path = folder / RUNS
     packed = path.with_name(f"{RUNS}.xz")
@@ -418,7 +418,7 @@ def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Recor
 
 
 def check_reusable(source: Path, output: Path) -> None:
-    """Make sure that results can be taken over from one folder into another.
+    """Check that results can be copied from one folder to another.
 
     Raises
     ------
@@ -436,7 +436,7 @@ def records_of(source: Path, notes: list[str] | None = None) -> list[Record]:
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If it holds none, or they can't be read.
+        If the folder has no records, or they can't be read.
     """
     try:
         return list(read_records(source, notes))

@@ -1,7 +1,7 @@
 """The part of a run inside a Dask worker: it passes cells to a process beside the worker.
 
-The process (``host.py``) belongs to one run, and is started by that run's first call. If Dask
-cancels a task, or forgets its run, the waiting thread ends the cell.
+The process, the host (``host.py``), belongs to one run, and is started by that run's first call. If
+Dask cancels a task, or forgets its run, the waiting thread ends the host and its cell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svmbench.base.paths import PACKAGE
 
 #: Seconds between two checks of a waiting thread that its task still exists.
 REMOTE_POLL_S = 0.25
-#: Starts the host from this worker's package, whatever lies in the worker's current folder.
+#: Code that starts the host from this worker's package, not from the worker's current folder.
 _MAIN = (
     f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r});"
     " from svmbench.base import loaded_libraries as libraries; libraries.collect_rarely();"
@@ -30,15 +30,15 @@ _MAIN = (
 
 
 class HostDiedError(Exception):
-    """The process that runs cells beside a Dask worker ended."""
+    """The host has ended."""
 
 
 class UnwantedError(Exception):
-    """Nobody waits for the answer any more."""
+    """The task was cancelled, so nobody waits for its reply."""
 
 
 class _Host:
-    """The process beside this worker, for one run."""
+    """The host of this worker, for one run."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.run = setup["run"]
@@ -61,7 +61,7 @@ class _Host:
             raise HostDiedError("it takes nothing any more") from error
 
     def hear(self) -> Any:
-        """Return the next thing it says; None if that takes longer than a moment."""
+        """Return the host's next message; None if there is none within `REMOTE_POLL_S`."""
         assert self.process.stdout is not None
         pipe = self.process.stdout.fileno()
         while b"\n" not in self._held:
@@ -78,7 +78,7 @@ class _Host:
         return self.process.poll() is None
 
     def end(self) -> None:
-        """End it, and its cells with it."""
+        """End the host and its cells."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.close()
@@ -89,7 +89,7 @@ class _Host:
 
 
 class _Beside:
-    """State of one Dask worker; several may be threads of one process."""
+    """The state of one Dask worker; a process may have several workers, in threads."""
 
     def __init__(self) -> None:
         self.one_at_a_time = threading.Lock()
@@ -100,48 +100,49 @@ _beside: dict[str, _Beside] = {}
 
 
 def greet(setup: dict[str, Any]) -> str:
-    """Start a run's process beside this worker; return what it says of its machine and code.
+    """Start a run's host beside this worker; return its description of machine and code.
 
     Parameters
     ----------
     setup : dict
-        ``run`` (its name), ``threads``, ``blas_core``, ``solvers`` (to be warmed) and ``codes``.
+        ``run`` (the run's name), ``threads``, ``blas_core``, ``solvers`` (to load in advance) and
+        ``codes`` (the kinds of cells whose code is compared).
 
     Returns
     -------
-    told : str
-        As JSON: ``environment``, ``machine`` and ``codes``; or ``error``.
+    str
+        JSON with ``environment``, ``machine`` and ``codes``; or with ``unfit`` or ``error``.
     """
     return _as_text(_greet, setup)
 
 
 def run_beside(setup: dict[str, Any], request: dict[str, Any]) -> str:
-    """Run a cell beside this worker; return its answer.
+    """Run a cell in the host; send its points to the run's topic, and return its reply.
 
     Parameters
     ----------
     setup : dict
-        As for `greet`.
+        See `greet`.
     request : dict
-        What the process is told of the cell. Its points go to the run's topic as they come.
+        The host's request: the cell's key, specification, limits and earlier points.
 
     Returns
     -------
-    told : str
-        As JSON: ``answer``, ``points`` and ``artifact``; ``unfit``; or ``error``.
+    str
+        JSON with ``answer``, ``points`` and ``artifact``; or with ``unfit`` or ``error``.
     """
     return _as_text(_run, setup, request)
 
 
 async def end_run(run_name: str, dask_worker: Any) -> None:
-    """End a run's process beside a worker, whatever it does."""
+    """End a run's host beside a worker, and the cell that it runs."""
     beside = _beside.get(dask_worker.address)
     if beside is not None and beside.host is not None and beside.host.run == run_name:
         await asyncio.to_thread(beside.host.end)
 
 
 def _as_text(function: Callable[..., Any], *args: Any) -> str:
-    """Call a function; return what it returns, or how it failed, as JSON: the run reads no more."""
+    """Call a function; return its result, or its error, as JSON, since the run reads no pickles."""
     try:
         return json.dumps(function(*args))
     except Exception as error:
@@ -160,16 +161,16 @@ def _run(setup: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         host, _ = _started(beside, setup)
         host.send(request)
         while True:
-            heard = _heard(host)
-            if "point" not in heard:
-                return heard
-            event = {"key": request["key"], "point": heard["point"]}
+            message = _next_message(host)
+            if "point" not in message:
+                return message
+            event = {"key": request["key"], "point": message["point"]}
             get_worker().log_event(setup["run"], event)
 
 
 @contextlib.contextmanager
 def _turn() -> Iterator[_Beside]:
-    """Wait for this worker's other cells: one at a time, however many threads it has."""
+    """Wait for this worker's other cells: it runs one at a time, even with several threads."""
     from distributed import get_worker
 
     beside = _beside.setdefault(get_worker().address, _Beside())
@@ -183,7 +184,7 @@ def _turn() -> Iterator[_Beside]:
 
 
 def _started(beside: _Beside, setup: dict[str, Any]) -> tuple[_Host, dict[str, Any]]:
-    """Return the run's process beside a worker, and its facts; start it where there is none."""
+    """Return the run's host and its facts; start the host if it is not running."""
     host = beside.host
     if host is not None and (host.run != setup["run"] or not host.is_there()):
         host.end()
@@ -191,16 +192,16 @@ def _started(beside: _Beside, setup: dict[str, Any]) -> tuple[_Host, dict[str, A
     if host is None:
         host = beside.host = _Host(setup)
     if host.facts is None:
-        host.facts = _heard(host)
+        host.facts = _next_message(host)
     return host, host.facts
 
 
-def _heard(host: _Host) -> dict[str, Any]:
-    """Return the next thing that the process says, as long as anybody wants to know."""
+def _next_message(host: _Host) -> dict[str, Any]:
+    """Wait for the host's next message; end the host if the task is cancelled meanwhile."""
     while True:
-        heard = host.hear()
-        if heard is not None:
-            return dict(heard)
+        message = host.hear()
+        if message is not None:
+            return dict(message)
         if not _is_wanted():
             host.end()
             raise UnwantedError("the task was cancelled")

@@ -25,20 +25,22 @@ _takes_no_pickles: ContextVar[bool] = ContextVar("takes_no_pickles", default=Fal
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a scheduler, and any where Dask is not installed.
+    """Check the address of a scheduler, and that Dask is installed.
 
     Raises
     ------
-    svmbench.base.errors.ConfigError, svmbench.base.errors.MissingPackageError
-        In a sentence.
+    svmbench.base.errors.ConfigError
+        If the address is invalid.
+    svmbench.base.errors.MissingPackageError
+        If Dask is not installed.
     """
     number = address.removeprefix(LOCAL)
     if address.startswith(LOCAL):
-        is_one = number.isdecimal() and int(number) > 0
+        is_valid = number.isdecimal() and int(number) > 0
     else:
         scheme, _, rest = address.partition("://")
-        is_one = scheme.isalpha() and bool(rest)
-    if not is_one:
+        is_valid = scheme.isalpha() and bool(rest)
+    if not is_valid:
         raise ConfigError(
             f"--cluster takes a scheduler's address, such as tcp://host:8786, or local:4 for four"
             f" workers on this machine, not {line(address, 100)!r}"
@@ -62,25 +64,25 @@ def connected(address: str) -> Iterator[Any]:
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        In a sentence, if Dask is not installed, the address is none, or nobody answers there.
+        If Dask is not installed, the address is invalid, or no scheduler answers there.
     """
     check_address(address)
     from distributed import Client
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(_silent("distributed"))
-        where: Any = address
+        target: Any = address
         if address.startswith(LOCAL):
-            where = stack.enter_context(_workers_here(int(address.removeprefix(LOCAL))))
+            target = stack.enter_context(_workers_here(int(address.removeprefix(LOCAL))))
         else:
             stack.enter_context(_without_pickles())
         try:
             client = Client(
-                where, timeout=SCHEDULER_TIMEOUT_S, set_as_default=False, deserializers=["msgpack"]
+                target, timeout=SCHEDULER_TIMEOUT_S, set_as_default=False, deserializers=["msgpack"]
             )
         except (OSError, ValueError, TypeError, RuntimeError) as error:
-            said = f"no Dask scheduler answers at {address}: {line(error, 200)}"
-            raise SvmbenchError(said) from error
+            message = f"no Dask scheduler answers at {address}: {line(error, 200)}"
+            raise SvmbenchError(message) from error
         stack.enter_context(client)
         for topic in ("print", "warn"):  # their handlers print and unpickle what a worker sends
             client.unsubscribe_topic(topic)
@@ -88,15 +90,16 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def result_of(future: Any) -> Any:
-    """Return the result of a finished task, asked for once.
+    """Return the result of a finished task, with a single request.
 
-    ``Future.result`` asks for ever for what a worker can't send, and has the task run again each
-    time.
+    If a worker can't send the result, ``Future.result`` would request it forever, and the task
+    would run again each time.
 
     Raises
     ------
     Exception
-        Whatever Dask raises; if it can't be sent, or does not come within `SCHEDULER_TIMEOUT_S`.
+        Any exception of Dask, if the worker can't send the result, or if it does not arrive within
+        `SCHEDULER_TIMEOUT_S`.
     """
     client = future.client
 
@@ -108,9 +111,9 @@ def result_of(future: Any) -> Any:
 
 @contextmanager
 def _workers_here(number: int) -> Iterator[Any]:
-    """Have a scheduler and workers in threads of this process; none of them opens a port.
+    """Start a scheduler and workers in threads of this process, without open ports.
 
-    Cells have processes of their own all the same, with limits of memory outside of Dask's.
+    Cells still run in processes of their own, with memory limits independent of Dask's.
     """
     import dask
     from distributed import LocalCluster
@@ -118,7 +121,7 @@ def _workers_here(number: int) -> Iterator[Any]:
     settings: dict[str, Any] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
-        # A process that is stopped (Ctrl-Z) hears of its own workers as late as of itself.
+        # Don't drop workers after a stop of this process (Ctrl-Z), which stops them as well.
         "distributed.scheduler.worker-ttl": None,
     }
     with (
@@ -145,10 +148,10 @@ def _workers_here(number: int) -> Iterator[Any]:
 
 @contextmanager
 def _without_pickles() -> Iterator[None]:
-    """Have a client that is made here take every pickle for None.
+    """Make a client that is created in this context read every pickle as None.
 
-    Dask has no setting for that. Its reader of pickles is replaced by one that asks in whose tasks
-    it is called; other clients of the process read theirs.
+    Dask has no setting for this. Its function that reads pickles is replaced by one that checks in
+    which client's tasks it is called; other clients of the process still read pickles.
     """
     from distributed.protocol import dask_deserialize, pickle
 
@@ -160,7 +163,7 @@ def _without_pickles() -> Iterator[None]:
 
         loads.reads = reads  # type: ignore[attr-defined]
         pickle.loads = loads
-        # What follows a pickled type is None as well.
+        # Without its pickled type, an object's content is read as None, too.
         dask_deserialize.register(None, lambda _header, _frames: None)
     token = _takes_no_pickles.set(True)
     try:
@@ -171,7 +174,7 @@ def _without_pickles() -> Iterator[None]:
 
 @contextmanager
 def _silent(package: str) -> Iterator[None]:
-    """Keep a package from logging: what matters of it is said in sentences here."""
+    """Silence a package's loggers; errors are reported in exceptions instead."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith(package)]
     before = {name: logging.getLogger(name).level for name in names}
     for name in names:

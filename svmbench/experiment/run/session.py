@@ -1,4 +1,4 @@
-"""One run, from the request to its records, for the command ``run`` and `svmbench.run`."""
+"""A run from the request to its records, for the command ``run`` and for `svmbench.run`."""
 
 from __future__ import annotations
 
@@ -40,24 +40,26 @@ class Request:
     overrides : tuple of str
         ``key=value`` pairs that change the config.
     only : mapping of str to list of str
-        Which cells run (see `filters_of`); the others are planned alone.
+        Filters of the cells to run (see `filters_of`); the plan lists the other cells, too.
     trust : bool
-        Whether classes are imported that come from elsewhere than scikit-learn.
+        Whether to import classes of other packages than scikit-learn, which runs their code.
     jobs : int
-        Cells at a time.
-    cluster, kind : str
-        A Dask scheduler, or ``local:<workers>``, whose workers run the cells, and the kind of those
-        that measure times; empty for this machine.
+        Number of cells that run at the same time.
+    cluster : str
+        Address of a Dask scheduler, or ``local:<workers>``; its workers run the cells. Empty for
+        this machine.
+    kind : str
+        Kind of the cluster's workers that run timed cells; empty if all are of one kind.
     timeout_s, memory_gb : float or None
-        Limits of one cell; None for the config's.
+        Limits of a cell: seconds, GiB. None for the config's limits.
     budget_s : float
-        No new cell is started after so many seconds.
+        Number of seconds after which no new cell starts.
     retry : str
-        ``none``, ``failed``, ``timeout`` or ``all``.
+        Which unfinished results to try again: ``none``, ``failed``, ``timeout`` or ``all``.
     fresh : bool
         Whether earlier records are set aside.
     reuse : tuple of Path
-        Folders of other runs, whose results of the very same cells are taken over.
+        Folders of other runs; results of cells with the same key are copied from them.
     """
 
     config: str
@@ -116,31 +118,31 @@ Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
 
 @contextmanager
 def unwatched(_cells: list[Cell]) -> Iterator[Listener]:
-    """Watch cells without telling anybody."""
+    """Yield a listener that does nothing."""
     yield Silent()
 
 
 def unheard(_text: str) -> None:
-    """Drop a sentence."""
+    """Ignore a sentence."""
 
 
 def plan_run(
     request: Request, *, prepare: bool = True, print_line: Callable[[str], None] = unheard
 ) -> RunPlan:
-    """Plan a run, and write nothing but prepared data sets.
+    """Plan a run; write only prepared data sets.
 
     Parameters
     ----------
     request : Request
     prepare : bool, default=True
-        Whether data sets that are not here are fetched.
+        Whether to fetch and prepare missing data sets.
     print_line : callable
-        Told in one sentence of each data set.
+        Called with one sentence for each data set. Default: the sentences are ignored.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        For a config that is not valid, or filters that match nothing.
+        If the config is invalid, or the filters match nothing.
     """
     if request.cluster:
         from svmbench.experiment.run.scheduler import check_address
@@ -177,16 +179,16 @@ def execute_run(
     ----------
     run_plan : RunPlan
     print_line : callable
-        Told what is going on.
+        Called with one sentence for each step.
     note : callable
-        Told what was mended or passed over in the folder, which nobody should miss.
+        Called with one sentence for each record that was repaired or skipped in the folder.
     watch : callable
-        Told of each cell.
+        Returns the listener for the cells about to run.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        For a folder that can't be written or reused.
+        If the results folder can't be written, or a folder can't be reused.
     """
     request, plan, cells, path = run_plan.request, run_plan.plan, run_plan.cells, run_plan.path
     for other in request.reuse:
@@ -215,7 +217,7 @@ def execute_run(
 
 
 def _size_of(plan: Plan) -> str:
-    """Say how small a profile is, and which has the paper's own size; "" if there is no such."""
+    """Return a sentence on the profile's size and on the full profile; empty if it is that one."""
     note = plan.config.profiles[plan.profile].note
     full = plan.config.profiles.get(FULL_PROFILE)
     if not note or plan.profile == FULL_PROFILE or full is None:
@@ -231,7 +233,7 @@ def _server(plan: Plan, cells: list[Cell], request: Request) -> AbstractContextM
 
 
 class Where(TypedDict, total=False):
-    """Where the cells of a run are run; see :func:`run`."""
+    """The arguments of :func:`run` that say where cells run."""
 
     jobs: int
     cluster: str
@@ -248,10 +250,10 @@ def run(
     trust: bool = False,
     **where: Unpack[Where],
 ) -> pd.DataFrame:
-    """Run a config and return its records; what an earlier run finished is not run again.
+    """Run a config, except cells that an earlier run finished; return the records of all cells.
 
-    Call it under ``if __name__ == "__main__":`` if workers need what the script defines, such as a
-    registered solver. Workers don't import a script without that line.
+    Call it under ``if __name__ == "__main__":`` if workers need something that the script defines,
+    such as a registered solver. Workers don't import a script without that line.
 
     Parameters
     ----------
@@ -266,26 +268,27 @@ def run(
     overrides : tuple of str
         ``key=value`` pairs that change the config.
     trust : bool, default=False
-        Whether classes that the config names (``class: …``) are imported from elsewhere than
-        scikit-learn, and its programs run, which runs their code.
+        Whether to import classes of other packages than scikit-learn (``class: …``) and to run the
+        programs that the config names. Both run foreign code.
     jobs : int, default=1
-        Cells at a time; above one, times are marked as contended.
+        Number of cells that run at the same time; above one, times are marked as contended.
     cluster : str, optional
-        A Dask scheduler's address, or ``local:<workers>``, whose workers run the cells.
+        Address of a Dask scheduler, or ``local:<workers>``; its workers run the cells.
     kind : str, optional
-        The kind of those workers that times belong to: their processor, or ``SVMBENCH_KIND`` there.
+        Kind of the workers that run timed cells: the name of their CPU, or the value of
+        ``SVMBENCH_KIND`` in their environment.
 
     Returns
     -------
     pandas.DataFrame
-        One row a cell, in table order, the metrics as columns.
+        One row for each cell, in table order; metrics are columns.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        For a config that is not valid, or a results folder that can't be written.
+        If the config is invalid, or the results folder can't be written.
     TypeError
-        For a keyword that is none of these.
+        If there is no such keyword.
     """
     import pandas as pd
 
@@ -311,11 +314,11 @@ def default_output(config: str, profile: str) -> Path:
 
 def _row(cell: Any, record: CellRecord | None) -> dict[str, Any]:
     status = {"status": cell.status if cell.status != "planned" else "not run"}
-    found = record or {**status, "reason": cell.reason}
-    shared = {k: found.get(k) for k in ("status", "reason", "params", "stop_reason", "counters")}
-    return {**cell.shown, **shared, **found.get("metrics", {})}
+    values = record or {**status, "reason": cell.reason}
+    shared = {k: values.get(k) for k in ("status", "reason", "params", "stop_reason", "counters")}
+    return {**cell.shown, **shared, **values.get("metrics", {})}
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number with what it counts: ``1 cell``, ``2,000 cells``."""
+    """Return a number and a noun, in the plural if needed: ``1 cell``, ``2,000 cells``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

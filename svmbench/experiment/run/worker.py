@@ -1,7 +1,7 @@
 """The worker process of one cell, with its limits.
 
-A worker ends itself when its parent process is gone, or when it exceeds its memory limit. Threads
-watch for both; compiled loops release the GIL, so that the threads run during a long fit.
+A worker ends itself if its parent process has ended, or if it exceeds its memory limit. Threads
+check both; compiled loops release the GIL, so that the threads run during a long fit.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _MIN_FREE_DISK_BYTES = 1 << 20
 
 
 def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Reply:
-    """Make the arrays that several cells share; the folder appears whole or not at all.
+    """Make the arrays that several cells share; the folder appears complete or not at all.
 
-    What goes wrong becomes the answer's status: the cells then scale for themselves.
+    An error becomes the reply's status; each cell then scales its own inputs.
     """
     _fence(limits)
     try:
@@ -91,17 +91,18 @@ def save_arrays(
     *,
     save_distances: Callable[[Path, Any], float] | None = None,
 ) -> None:
-    """Write inputs for `folds.open_arrays` to map: to a temporary folder, then renamed.
+    """Write inputs for `folds.open_arrays` to a temporary folder, then rename the folder.
 
     Parameters
     ----------
     folder : Path
+        The final name of the folder.
     X : ndarray or csr_array of shape (n_samples, n_features)
     seconds : float
-        What scaling took.
+        The time of scaling in seconds.
     save_distances : callable, optional
-        Writes the squared distances of all pairs of rows of X to a file, and returns the CPU
-        seconds that they took; none are written without.
+        Function that writes the squared distances of all pairs of rows of X to a file and returns
+        its CPU seconds. Default: no distances are written.
     """
     import numpy as np
     import scipy.sparse as sp
@@ -135,18 +136,18 @@ def run_cell(
     limits: Limits,
     artifact: str | None = None,
 ) -> Reply:
-    """Run one cell and return its record's fields; what goes wrong becomes its status.
+    """Run one cell and return the fields of its record; an error becomes its status.
 
     Parameters
     ----------
     spec : dict
         The cell's specification.
     shared : str or None
-        Folder of scaled inputs.
+        Folder of scaled inputs; None to scale them here.
     points : str
         File to which finished points are streamed, one JSON line each.
     done : dict
-        Points finished earlier.
+        Points that an earlier worker finished, by their ids.
     limits : dict
         ``memory_gb`` and ``threads``.
     artifact : str or None
@@ -156,23 +157,25 @@ def run_cell(
     start = time.perf_counter()
     try:
         outcome = _run(spec, shared, points, done, limits, artifact)
-        bad = [k for k, v in outcome["metrics"].items() if k != "peak_memory_mb" and not _finite(v)]
-        if bad:
+        not_finite = [
+            k for k, v in outcome["metrics"].items() if k != "peak_memory_mb" and not _finite(v)
+        ]
+        if not_finite:
             outcome = {
                 "status": "failed",
-                "reason": f"the solver returned NaN or infinity: {bad[0]}",
+                "reason": f"the solver returned NaN or infinity: {not_finite[0]}",
             }
     except BudgetError as error:
         outcome = {"status": "memory", "reason": str(error)}
     except MemoryError:
         outcome = {"status": "memory", "reason": memory_reason(limits["memory_gb"])}
-    except Exception as error:  # whatever a solver raises is its result
+    except Exception as error:  # an error of a solver is the cell's result
         if _scratch_is_gone(shared, points):
             return {"status": AGAIN, "reason": "the folder of shared arrays was removed"}
-        said = without_folders(traceback.format_exc(limit=-8))
+        trace = without_folders(traceback.format_exc(limit=-8))
         if full := _full_disk(error, points):
             return {"status": NOT_RUN, "reason": f"the disk that holds {full} is full"}
-        outcome = {"status": "failed", "reason": _in_a_line(error), "traceback": said}
+        outcome = {"status": "failed", "reason": _in_a_line(error), "traceback": trace}
     outcome["wall_s"] = round(time.perf_counter() - start, 4)
     return outcome
 
@@ -184,9 +187,10 @@ def _in_a_line(error: Exception) -> str:
 
 
 def _full_disk(error: BaseException | None, points: str) -> Path | None:
-    """Return where a disk is full, if an error says so and it is, apart from what the cell wrote.
+    """Return a folder on a full disk if that caused an error, or None.
 
-    A cell that fills a disk by itself has failed; one that finds it full has not been run.
+    The cell's own temporary files are removed first: a cell that fills a disk by itself has failed,
+    one that finds the disk full has not been run.
     """
     # NumPy's error for a short write has no number.
     while error is not None and getattr(error, "errno", 0) not in (None, *_NO_ROOM):
@@ -194,42 +198,43 @@ def _full_disk(error: BaseException | None, points: str) -> Path | None:
     if error is None:
         return None
     shutil.rmtree(files_of(points), ignore_errors=True)
-    named = (Path(points).parent, cache_dir(), Path(os.environ.get("TMPDIR") or "/tmp"))
-    return next((place for place in named if not _has_room(place)), None)
+    folders = (Path(points).parent, cache_dir(), Path(os.environ.get("TMPDIR") or "/tmp"))
+    return next((folder for folder in folders if not _has_room(folder)), None)
 
 
 def _has_room(folder: Path) -> bool:
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as stream:
-            left = _MIN_FREE_DISK_BYTES
-            while left > 0:
-                left -= stream.write(bytes(left))
+            n_bytes = _MIN_FREE_DISK_BYTES
+            while n_bytes > 0:
+                n_bytes -= stream.write(bytes(n_bytes))
     except OSError as error:
         return error.errno not in _NO_ROOM
     return True
 
 
 def without_folders(text: str) -> str:
-    """Return text without the folders of this machine and user: records are published.
+    """Remove the folders of this machine and user from a text, since records are published.
 
-    A file of a package is named from the package on; any other file of a traceback by its own name.
+    The path of a package's file then begins with the package; of any other file in a traceback only
+    the file's name is left.
     """
-    ours = [*sys.path, sysconfig.get_path("stdlib"), sys.prefix, str(PACKAGE.parent)]
-    ours += [tempfile.tempdir or "", os.path.expanduser("~")]  # noqa: PTH111 - never an error
-    for folder in sorted({each.rstrip("/") for each in ours}, key=len, reverse=True):
+    folders = [*sys.path, sysconfig.get_path("stdlib"), sys.prefix, str(PACKAGE.parent)]
+    folders += [tempfile.tempdir or "", os.path.expanduser("~")]  # noqa: PTH111 - never an error
+    for folder in sorted({each.rstrip("/") for each in folders}, key=len, reverse=True):
         if folder.startswith("/"):
             text = text.replace(f"{folder}/", "")
     return re.sub(r'File "/[^"\n]*/([^"/\n]+)"', r'File "\1"', text)
 
 
 def _scratch_is_gone(shared: str | None, points: str) -> bool:
-    """Return True if the run's own files vanished, so that the solver is not to blame."""
-    arrays = shared is not None and not (Path(shared) / "meta.json").exists()
-    return arrays or not Path(points).parent.is_dir()
+    """Return True if somebody removed the run's own files, which explains an error."""
+    arrays_are_gone = shared is not None and not (Path(shared) / "meta.json").exists()
+    return arrays_are_gone or not Path(points).parent.is_dir()
 
 
 def memory_reason(memory_gb: float) -> str:
-    """Return the sentence for a cell that wanted more memory than it may have."""
+    """Return the reason of a cell that exceeded its memory limit."""
     return f"needed more than the limit of {memory_gb:g} GiB of memory"
 
 
@@ -251,10 +256,10 @@ def _run(
         with Path(points).open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
-    # What a solver writes goes with its cell, however that ends.
-    own = files_of(points)
-    own.mkdir(exist_ok=True)
-    tempfile.tempdir = str(own)
+    # Temporary files of a solver are removed after its cell, even if the worker is killed.
+    temporary_folder = files_of(points)
+    temporary_folder.mkdir(exist_ok=True)
+    tempfile.tempdir = str(temporary_folder)
     for settings in spec.get("racers", [spec] if "name" in spec else []):
         measure.warm(settings["name"])
     task = Task(
@@ -271,20 +276,20 @@ def _run(
     ):
         warnings.simplefilter("always")
         outcome = function_of(spec)(task)
-    said = (without_folders(" ".join(str(w.message).split()))[:200] for w in caught)
-    messages = list(dict.fromkeys(said))
+    texts = (without_folders(" ".join(str(w.message).split()))[:200] for w in caught)
+    messages = list(dict.fromkeys(texts))
     return {"status": "ok", "reason": "", **outcome, "warnings": messages[:5]}
 
 
-#: How many pieces of libraries were mapped when thread pools were last looked for, and the pools.
+#: The number of mapped pieces of libraries at the last search for thread pools, and the pools.
 _pools: tuple[int | None, Any] = (None, None)
 
 
 def thread_pools() -> Any:
     """Return a `ThreadpoolController` of all loaded libraries.
 
-    To look for them takes half of the CPU time of a trivial cell: each library's path is resolved.
-    The process that workers are forked from has looked, and a worker looks again only if libraries
+    The search takes half of the CPU time of a trivial cell, because it resolves each library's
+    path. The worker server has searched before it forks; a worker searches again only if libraries
     were loaded since.
     """
     global _pools
@@ -302,10 +307,10 @@ def files_of(points: str | Path) -> Path:
 
 
 def _fence(limits: Limits) -> None:
-    """Set the limits that end this process, and start the threads that watch them.
+    """Set the limits of this process, and start the threads that enforce them.
 
-    A cell may take its memory beyond what the process has when the threads are there: by a fork
-    of the command, the stack of a thread is new memory, and in a new interpreter it is not.
+    The limit of the system counts from the size of the process after the threads have started:
+    their stacks are new memory in a fork of the command, but not in a new interpreter.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store.trust_large_sets()
@@ -324,14 +329,14 @@ def _fence(limits: Limits) -> None:
 
 
 def _watch_memory(ceiling: float, memory_gb: float) -> None:
-    looks = 0
+    n_readings = 0
     while True:
-        looks += 1
-        held = proc.own_bytes()
-        if looks % _LOOKS_PER_FAMILY_LOOK == 0:
-            held += sum(map(proc.own_bytes, proc.descendants(os.getpid())))
-        if held > ceiling:
-            # Said, not told by an exit code, which a solver may choose as well.
+        n_readings += 1
+        n_bytes = proc.own_bytes()
+        if n_readings % _LOOKS_PER_FAMILY_LOOK == 0:
+            n_bytes += sum(map(proc.own_bytes, proc.descendants(os.getpid())))
+        if n_bytes > ceiling:
+            # Send the reason: the exit code alone is ambiguous, since a solver may exit with it.
             processes.send_result({"status": "memory", "reason": memory_reason(memory_gb)})
             os._exit(EXIT_MEMORY)
         time.sleep(_POLL_S)
