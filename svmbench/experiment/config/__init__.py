@@ -1,4 +1,4 @@
-"""Reading a config: `yaml_source` reads text, `loader` makes a `Config` of it or names mistakes.
+"""Reading a config: `yaml_source` parses YAML, `loader` makes a `Config` or reports the mistakes.
 
-All mistakes are told at once, each with its line and column.
+All mistakes are reported at once, each with its line and column.
 """

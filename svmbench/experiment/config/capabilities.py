@@ -1,4 +1,4 @@
-"""Reasons, one sentence each, for cells that can't be run, found before anything runs."""
+"""Find the cells that can't be run before any cell runs, each with a reason, one sentence."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Y = np.ndarray
 
 
 def task_of(block: TrainingBlock, y: Y) -> str:
-    """Return the kind of task that a block makes of some labels."""
+    """Return the task of a block with these labels: one-class, multiclass or binary."""
     if block.task == "one-class":
         return "one-class"
     return "multiclass" if n_classes(y) > 2 else "binary"
 
 
-#: How many classes an array of labels has, by the array's identity while it lives.
+#: The number of classes of an array of labels, by the array's id while the array exists.
 _counted: dict[int, tuple[weakref.ref[Y], int]] = {}
 
 
 def n_classes(y: Y) -> int:
-    """Count the classes of some labels; cached, since a plan asks for each cell."""
-    held, number = _counted.get(id(y), (None, 0))
-    if held is None or held() is not y:
+    """Count the classes of labels; cached, since a plan needs the number for each cell."""
+    array, number = _counted.get(id(y), (None, 0))
+    if array is None or array() is not y:
         number = len(np.unique(y))
         if len(_counted) > 100:
             _counted.clear()
@@ -51,7 +51,7 @@ def is_here(spec: SolverSpec) -> bool:
         return not solver_class(spec.name).commands.missing()
     if spec.name not in solvers():
         return False
-    with contextlib.suppress(ValueError, TypeError):  # what is wrong with them is said elsewhere
+    with contextlib.suppress(ValueError, TypeError):  # other checks report wrong parameters
         model = solver_class(spec.name)(**spec.params)
         try:
             model._check_parameters()
@@ -69,7 +69,7 @@ def why_not_borne(
     seed: int,
     classes: Sequence[str] = (),
 ) -> str:
-    """Return why a data set's rows can't bear a protocol; empty if they can.
+    """Return why a protocol can't use a data set's rows, such as too few of a class; or "".
 
     Parameters
     ----------
@@ -79,15 +79,15 @@ def why_not_borne(
     y : ndarray of shape (n_samples,)
         Labels of all rows.
     n_rows : int or None
-        How many of them the sweep keeps.
+        Number of rows that the sweep keeps; None for all.
     seed : int
-        Decides which rows a subset keeps.
+        Seed for the choice of a subset's rows.
     classes : sequence of str, optional
         Names of the classes in the order of their labels.
     """
     labels, counts = np.unique(y, return_counts=True)
-    said = classes if len(classes) == len(labels) else labels.tolist()
-    names = dict(zip(labels.tolist(), said, strict=True))
+    shown_labels = classes if len(classes) == len(labels) else labels.tolist()
+    names = dict(zip(labels.tolist(), shown_labels, strict=True))
     if len(labels) < 2:
         return f"data set {dataset!r} has one class only; a classifier needs two"
     if block.task == "binary" and len(labels) > 2:
@@ -120,38 +120,47 @@ def why_not_borne(
 
 
 def fewest_rows(counts: Y, n_rows: int) -> int:
-    """Return how many rows each class has at least in a stratified subset.
+    """Return a lower bound on the number of rows of each class in a stratified subset.
 
-    :func:`~svmbench.experiment.protocols.folds.subset_rows` gives the i-th row of a class with m
-    rows the place (i + 1/2)/m, and takes the first places. Up to a place t it takes mt rows of a
-    class, give or take 1/2, and so nt of all n rows, give or take 1/2 for each class.
+    :func:`~svmbench.experiment.protocols.folds.subset_rows` ranks the i-th row of a class with m
+    rows by (i + 1/2)/m, and keeps the rows with the lowest ranks. Up to a rank t it keeps mt ± 1/2
+    rows of such a class, and hence nt ± 1/2 per class of all n rows.
 
     Parameters
     ----------
     counts : ndarray of shape (n_classes,)
-        Rows of each class before.
+        Number of rows of each class in the data set.
     n_rows : int
-        Rows of the subset.
+        Number of rows of the subset.
     """
-    place = (n_rows - len(counts) / 2) / counts.sum()
-    return max(0, math.ceil(counts.min() * place - 0.5 - 1e-9))
+    rank = (n_rows - len(counts) / 2) / counts.sum()
+    return max(0, math.ceil(counts.min() * rank - 0.5 - 1e-9))
 
 
-def _too_small(label: object, left: int, splits: tuple[int, ...], needed: int) -> str:
-    """Return a sentence if a class of so many rows can't be split, one fold inside the other.
+def _too_small(label: object, n_rows: int, splits: tuple[int, ...], needed: int) -> str:
+    """Return why a class has too few rows for nested folds, or an empty text.
 
-    `needed` are the rows that it needs if there are no folds.
+    Parameters
+    ----------
+    label : object
+        The class, as the sentence names it.
+    n_rows : int
+        Number of rows of the class.
+    splits : tuple of int
+        Numbers of outer and inner folds; one number without inner folds, empty without folds.
+    needed : int
+        Number of rows that the class needs without folds.
     """
-    if left < (splits[0] if splits else needed):
-        what = f"{splits[0]} folds" if splits else "2 that a split needs"
-        return f"class {label} has {left} samples, fewer than the {what}"
+    if n_rows < (splits[0] if splits else needed):
+        requirement = f"{splits[0]} folds" if splits else "2 that a split needs"
+        return f"class {label} has {n_rows} samples, fewer than the {requirement}"
     if len(splits) > 1:
         outer, inner = splits
-        remaining = left - -(-left // outer)
+        remaining = n_rows - -(-n_rows // outer)
         if remaining < inner:
             return (
-                f"class {label} has {left} samples; an outer fold leaves {remaining} for training,"
-                f" fewer than the {inner} inner folds"
+                f"class {label} has {n_rows} samples; an outer fold leaves {remaining} for"
+                f" training, fewer than the {inner} inner folds"
             )
     return ""
 
@@ -164,7 +173,7 @@ def why_not_in_blocks(
     place: Mapping[str, Any],
     y: Y,
 ) -> str:
-    """Return why a solver can't take rows that are read in blocks; empty if it can.
+    """Return why a solver can't train on rows that are read in blocks; empty if it can.
 
     Parameters
     ----------
@@ -173,7 +182,7 @@ def why_not_in_blocks(
     block : TrainingBlock
     dataset : DatasetSpec
     place : mapping of str to object
-        What the sweep keeps of the data set.
+        The swept values, such as the number of rows.
     y : ndarray of shape (n_samples,)
         Labels of all rows.
     """
@@ -200,12 +209,12 @@ def why_not_in_blocks(
 
 
 def takes_whole_sets(block: TrainingBlock, place: Mapping[str, Any]) -> bool:
-    """Return True if no row and no feature is left out."""
+    """Return True if cells use all rows and all features."""
     return not (block.max_samples or {"rows", "features"} & {*place})
 
 
 def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
-    """Return why a solver can't take a data set; empty if it can."""
+    """Return why a solver can't train on a data set; empty if it can."""
     from svmbench.baselines.catalogue import solver_class
 
     declared = solver_class(solver.name).declaration
@@ -220,7 +229,7 @@ def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
     if declared.task == "binary" and number > 2 and block.multiclass == "skip":
         return f"{solver.name} separates two classes; this data set has {number}"
     kernel = solver.params.get("kernel")
-    # A class of others may have kernels that nobody here knows of.
+    # The kernels of a foreign class may be unknown.
     if kernel is not None and declared.kernels and kernel not in declared.kernels:
         return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"
     return ""

@@ -1,4 +1,4 @@
-"""Checks of the references in a config: names, pairs, tasks, files."""
+"""Checks of a config's references: names, parameters, pairs, tasks, files."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from svmbench.schema import scores
 def check_names(
     draft: Draft, findings: Findings, *, trust: bool = False, programs: bool = False
 ) -> None:
-    """Check solvers, their parameters and data sets against what there is.
+    """Check that solvers, their parameters and data sets exist.
 
     Parameters
     ----------
     draft : Draft
-        Of a config that could be read.
+        The draft of a config; its `config` is not None.
     findings : Findings
-        Gets every unknown name, with its place and the nearest known name.
+        Collects every unknown name, with its place and a similar known name.
     trust : bool, default=False
-        Whether classes are imported that come from elsewhere than scikit-learn.
+        Whether to import classes of other packages than scikit-learn, which runs their code.
     programs : bool, default=False
-        Whether programs may be named without `trust`, because none is started.
+        Whether to accept programs without `trust`; right if none is started.
     """
     config = draft.config
     assert config is not None
@@ -54,20 +54,20 @@ def check_names(
             place = draft.place((*prefix, "datasets", i))
             _check_params(place, dataset.params, called, draft, findings)
             _check_dataset(place, dataset, findings)
-    _check_places(draft, findings)
+    _check_placeholders(draft, findings)
     _check_sweeps(draft, findings)
     _check_profiles(draft, findings)
 
 
 def _lists(config: Config) -> Iterator[tuple[ConfigPlace, list[SolverSpec], list[DatasetSpec]]]:
-    """Yield the config's solvers and data sets and those of its blocks, with their places."""
+    """Yield the place, solvers and data sets of the config, then of each block."""
     yield (), config.solvers, config.datasets
     for i, block in enumerate(config.blocks):
         yield ("blocks", i), getattr(block, "solvers", []), block.datasets
 
 
 def _is_refused(place: ConfigPlace, spec: SolverSpec, findings: Findings) -> bool:
-    """Report a program that nobody trusts; return True if the solver is one."""
+    """Report a solver that is a program, which needs ``trust``; return True if it is one."""
     from svmbench.baselines.programs import why_not_run
 
     if not is_program(spec.name) or (spec.optional and not is_here(spec)):
@@ -77,7 +77,7 @@ def _is_refused(place: ConfigPlace, spec: SolverSpec, findings: Findings) -> boo
 
 
 def _check_solver(place: ConfigPlace, spec: SolverSpec, findings: Findings, *, trust: bool) -> None:
-    """Find a solver that there is not, and its parameters, and kernels that it has not."""
+    """Report an unknown solver, unknown parameters and kernels, and refused values."""
     from svmbench.baselines.catalogue import solver_class, solvers, split_problem
     from svmbench.baselines.foreign import why_not_taken
 
@@ -92,39 +92,39 @@ def _check_solver(place: ConfigPlace, spec: SolverSpec, findings: Findings, *, t
     elif spec.name not in known and not is_program(spec.name):
         findings.unknown((*place, "name"), "unknown solver", spec.name, list(known), place)
         return
-    found = solver_class(spec.name)
-    params = list(found._get_param_names())
+    cls = solver_class(spec.name)
+    params = list(cls._get_param_names())
     if spec.search and not spec.grid:
-        said = f"solver {spec.name!r} has no grid: 'search' is for the fits of a search"
-        findings.add((*place, "search"), said, place)
+        message = f"solver {spec.name!r} has no grid: 'search' is for the fits of a search"
+        findings.add((*place, "search"), message, place)
     for group in ("params", "grid", "search"):
         for name in getattr(spec, group):
             if name not in params:
-                has_none = f"solver {spec.name!r} has no parameter"
-                findings.unknown((*place, group, name), has_none, name, params, place)
-    # A class of others may have kernels that nobody here knows of.
-    declared = found.declaration
+                what = f"solver {spec.name!r} has no parameter"
+                findings.unknown((*place, group, name), what, name, params, place)
+    # The kernels of a foreign class may be unknown.
+    declared = cls.declaration
     kernels = list(declared.kernels)
-    given = [
+    named_kernels = [
         *([spec.params["kernel"]] if "kernel" in spec.params else []),
         *(values_of(spec.grid["kernel"]) if "kernel" in spec.grid else []),
     ]
-    for kernel in given:
+    for kernel in named_kernels:
         if "." not in spec.name and "kernel" in params and kernels and kernel not in kernels:
             group = "params" if "kernel" in spec.params else "grid"
-            said = f"solver {spec.name!r} has no kernel {shown(kernel)}"
+            message = f"solver {spec.name!r} has no kernel {shown(kernel)}"
             has = f" (it has: {', '.join(kernels)})"
             where = (*place, group, "kernel")
-            findings.add(where, f"{said}{suggestion(str(kernel), kernels)}{has}", place)
-            params.remove("kernel")  # said once is enough
-    _check_values(place, spec, found, params, findings)
+            findings.add(where, f"{message}{suggestion(str(kernel), kernels)}{has}", place)
+            params.remove("kernel")  # don't report it a second time
+    _check_values(place, spec, cls, params, findings)
 
 
 def _check_values(
-    place: ConfigPlace, spec: SolverSpec, found: Any, known: list[str], findings: Findings
+    place: ConfigPlace, spec: SolverSpec, cls: Any, known: list[str], findings: Findings
 ) -> None:
-    """Find values of parameters that the solver itself would refuse, before any run does."""
-    if not hasattr(found, "_check_parameters"):
+    """Report parameter values that the solver itself refuses."""
+    if not hasattr(cls, "_check_parameters"):
         return
     fixed = {name: value for name, value in spec.params.items() if name in known}
     tried: list[tuple[ConfigPlace, dict[str, Any]]] = [((*place, "params"), fixed)]
@@ -138,41 +138,41 @@ def _check_values(
         for value in values_of(values)
     ]
     for where, params in tried:
-        refused = _refusal(found, params)
-        if refused:
-            findings.add(where, f"solver {spec.name!r}: {refused}", place)
+        reason = _refusal(cls, params)
+        if reason:
+            findings.add(where, f"solver {spec.name!r}: {reason}", place)
             if where[-1] == "params":
-                return  # else all that follows says so again
+                return  # otherwise, each value of the grid would repeat the message
 
 
-#: Why a solver refuses parameters, or '': by class and the parameters as text.
+#: Why a solver refuses parameters, or an empty text, by class and the parameters as text.
 _refusals: dict[tuple[Any, str], str] = {}
 _MOST_REFUSALS = 10_000
 
 
 def _refusal(solver: Any, params: dict[str, Any]) -> str:
-    """Return why a solver refuses parameters, or ''."""
-    given = solver, repr(params)
-    if given not in _refusals:
+    """Return why a solver refuses parameters, or an empty text."""
+    key = solver, repr(params)
+    if key not in _refusals:
         if len(_refusals) >= _MOST_REFUSALS:
             _refusals.clear()
         try:
             solver._check_parameters(solver(**params))
-            _refusals[given] = ""
+            _refusals[key] = ""
         except (ValueError, TypeError) as error:
-            _refusals[given] = escape.line(error, 300) or type(error).__name__
-    return _refusals[given]
+            _refusals[key] = escape.line(error, 300) or type(error).__name__
+    return _refusals[key]
 
 
 def _check_dataset(place: ConfigPlace, dataset: DatasetSpec, findings: Findings) -> None:
-    """Find a data set that there is not."""
+    """Report an unknown data set."""
     from svmbench.data import parse_name
 
     if dataset.is_own:
         return
     if dataset.label_column:
-        said = "is of a table, and this data set is no file"
-        findings.add((*place, "label_column"), said, (*place, "label_column"))
+        message = "is of a table, and this data set is no file"
+        findings.add((*place, "label_column"), message, (*place, "label_column"))
     try:
         parse_name(dataset.name)
     except ConfigError as error:
@@ -180,7 +180,7 @@ def _check_dataset(place: ConfigPlace, dataset: DatasetSpec, findings: Findings)
 
 
 def check_files(draft: Draft, findings: Findings) -> None:
-    """Find data files that are not there, or can't be read."""
+    """Report data files that are missing or can't be read."""
     config = draft.config
     assert config is not None
     for prefix, _, datasets in _lists(config):
@@ -188,7 +188,7 @@ def check_files(draft: Draft, findings: Findings) -> None:
             place = draft.place((*prefix, "datasets", i))
             where = (*place, "file")
             try:
-                is_file = os.path.isfile(dataset.file)  # noqa: PTH113 - it may be no path at all
+                is_file = os.path.isfile(dataset.file)  # noqa: PTH113 - may be no valid path
             except ValueError:
                 is_file = False
             if dataset.file and not is_file:
@@ -197,10 +197,10 @@ def check_files(draft: Draft, findings: Findings) -> None:
                 findings.add(where, f"the file {shown(dataset.file)} can't be read", place)
 
 
-def _is_there(name: str) -> bool:
-    """Return True if a solver's class is loaded; a foreign class must have been imported before.
+def _is_available(name: str) -> bool:
+    """Return True if a solver exists and is installed.
 
-    That of a program is made of its commands alone.
+    A foreign class counts only if its module was imported before. A program always counts.
     """
     from svmbench.baselines.catalogue import solver_class, split_problem
 
@@ -216,89 +216,89 @@ def _is_there(name: str) -> bool:
 
 
 def is_imported(path: str) -> bool:
-    """Return True if the module of a class is loaded, so that asking for the class runs no code."""
+    """Return True if the module of a class is imported, so that loading the class runs no code."""
     return path.rpartition(".")[0] in sys.modules
 
 
 def all_solvers(config: Config) -> list[SolverSpec]:
-    """Return the config's solvers and those of its blocks."""
-    own = [spec for block in config.blocks for spec in getattr(block, "solvers", [])]
-    return [*config.solvers, *own]
+    """Return the config's solvers and the solvers of its blocks."""
+    of_blocks = [spec for block in config.blocks for spec in getattr(block, "solvers", [])]
+    return [*config.solvers, *of_blocks]
 
 
 def all_datasets(config: Config) -> list[DatasetSpec]:
-    """Return the config's data sets and those of its blocks."""
+    """Return the config's data sets and the data sets of its blocks."""
     return [*config.datasets, *(spec for block in config.blocks for spec in block.datasets)]
 
 
 def _check_params(
     place: ConfigPlace,
-    given: Mapping[str, Mapping[str, Any]],
+    params_of: Mapping[str, Mapping[str, Any]],
     called: Mapping[str, str],
     draft: Draft,
     findings: Findings,
 ) -> None:
-    """Find the solvers and parameters under a key ``params`` that there are not.
+    """Report unknown solvers and parameters under a key ``params``.
 
     Parameters
     ----------
     place : tuple
-        Of the data set or profile that has the key.
-    given : mapping of str to mapping
-        Parameters by what the solver is called there.
+        The place of the data set or profile that has the key.
+    params_of : mapping of str to mapping
+        Parameters by the label of a solver, or by its name without a label.
     called : mapping of str to str
-        The name of each solver of the config by what it is called there.
+        The names of all solvers of the config, by label or name.
     draft : Draft
     findings : Findings
     """
     from svmbench.baselines.catalogue import solver_class
 
-    for name, params in given.items():
+    for name, params in params_of.items():
         where = (*place, "params", name)
         if name not in called:
             if not _is_lost(draft, "solvers", name):
-                none = "no solver is called"
-                far = f"{none} {shown(name)} here{suggestion(name, list(called))}"
-                findings.add(where, far, place)
-        elif _is_there(called[name]):  # else it is unknown itself, or optional and not here
+                what = "no solver is called"
+                message = f"{what} {shown(name)} here{suggestion(name, list(called))}"
+                findings.add(where, message, place)
+        elif _is_available(called[name]):  # otherwise it is unknown, or optional and not installed
             known = list(solver_class(called[name])._get_param_names())
             for param in params:
                 if param not in known:
-                    has_none = f"solver {name!r} has no parameter"
-                    findings.unknown((*where, param), has_none, param, known, place)
+                    complaint = f"solver {name!r} has no parameter"
+                    findings.unknown((*where, param), complaint, param, known, place)
 
 
-def _check_places(draft: Draft, findings: Findings) -> None:
-    """Find places in the commands of programs that nothing in the config fills."""
+def _check_placeholders(draft: Draft, findings: Findings) -> None:
+    """Report placeholders in the commands of programs for which the config has no value."""
     from svmbench.baselines.catalogue import solver_class
 
     config = draft.config
     assert config is not None
     swept = {name.removeprefix("solver.") for name in _dimensions(config)}
-    kept = [dataset.params for dataset in all_datasets(config)]
-    kept += [profile.params for profile in config.profiles.values()]
+    overriding = [dataset.params for dataset in all_datasets(config)]
+    overriding += [profile.params for profile in config.profiles.values()]
     for prefix, specs, _ in _lists(config):
         for i, spec in enumerate(specs):
             if not is_program(spec.name):
                 continue
             filled = {*spec.params, *spec.grid, *swept, "random_state"}
-            filled |= {name for params in kept for name in params.get(spec.shown, ())}
+            filled |= {name for params in overriding for name in params.get(spec.shown, ())}
             place = draft.place((*prefix, "solvers", i))
             for parameter in solver_class(spec.name)._get_param_names():
                 if parameter not in filled:
-                    said = (
+                    message = (
                         f"nothing gives a value for {{{parameter}}} (params or grid: {parameter})"
                     )
-                    findings.add((*place, "program"), said, place)
+                    findings.add((*place, "program"), message, place)
 
 
 def _is_lost(draft: Draft, kind: str, name: str) -> bool:
-    """Return True if a name may belong to an item that could not be read."""
+    """Return True if a name may be that of an item that could not be read."""
     return kind in draft.nameless or name in draft.lost.get(kind, ())
 
 
 def _check_sweeps(draft: Draft, findings: Findings) -> None:
-    """Find dimensions that are parameters which some solver of the block does not have."""
+    """Report swept parameters that a solver of the block does not have."""
     from svmbench.baselines.catalogue import solver_class
 
     config = draft.config
@@ -308,30 +308,33 @@ def _check_sweeps(draft: Draft, findings: Findings) -> None:
         for dimension in getattr(block, "sweep", {}):
             parameter = dimension.removeprefix("solver.")
             for spec in config.solvers_of(block) if parameter != dimension else []:
-                if not _is_there(spec.name):
+                if not _is_available(spec.name):
                     continue
                 known = list(solver_class(spec.name)._get_param_names())
                 if parameter not in known:
-                    has_none = f"solver {spec.name!r} has no parameter"
-                    named = (*place, "sweep")
-                    findings.unknown((*named, dimension), has_none, parameter, known, named)
+                    what = f"solver {spec.name!r} has no parameter"
+                    sweep_place = (*place, "sweep")
+                    findings.unknown((*sweep_place, dimension), what, parameter, known, sweep_place)
 
 
 def _check_profiles(draft: Draft, findings: Findings) -> None:
-    """Find what profiles cut and the config does not have."""
+    """Report cuts of profiles that match nothing in the config."""
     config = draft.config
     assert config is not None
-    known = [config]
-    # An override may take away what a profile cuts (--set datasets=[iris]); that is no mistake.
+    versions = [config]
+    # If an override removes a value that a profile cuts (--set datasets=[iris]), the profile is
+    # still right: compare it with the config before the overrides, too.
     if findings.source.is_overridden:
         from svmbench.experiment.config.partial_parse import read_draft
 
         before = read_draft(dict(findings.source.data or {}), Findings(findings.source)).config
-        known += [before] if before else []
-    specs = [spec for one in known for spec in all_solvers(one)]
-    datasets = list(dict.fromkeys(spec.name for one in known for spec in all_datasets(one)))
+        versions += [before] if before else []
+    specs = [spec for version in versions for spec in all_solvers(version)]
+    datasets = list(
+        dict.fromkeys(spec.name for version in versions for spec in all_datasets(version))
+    )
     searched = list(dict.fromkeys(key for spec in specs for key in spec.grid))
-    swept = list(dict.fromkeys(name for one in known for name in _dimensions(one)))
+    swept = list(dict.fromkeys(name for version in versions for name in _dimensions(version)))
     for name, profile in config.profiles.items():
         place: ConfigPlace = ("profiles", name)
         for i, dataset in enumerate(profile.datasets or []):
@@ -340,19 +343,19 @@ def _check_profiles(draft: Draft, findings: Findings) -> None:
                 findings.unknown((*place, "datasets", i), what, dataset, datasets, place)
         for key in profile.grid:
             if key not in searched and not _is_lost(draft, "grid", key):
-                far = f"no solver searches {shown(key)} here{suggestion(key, searched)}"
-                findings.add((*place, "grid", key), far, place)
+                message = f"no solver searches {shown(key)} here{suggestion(key, searched)}"
+                findings.add((*place, "grid", key), message, place)
         for key in profile.sweep:
             unsure = draft.lacks("blocks") or draft.lacks("datasets")
             if key not in swept and not (unsure or _is_lost(draft, "sweep", key)):
-                far = f"no block sweeps {shown(key)} here{suggestion(key, swept)}"
-                findings.add((*place, "sweep", key), far, place)
+                message = f"no block sweeps {shown(key)} here{suggestion(key, swept)}"
+                findings.add((*place, "sweep", key), message, place)
         _check_params(place, profile.params, {s.called: s.name for s in specs}, draft, findings)
         _check_cuts(place, profile, config, findings)
 
 
 def _check_cuts(place: ConfigPlace, profile: Profile, config: Config, findings: Findings) -> None:
-    """Find values that are right for the setting of another protocol than a block's."""
+    """Report values of a profile that a block's protocol refuses, though another accepts them."""
     for name, value in profile.block_cuts().items():
         for block in config.blocks:
             if name not in type(block).model_fields:
@@ -362,8 +365,8 @@ def _check_cuts(place: ConfigPlace, profile: Profile, config: Config, findings: 
                     block.model_copy(), name, value
                 )
             except ValidationError as error:
-                said = f"block {block.name!r}: {sentence(error.errors()[0])}"
-                findings.add((*place, name), said, (*place, name))
+                message = f"block {block.name!r}: {sentence(error.errors()[0])}"
+                findings.add((*place, name), message, (*place, name))
 
 
 def _dimensions(config: Config) -> Iterator[str]:
@@ -374,7 +377,7 @@ def _dimensions(config: Config) -> Iterator[str]:
 
 
 def cross_check(draft: Draft, findings: Findings) -> None:
-    """Find names that refer to nothing or to two things, and blocks that would do nothing."""
+    """Report ambiguous names, broken references, and blocks without data sets or solvers."""
     config = draft.config
     assert config is not None
     _check_repeated(draft, (), config.datasets, findings)
@@ -385,8 +388,8 @@ def cross_check(draft: Draft, findings: Findings) -> None:
         if block.name == STAND_IN:
             continue
         if names.index(block.name) != i:
-            said = f"another block is already called {shown(block.name)}"
-            findings.add((*place, "name"), said, place)
+            message = f"another block is already called {shown(block.name)}"
+            findings.add((*place, "name"), message, place)
         _check_repeated(draft, ("blocks", i), block.datasets, findings)
         if not config.datasets_of(block) and not draft.lacks("datasets"):
             findings.add(place, "no data sets", place)
@@ -408,54 +411,55 @@ def cross_check(draft: Draft, findings: Findings) -> None:
 
 
 def _check_run_folds(draft: Draft, findings: Findings) -> None:
-    """Find blocks, as they stand and as profiles cut them, that run more folds than there are."""
+    """Report blocks, before and after profiles, that run more folds than they have."""
     config = draft.config
     assert config is not None
     for i, block in enumerate(config.blocks):
-        wanted, there = getattr(block, "run_folds", 0), getattr(block, "outer_folds", 0)
-        if not there or block.name == STAND_IN:
+        wanted, total = getattr(block, "run_folds", 0), getattr(block, "outer_folds", 0)
+        if not total or block.name == STAND_IN:
             continue
-        places = [(draft.place(("blocks", i)), wanted, there)]
+        places = [(draft.place(("blocks", i)), wanted, total)]
         for name, profile in config.profiles.items():
             cuts = profile.block_cuts()
-            run, of = cuts.get("run_folds", wanted), cuts.get("outer_folds", there)
-            if (run, of) != (wanted, there):
-                places.append((("profiles", name), run, of))
-        for place, run, of in places:
-            if run > of:
-                said = (
-                    f"block {block.name!r} runs {run:,} folds (run_folds) of {of:,} (outer_folds)"
+            run, of_folds = cuts.get("run_folds", wanted), cuts.get("outer_folds", total)
+            if (run, of_folds) != (wanted, total):
+                places.append((("profiles", name), run, of_folds))
+        for place, run, of_folds in places:
+            if run > of_folds:
+                message = (
+                    f"block {block.name!r} runs {run:,} folds (run_folds) of {of_folds:,}"
+                    " (outer_folds)"
                 )
-                findings.add((*place, "run_folds"), said, place)
+                findings.add((*place, "run_folds"), message, place)
 
 
 def _check_repeated_solvers(
     draft: Draft, prefix: ConfigPlace, specs: list[SolverSpec], findings: Findings
 ) -> None:
-    """Find solvers of one name, whose results tables could not tell apart."""
-    first: set[str] = set()
+    """Report solvers of the same name, since tables couldn't distinguish their results."""
+    names: set[str] = set()
     for i, spec in enumerate(specs):
-        if spec.shown in first:
+        if spec.shown in names:
             place = draft.place((*prefix, "solvers", i))
-            said = f"solver {spec.shown!r} stands twice; give one of them a label"
-            findings.add(place, said, place)
-        first.add(spec.shown)
+            message = f"solver {spec.shown!r} stands twice; give one of them a label"
+            findings.add(place, message, place)
+        names.add(spec.shown)
 
 
 def _check_named(
     draft: Draft, place: ConfigPlace, block: RaceBlock, known: list[str], findings: Findings
 ) -> None:
-    """Find names of solvers that don't race."""
+    """Report solvers in the settings of a race that don't take part in it."""
     for where, name in block.named():
         if name not in known and not _is_lost(draft, "solvers", name):
-            said = f"no solver {shown(name)} to race{suggestion(name, known)}"
-            findings.add((*place, *where), said, place)
+            message = f"no solver {shown(name)} to race{suggestion(name, known)}"
+            findings.add((*place, *where), message, place)
 
 
 def _check_grids(
     place: ConfigPlace, solvers: list[SolverSpec], declared: Protocol, findings: Findings
 ) -> None:
-    """Find grids that nothing searches, and solvers without the one that is followed."""
+    """Report grids that the protocol can't use, and solvers without the grid that it needs."""
     for spec in solvers:
         if declared.grid == "one parameter" and len(spec.grid) != 1:
             findings.add(
@@ -476,7 +480,7 @@ def _check_grids(
 def _check_programs(
     place: ConfigPlace, solvers: list[SolverSpec], declared: Protocol, findings: Findings
 ) -> None:
-    """Find programs where the protocol can't time them."""
+    """Report programs if the protocol can't time them."""
     for spec in solvers:
         if is_program(spec.name) and not declared.programs:
             findings.add(
@@ -490,30 +494,30 @@ def _check_programs(
 def _check_scores(
     draft: Draft, place: ConfigPlace, block: TrainingBlock, declared: Protocol, findings: Findings
 ) -> None:
-    """Find scores that there are not or that nothing reads, and a task that can't be done."""
+    """Report unknown scores, scores that the protocol ignores, and a task that it can't do."""
     if not declared.scores and place not in draft.guessed:
         for key in sorted({"scores", "select_by"} & block.model_fields_set):
-            said = f"protocol {declared.name!r} has no scores, and the key does nothing"
-            findings.add((*place, key), said, (*place, key))
-    named = [((*place, "scores", i), name) for i, name in enumerate(block.scores)]
-    for where, name in [*named, ((*place, "select_by"), block.select_by)]:
+            message = f"protocol {declared.name!r} has no scores, and the key does nothing"
+            findings.add((*place, key), message, (*place, key))
+    names = [((*place, "scores", i), name) for i, name in enumerate(block.scores)]
+    for where, name in [*names, ((*place, "select_by"), block.select_by)]:
         if name not in scores.SCORES:
             findings.unknown(where, "unknown score", name, list(scores.SCORES), where)
     if block.task is not None and block.task not in declared.tasks and place not in draft.guessed:
         where = (*place, "task")
-        said = f"protocol {declared.name!r} can't do the task {block.task!r}"
-        findings.add(where, f"{said} (it can: {', '.join(declared.tasks)})", where)
+        message = f"protocol {declared.name!r} can't do the task {block.task!r}"
+        findings.add(where, f"{message} (it can: {', '.join(declared.tasks)})", where)
 
 
 def _check_repeated(
     draft: Draft, prefix: ConfigPlace, specs: list[DatasetSpec], findings: Findings
 ) -> None:
-    """Find data sets of one name, whose results tables could not tell apart."""
+    """Report data sets of the same name, since tables couldn't distinguish their results."""
     first: dict[str, DatasetSpec] = {}
     for i, spec in enumerate(specs):
         earlier = first.setdefault(spec.name, spec)
         if earlier is not spec:
             place = draft.place((*prefix, "datasets", i))
-            # What is registered is found by its name; a file may be called anything.
+            # A registered data set is found by its name; only a user's file can be renamed.
             remedy = "; give one of them a name" if earlier.is_own or spec.is_own else ""
             findings.add(place, f"data set {shown(spec.name)} stands twice{remedy}", place)

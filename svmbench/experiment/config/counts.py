@@ -1,6 +1,6 @@
-"""Counts of the cells and fits of a config, taken before a list of them is made.
+"""Limits on the number of cells and grid points of a config, checked before cells are listed.
 
-A config of a few hundred bytes can stand for more cells than fit into memory: a thousand values
+A config of a few hundred bytes can describe more cells than fit into memory: a thousand values
 times a thousand folds times a thousand solvers.
 """
 
@@ -25,14 +25,14 @@ MAX_CONFIG_POINTS = 2_000_000
 
 
 def check_counts(draft: Draft, findings: Findings) -> bool:
-    """Return True if a config is within the limits, whole and with each profile applied.
+    """Return True if a config is within the limits, without a profile and with each profile.
 
     Parameters
     ----------
     draft : Draft
-        Of a config that could be read.
+        The draft of a config; its `config` is not None.
     findings : Findings
-        Gets the blocks by which there are too many cells or grid points.
+        Collects the blocks that exceed the limits, added to the blocks before them.
     """
     config = draft.config
     assert config is not None
@@ -41,7 +41,7 @@ def check_counts(draft: Draft, findings: Findings) -> bool:
     for name in config.profiles if len(findings) == before else ():
         try:
             cut = apply_profile(config, name)
-        except ConfigError:  # said elsewhere
+        except ConfigError:  # other checks report it
             continue
         _check(cut, f" with the profile {name!r}", draft, findings)
     return len(findings) == before
@@ -53,9 +53,9 @@ def _check(config: Config, cut: str, draft: Draft, findings: Findings) -> None:
     for block in config.blocks:
         if block.name == STAND_IN:
             continue
-        n_cells, n_points = _of_block(config, block)
+        n_cells, n_points = _count_block(config, block)
         cells, points = cells + n_cells, points + n_points
-        for number, most, what in (
+        for number, limit, unit in (
             (
                 cells,
                 MAX_CONFIG_CELLS,
@@ -63,32 +63,32 @@ def _check(config: Config, cut: str, draft: Draft, findings: Findings) -> None:
             ),
             (points, MAX_CONFIG_POINTS, "grid points in all cells"),
         ):
-            if number > most:
+            if number > limit:
                 place = draft.place(("blocks", names.index(block.name)))
-                said = f"up to here there are {number:,} {what}{cut}, more than {most:,}"
-                findings.add(place, said, place)
+                message = f"up to here there are {number:,} {unit}{cut}, more than {limit:,}"
+                findings.add(place, message, place)
                 return
 
 
-def _of_block(config: Config, block: Block) -> tuple[int, int]:
-    """Return the numbers of cells of a block and of their grid points."""
+def _count_block(config: Config, block: Block) -> tuple[int, int]:
+    """Return the number of cells of a block and the number of their grid points."""
     datasets = config.datasets_of(block)
     if not isinstance(block, TrainingBlock):
         return len(datasets), 0
     declared = protocols()[block.protocol]
-    per_solver = _n_places(block, datasets) * len(declared.outer_folds(block))
+    per_solver = _n_swept(block, datasets) * len(declared.outer_folds(block))
     solvers: Sequence[SolverSpec] = config.solvers_of(block)
     n_points = per_solver * sum(spec.n_grid_points for spec in solvers)
     return per_solver * (len(solvers) if declared.cell == "solver" else 1), n_points
 
 
-def _n_places(block: TrainingBlock, datasets: Sequence[DatasetSpec]) -> int:
-    """Return at how many places all data sets are swept together."""
-    alike: dict[tuple[int, int], int] = {}
+def _n_swept(block: TrainingBlock, datasets: Sequence[DatasetSpec]) -> int:
+    """Return the number of combinations of swept values, summed over the data sets."""
+    counts: dict[tuple[int, int], int] = {}
     total = 0
     for dataset in datasets:
         kind = len(dataset.sizes), len(dataset.features)
-        if kind not in alike:
-            alike[kind] = block.n_swept(dataset)
-        total += alike[kind]
+        if kind not in counts:
+            counts[kind] = block.n_swept(dataset)
+        total += counts[kind]
     return total

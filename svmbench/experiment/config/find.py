@@ -1,4 +1,4 @@
-"""Finding the file of a config by its path or its name."""
+"""Find the file of a config by its path or its name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def find_config(name: str) -> Path:
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If there is neither, with the nearest shipped name.
+        If there is no such file or name; the message suggests the most similar shipped name.
     """
     path = Path(name)
     try:
@@ -26,10 +26,10 @@ def find_config(name: str) -> Path:
                 f" folder, or make its tables again with 'svmbench table {name}'"
             )
         if path.is_dir():
-            configs = ", ".join(sorted(one.name for one in path.glob("*.yaml"))[:5])
-            found = f" (it holds {configs})" if configs else ""
-            raise ConfigError(f"{name} is a folder; a config is a YAML file{found}")
-    except OSError as error:  # a name too long for a file, say
+            configs = ", ".join(sorted(file.name for file in path.glob("*.yaml"))[:5])
+            content = f" (it holds {configs})" if configs else ""
+            raise ConfigError(f"{name} is a folder; a config is a YAML file{content}")
+    except OSError as error:  # such as a name that is too long
         raise ConfigError(f"{name}: {error.strerror or error}") from error
     shipped = {p.stem: p for p in shipped_configs()}
     if path.stem in shipped and path.parent.name in {"", "configs"}:

@@ -1,8 +1,8 @@
-"""Reading of a config: YAML text to a `Config`, cut by a profile, with errors that name the place.
+"""Reading of a config: from YAML text to a `Config`, with errors that name the place in the file.
 
-A config holds *blocks*. A block is one protocol over data sets and solvers; a table or a plot shows
-one block. Data sets, solvers and seed at the top of a config hold for all blocks without their own.
-A *profile* cuts sizes, grids and folds so that the same experiment fits another budget.
+A config holds *blocks*. A block is one protocol with its data sets and solvers; a table or a plot
+shows one block. Data sets and solvers at the top of a config apply to all blocks that have none.
+A *profile* cuts sizes, grids and folds so that the same experiment fits another time budget.
 """
 
 from __future__ import annotations
@@ -32,46 +32,46 @@ __all__ = ["apply_profile", "check_config", "find_config", "load_config", "shipp
 
 
 def load_config(path: Path, overrides: tuple[str, ...] = ()) -> Config:
-    """Read, override and validate a config, by itself: no solver or data set is looked for.
+    """Read, override and validate a config, without looking up its solvers and data sets.
 
     Parameters
     ----------
     path : Path
     overrides : tuple of str
-        ``key=value`` pairs of the command line; a dotted key descends, list items by index or,
-        where they have one, by name (``blocks.cv.folds=3``); ``+`` appends an item to a list.
+        ``key=value`` pairs of the command line. A dotted key names a nested value; list items go by
+        index or by name (``blocks.cv.folds=3``); ``+`` appends an item to a list.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        With every problem at once, each with file, line and column.
+        If the config is invalid, with all mistakes, each with file, line and column.
     """
     config, findings, _ = _read(YamlSource.read(path), overrides)
-    return _whole(config, findings)
+    return _without_findings(config, findings)
 
 
 def check_config(
     path: Path, overrides: tuple[str, ...] = (), *, trust: bool = False, files: bool = False
 ) -> Config:
-    """Read, override and validate a config, with all that it names: solvers, data sets, metrics.
+    """Read, override and validate a config, and look up its solvers, data sets and metrics.
 
     Parameters
     ----------
     path : Path
     overrides : tuple of str
-        As of :func:`load_config`.
+        See :func:`load_config`.
     trust : bool, default=False
-        Whether classes are imported that come from elsewhere than scikit-learn.
+        Whether to import classes of other packages than scikit-learn, which runs their code.
     files : bool, default=False
-        Whether a data file that is not there is a mistake; a run opens those that it is asked for.
-        Programs then need no `trust`, because this only validates.
+        Whether to report missing data files. Programs then need no `trust`, because none is
+        started: the config is only validated.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        With every problem at once: what can't be read, what refers to nothing, what there is not.
-        Each with its place (an override is named as it was given) and, where something is near,
-        what may have been meant.
+        If the config is invalid, with all mistakes: unreadable values, references to nothing,
+        unknown names. Each has its place in the file, or the override, and suggests a similar name
+        if there is one.
     """
     return check_source(YamlSource.read(path), overrides, trust=trust, files=files)
 
@@ -79,18 +79,18 @@ def check_config(
 def check_source(
     source: YamlSource, overrides: tuple[str, ...] = (), *, trust: bool = False, files: bool = False
 ) -> Config:
-    """Validate a parsed document, as :func:`check_config` does with a file."""
+    """Validate a parsed document like :func:`check_config`."""
 
     def why_not(name: str) -> str:
-        own = name in protocols() or name in PLOT_KINDS.names()
-        return "" if own else why_not_loaded(name, trust=trust)
+        is_known = name in protocols() or name in PLOT_KINDS.names()
+        return "" if is_known else why_not_loaded(name, trust=trust)
 
     config, findings, draft = _read(source, overrides, why_not)
     if config is not None:
         check_names(draft, findings, trust=trust, programs=files)
         if files:
             check_files(draft, findings)
-    return _whole(config, findings)
+    return _without_findings(config, findings)
 
 
 def _read(
@@ -98,10 +98,10 @@ def _read(
     overrides: tuple[str, ...],
     why_not: Callable[[str], str] = lambda name: "",
 ) -> tuple[Config | None, Findings, Draft]:
-    """Return the readable part of a config, and the mistakes that need no lookup elsewhere.
+    """Return the readable part of a config, its mistakes so far, and its draft.
 
-    `why_not` says of a name why it can't be had, after doing what it takes to have it: before the
-    config is read, so that the settings of a plug-in's protocol are known.
+    `why_not` loads the plug-in of a name and returns why that fails, or an empty text. It is called
+    before the config is read, so that the settings of a plug-in's protocol are known.
     """
     data = copy.deepcopy(source.data)
     findings = Findings(source)
@@ -110,12 +110,12 @@ def _read(
             [*findings] or f"{source.name}:1:1: a config is a mapping of keys to values"
         )
     for override in overrides:
-        said = _override(data, override, source)
-        if said:
-            findings.of_the_command(said)
-    missing = [(place, said) for place, name in _named(data) if (said := why_not(name))]
-    for place, said in missing:
-        findings.add(place, said, place)
+        message = _override(data, override, source)
+        if message:
+            findings.of_the_command(message)
+    missing = [(place, reason) for place, name in _names(data) if (reason := why_not(name))]
+    for place, reason in missing:
+        findings.add(place, reason, place)
     if missing:
         raise ConfigError(list(findings))
     Config.know_protocols()
@@ -126,19 +126,19 @@ def _read(
     return draft.config, findings, draft
 
 
-def _named(data: dict[str, Any]) -> Iterator[tuple[ConfigPlace, str]]:
-    """Yield the names of solvers, protocols, scores and kinds of plot of a config, with places."""
+def _names(data: dict[str, Any]) -> Iterator[tuple[ConfigPlace, str]]:
+    """Yield places and names of the solvers, scores, plot kinds and protocols of a config."""
     blocks = data.get("blocks")
     parts: list[tuple[ConfigPlace, Any]] = [((), data)]
-    parts += [(("blocks", i), one) for i, one in enumerate(_items(blocks))]
+    parts += [(("blocks", i), item) for i, item in enumerate(_items(blocks))]
     for place, part in parts:
         if not isinstance(part, dict):
             continue
         for key, inner in (("solvers", "name"), ("scores", "name"), ("plots", "kind")):
-            for i, one in enumerate(_items(part.get(key))):
-                yield from _text((*place, key, i), one)
-                if isinstance(one, dict):
-                    yield from _text((*place, key, i, inner), one.get(inner))
+            for i, item in enumerate(_items(part.get(key))):
+                yield from _text((*place, key, i), item)
+                if isinstance(item, dict):
+                    yield from _text((*place, key, i, inner), item.get(inner))
         yield from _text((*place, "protocol"), part.get("protocol"))
 
 
@@ -151,14 +151,15 @@ def _text(place: ConfigPlace, value: Any) -> Iterator[tuple[ConfigPlace, str]]:
         yield place, value
 
 
-def _whole(config: Config | None, findings: Findings) -> Config:
+def _without_findings(config: Config | None, findings: Findings) -> Config:
+    """Return the config, or raise ConfigError with the findings."""
     if len(findings) or config is None:
         raise ConfigError(list(findings))
     return config
 
 
 def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
-    """Change one value as ``--set`` asks for; return why that can't be, or nothing."""
+    """Change the value that ``--set`` names; return an error message, or an empty text."""
     key, separator, value = text.partition("=")
     if not separator or not key:
         return f"--set {shorten(text)}: expected key=value"
@@ -181,7 +182,7 @@ def _override(data: dict[str, Any], text: str, source: YamlSource) -> str:
 
 
 def _place_of(data: Any, key: str) -> ConfigPlace:
-    """Return the place that a dotted key means."""
+    """Return the place of the value that a dotted key names."""
     place: ConfigPlace = ()
     target: Any = data
     for part in key.split("."):
@@ -193,15 +194,15 @@ def _place_of(data: Any, key: str) -> ConfigPlace:
         elif isinstance(target, list) and part == "+":
             place, target = (*place, len(target)), None
         elif isinstance(target, list):
-            named = {
+            index_of = {
                 str(item[key]): i
                 for key in ("name", "label")
                 for i, item in reversed(list(enumerate(target)))
                 if isinstance(item, dict) and key in item
             }
-            index = int(part) if part.isdecimal() and len(part) < 10 else named.get(part, -1)
+            index = int(part) if part.isdecimal() and len(part) < 10 else index_of.get(part, -1)
             if not 0 <= index < len(target):
-                known = list(named) or [str(i) for i in range(len(target))]
+                known = list(index_of) or [str(i) for i in range(len(target))]
                 hint = suggestion(part, known) or f" (there is: {', '.join(known[:10])})"
                 raise ConfigError(f"there is no item {shorten(part)!r}{hint}")
             place, target = (*place, index), target[index]

@@ -25,9 +25,9 @@ from svmbench.schema.specs import FILE_NAME, LONGEST_SPEC_NAME, PlotSpec, TableS
 
 
 def _any_block() -> Any:
-    """Return the type of a block: its keys are those of the protocol that its `protocol` names."""
+    """Return the type of a block: the settings of the protocol that its key `protocol` names."""
     return Annotated[
-        Union[tuple(one.settings for one in protocols().values())],  # noqa: UP007
+        Union[tuple(declared.settings for declared in protocols().values())],  # noqa: UP007
         Field(discriminator="protocol"),
     ]
 
@@ -38,10 +38,10 @@ else:
     AnyBlock = _any_block()
 
 
-#: The protocols that `AnyBlock` has.
+#: Names of the protocols whose blocks `Config` accepts.
 _KNOWN = set(protocols())
 
-# It becomes a part of a folder's name.
+# The name becomes part of a folder's name.
 ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NAME)]
 
 #: Largest number of profiles of a config.
@@ -49,10 +49,10 @@ MOST_PROFILES = 50
 
 
 class Profile(Model):
-    """The cuts of a named budget; a setting that is not given stays as the config has it.
+    """The settings that a profile changes; all other settings keep the config's values.
 
-    Beside these keys, it has the own settings of every protocol (:func:`_profile`). They change the
-    blocks that have them.
+    In addition to these keys, a profile has the settings of every protocol (:func:`_profile`). They
+    change all blocks that have them.
     """
 
     note: str = ""
@@ -66,23 +66,23 @@ class Profile(Model):
     max_samples: MaxSamples | None = None
 
     def block_cuts(self) -> dict[str, Any]:
-        """Return the given settings of blocks by name."""
+        """Return the profile's settings of blocks by name, without those that it leaves out."""
         names = ["max_samples", *(type(self).model_fields.keys() - Profile.model_fields.keys())]
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def _profile() -> type[Profile]:
-    """Return the type of a profile that may cut the own settings of every protocol."""
+    """Return the type of a profile that may change the settings of every protocol."""
     types: dict[str, list[Any]] = {}
     for declared in protocols().values():
         for name in set(declared.own_settings) - Profile.model_fields.keys():
             info = declared.settings.model_fields[name]
-            of_this = (
+            annotation = (
                 Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
             )
-            if of_this not in types.setdefault(name, []):
-                types[name].append(of_this)
+            if annotation not in types.setdefault(name, []):
+                types[name].append(annotation)
     fields: Any = {name: (Union[(*each, None)], None) for name, each in types.items()}
     return create_model("Profile", __base__=Profile, __doc__=Profile.__doc__, **fields)
 
@@ -103,7 +103,7 @@ class Config(Model):
     memory_gb: Limit = 4.0
     scratch_gb: Annotated[float, Field(ge=0, le=MAX_RESOURCE_LIMIT, allow_inf_nan=False)] = 8.0
     threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] = 1
-    #: OpenBLAS's core type that all cells compute under; None for the one that it chooses itself.
+    #: OpenBLAS's core type for all cells; None for OpenBLAS's own choice.
     blas_core: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")] | None = None
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []
@@ -116,7 +116,7 @@ class Config(Model):
 
     @classmethod
     def know_protocols(cls) -> None:
-        """Let blocks be of every protocol that there is by now: a plug-in may have brought one."""
+        """Accept blocks of protocols that plug-ins have registered since the last call."""
         if set(protocols()) != _KNOWN:
             _KNOWN.update(protocols())
             blocks: Any = list[_any_block()]  # type: ignore[misc]
@@ -128,13 +128,13 @@ class Config(Model):
     @classmethod
     def profile_model(cls) -> type[Profile]:
         """Return the type of a profile, with the settings of every known protocol."""
-        found: type[Profile] = get_args(cls.model_fields["profiles"].annotation)[1]
-        return found
+        profile_type: type[Profile] = get_args(cls.model_fields["profiles"].annotation)[1]
+        return profile_type
 
     def datasets_of(self, block: Block) -> list[DatasetSpec]:
-        """Return the block's own data sets, or the config's."""
+        """Return the block's data sets, or the config's if the block has none."""
         return block.datasets or self.datasets
 
     def solvers_of(self, block: Block) -> list[SolverSpec]:
-        """Return the block's own solvers, or the config's."""
+        """Return the block's solvers, or the config's if the block has none."""
         return getattr(block, "solvers", []) or self.solvers

@@ -1,8 +1,8 @@
-"""Parsing of the valid part of a faulty config, so that one reading reports all its mistakes.
+"""Parse the valid part of a faulty config, so that all its mistakes are reported at once.
 
-A wrong value is reported and removed. If a required value is removed, its item is removed, too. The
-rest is checked like any config. The names of removed items are kept, so that references to them are
-not reported as mistakes.
+A wrong value is reported and removed. If a required value is removed, so is its item. The rest is
+checked like any config. The names of removed items are kept, so that references to them are not
+reported as mistakes.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from svmbench.schema.specs import PlotSpec, TableSpec
 
 #: Largest number of rounds; each removes at least one wrong value.
 MAX_PARSE_ROUNDS = 40
-#: The name of a block that stands where a config has none that can be read.
+#: The name of a placeholder block, for a config without a valid list of blocks.
 STAND_IN = "\0"
 #: Placeholders for missing required keys.
-_INSTEAD: dict[str, Any] = {
+_PLACEHOLDERS: dict[str, Any] = {
     "title": "untitled",
     "blocks": [{"name": STAND_IN, "protocol": next(iter(protocols()))}],
 }
-#: What says along which dimensions a block sweeps.
+#: Keys that set the dimensions that a block sweeps.
 _SWEEPS = ("sweep", "sizes", "features")
 
 
 class _Gone:
-    """A placeholder for a faulty item that was taken out of a list."""
+    """The type of the placeholder for an item that was removed from a list."""
 
 
 GONE = _Gone()
@@ -51,15 +51,16 @@ class Draft:
     Attributes
     ----------
     config : Config or None
-        What is left of it; None where that is no config any more.
+        The config without its faulty values; None if no valid config is left.
     origins : dict of tuple to list of int
-        By the place of a list of the config: where its items stand in the file.
+        By the place of a shortened list in the config: the indices of its items in the file.
     lost : dict of str to set of str
-        Under ``blocks``, ``solvers`` and ``datasets`` the names of those that were taken out.
+        Names of removed items, under ``blocks``, ``solvers`` and ``datasets``.
     nameless : set of str
-        Which of the three (or ``grid``, ``sweep``) lost some whose names can't be told.
+        The kinds (these three, ``grid`` and ``sweep``) of removed items without a readable name.
     guessed : set of tuple
-        Places of the blocks whose protocol there is not: what depends on that is not known.
+        Places in the file of the blocks whose protocol is unknown; they are read as blocks of a
+        similarly named protocol.
     """
 
     config: Config | None = None
@@ -69,41 +70,41 @@ class Draft:
     guessed: set[ConfigPlace] = field(default_factory=set)
 
     def place(self, place: ConfigPlace) -> ConfigPlace:
-        """Return where a value of the config stands in the file."""
-        found: ConfigPlace = ()
+        """Return the place in the file of a value of the config."""
+        original: ConfigPlace = ()
         for i, part in enumerate(place):
             origins = self.origins.get(place[:i])
             is_index = isinstance(part, int) and origins is not None and part < len(origins)
-            found += (origins[part] if is_index else part,)  # type: ignore[index]
-        return found
+            original += (origins[part] if is_index else part,)  # type: ignore[index]
+        return original
 
     def lacks(self, kind: str) -> bool:
-        """Return True if blocks, solvers or data sets of the file are missing here."""
+        """Return True if items of a kind, such as ``solvers``, were removed."""
         return kind in self.lost or kind in self.nameless
 
 
 def read_draft(data: Mapping[str, Any], findings: Findings) -> Draft:
-    """Read what can be read, and note what can't.
+    """Read the valid part of a document, and report the rest.
 
     Parameters
     ----------
     data : mapping
-        The document, as overrides changed it.
+        The document, with overrides applied.
     findings : Findings
-        Gets what is wrong with single values.
+        Collects the mistakes of single values.
     """
     draft = Draft()
-    left: Any = copy.deepcopy(dict(data))
+    remaining: Any = copy.deepcopy(dict(data))
     cut: set[ConfigPlace] = set()
     for _ in range(MAX_PARSE_ROUNDS):
         draft.origins.clear()
-        compact = _compacted(left, (), (), draft.origins)
+        compact = _compacted(remaining, (), (), draft.origins)
         try:
             draft.config = Config.model_validate(compact)
         except ValidationError as error:
             for item in error.errors():
-                at = _real_place(item["loc"], compact, item["type"] == "missing")
-                _treat(item, draft.place(at), left, findings, draft, cut)
+                place = _real_place(item["loc"], compact, item["type"] == "missing")
+                _handle_error(item, draft.place(place), remaining, findings, draft, cut)
         else:
             return draft
     return draft
@@ -112,66 +113,67 @@ def read_draft(data: Mapping[str, Any], findings: Findings) -> Draft:
 def _compacted(
     value: Any, place: ConfigPlace, shown: ConfigPlace, origins: dict[ConfigPlace, list[int]]
 ) -> Any:
-    """Return a document without the items that are gone; note where those left stand."""
+    """Return a document without its removed items; note the original indices of the others."""
     if isinstance(value, dict):
         return {k: _compacted(v, (*place, k), (*shown, k), origins) for k, v in value.items()}
     if isinstance(value, list):
-        kept = [i for i, item in enumerate(value) if item is not GONE]
-        if len(kept) < len(value):
-            origins[shown] = kept
+        indices = [i for i, item in enumerate(value) if item is not GONE]
+        if len(indices) < len(value):
+            origins[shown] = indices
         return [
-            _compacted(value[i], (*place, i), (*shown, new), origins) for new, i in enumerate(kept)
+            _compacted(value[i], (*place, i), (*shown, new), origins)
+            for new, i in enumerate(indices)
         ]
     return value
 
 
-def _treat(
+def _handle_error(
     item: Any,
     place: ConfigPlace,
-    left: Any,
+    remaining: Any,
     findings: Findings,
     draft: Draft,
     cut: set[ConfigPlace],
 ) -> None:
-    """Note one of pydantic's errors, and take out what it is about."""
+    """Report an error of pydantic, and remove the value that it is about."""
     kind = item["type"]
     if any(place[:length] in cut for length in range(1, len(place))):
-        return  # it went with what it stands in
+        return  # a value that contained it was removed
     if kind == "missing":
         if place not in cut:
             findings.form(place, sentence(item))
         if place[0] in ("tables", "plots") and place[-1] == "name":
-            _parent(left, place)["name"] = f"unnamed-{place[0]}-{place[1]}"
+            _parent(remaining, place)["name"] = f"unnamed-{place[0]}-{place[1]}"
         elif len(place) == 1:
-            left[place[0]] = copy.deepcopy(_INSTEAD[str(place[0])])
+            remaining[place[0]] = copy.deepcopy(_PLACEHOLDERS[str(place[0])])
             draft.nameless.add(str(place[0]))
         else:
-            _take_out(place[:-1], left, draft, cut)
+            _remove(place[:-1], remaining, draft, cut)
         return
     if kind in ("union_tag_not_found", "union_tag_invalid") and place[0] == "blocks":
-        _guess_protocol(item, place, left, findings, draft)
+        _guess_protocol(item, place, remaining, findings, draft)
         return
     if kind == OF_A_KEY:
-        wrong = (*place, item["ctx"]["key"])
-        findings.form(wrong, sentence(item), place)
-        _take_out(wrong, left, draft, cut)
+        key_place = (*place, item["ctx"]["key"])
+        findings.form(key_place, sentence(item), place)
+        _remove(key_place, remaining, draft, cut)
         return
     in_guessed = place[:2] in draft.guessed and len(place) == 3
-    follows = kind == "too_short" and any(each[:-1] == place for each in cut)
-    if not (follows or (in_guessed and kind in ("extra_forbidden", "literal_error"))):
-        findings.form(place, _said(item, place, left))
-    _take_out(place, left, draft, cut)
+    is_consequence = kind == "too_short" and any(each[:-1] == place for each in cut)
+    if not (is_consequence or (in_guessed and kind in ("extra_forbidden", "literal_error"))):
+        findings.form(place, _message(item, place, remaining))
+    _remove(place, remaining, draft, cut)
 
 
-def _said(item: Any, place: ConfigPlace, left: Any) -> str:
-    """Return the sentence on an error, with what is known of the place."""
+def _message(item: Any, place: ConfigPlace, remaining: Any) -> str:
+    """Return the message of an error of pydantic, with a hint for some places."""
     if item["type"] == "extra_forbidden":
         if len(place) == 1 and _is_of_blocks(str(place[0])):
             return f"{sentence(item)} of a config: it is a key of a block"
-        return sentence(item) + suggestion(str(place[-1]), _allowed_keys(place[:-1], left))
+        return sentence(item) + suggestion(str(place[-1]), _allowed_keys(place[:-1], remaining))
     if item["type"] == "literal_error" and place[-1] == "scaling" and place[0] == "blocks":
-        does = _item_at(left, place[:-1])["protocol"]
-        return f"protocol {does!r} can't scale so: {sentence(item)}"
+        protocol = _item_at(remaining, place[:-1])["protocol"]
+        return f"protocol {protocol!r} can't scale so: {sentence(item)}"
     return sentence(item)
 
 
@@ -180,54 +182,54 @@ def _is_of_blocks(key: str) -> bool:
 
 
 def _guess_protocol(
-    item: Any, place: ConfigPlace, left: Any, findings: Findings, draft: Draft
+    item: Any, place: ConfigPlace, remaining: Any, findings: Findings, draft: Draft
 ) -> None:
-    """Note that a block's protocol is missing or unknown, and read the block by the nearest one."""
+    """Report a missing or unknown protocol of a block, and replace it by a similarly named one."""
     known = list(protocols())
-    block = _item_at(left, place)
-    given = block.get("protocol")
+    block = _item_at(remaining, place)
+    protocol = block.get("protocol")
     where = (*place, "protocol")
-    if given is None and item["type"] == "union_tag_not_found":
+    if protocol is None and item["type"] == "union_tag_not_found":
         findings.form(where, "the key 'protocol' is missing")
     else:
-        findings.form(where, none_of(given, known))
-    block["protocol"] = nearest(str(given), known)
+        findings.form(where, none_of(protocol, known))
+    block["protocol"] = nearest(str(protocol), known)
     draft.guessed.add(place)
 
 
-def _take_out(place: ConfigPlace, left: Any, draft: Draft, cut: set[ConfigPlace]) -> None:
-    """Take a value out of the document, and remember the names that go with it."""
+def _remove(place: ConfigPlace, remaining: Any, draft: Draft, cut: set[ConfigPlace]) -> None:
+    """Remove a value from the document, and note the names of the items in it."""
     if any(place[:length] in cut for length in range(1, len(place) + 1)):
         return
     if any(part in _SWEEPS for part in place):
         draft.nameless.add("sweep")
-    # Of a grid that can't be read, the names stay: who cuts what it searches makes no mistake.
+    # Keep the names of an unreadable grid: a profile that cuts the grid makes no mistake.
     if "grid" in place:
         grid = place[: place.index("grid") + 1]
-        held = _item_at(left, grid)
-        if isinstance(held, dict):
-            for name in [place[len(grid)]] if len(place) > len(grid) else list(held):
+        values = _item_at(remaining, grid)
+        if isinstance(values, dict):
+            for name in [place[len(grid)]] if len(place) > len(grid) else list(values):
                 cut.add((*grid, name))
-                held[str(name)] = [1]
+                values[str(name)] = [1]
             return
         draft.nameless.add("grid")
     cut.add(place)
-    holder, last = _parent(left, place), place[-1]
+    holder, last = _parent(remaining, place), place[-1]
     if isinstance(holder, list):
-        _remember(place, holder[last], draft)  # type: ignore[index]
+        _note_names(place, holder[last], draft)  # type: ignore[index]
         holder[last] = GONE  # type: ignore[index]
     else:
-        _remember(place, holder.pop(last, None), draft)
+        _note_names(place, holder.pop(last, None), draft)
 
 
-def _remember(place: ConfigPlace, value: Any, draft: Draft) -> None:
-    """Note the names of what is taken out: of an item, or of all items of a list."""
+def _note_names(place: ConfigPlace, value: Any, draft: Draft) -> None:
+    """Note the name of a removed item, or the names of the items of a removed list."""
     kinds = [part for part in place if part in ("blocks", "solvers", "datasets")]
     if not kinds or place[0] in ("profiles", "tables", "plots"):
         return
     kind = str(kinds[-1])
     after = place[len(place) - place[::-1].index(kind) :]
-    if len(after) > 1:  # a value inside of an item, which may still stand
+    if len(after) > 1:  # a value inside an item; the item may still be there
         return
     for each in value if isinstance(value, list) else [value]:
         names = _names(kind, each)
@@ -247,10 +249,10 @@ def _names(kind: str, item: Any) -> set[str]:
         "solvers": ("label", "name", "class", "program"),
         "datasets": ("name", "file"),
     }
-    found = [item[key] for key in keys[kind] if isinstance(item.get(key), str)]
-    if kind == "datasets" and not found and "openml" in item:
-        found = [f"openml:{item['openml']}"]
-    return {part for name in found for part in (name, name.rpartition("/")[2], _last(name))}
+    names = [item[key] for key in keys[kind] if isinstance(item.get(key), str)]
+    if kind == "datasets" and not names and "openml" in item:
+        names = [f"openml:{item['openml']}"]
+    return {part for name in names for part in (name, name.rpartition("/")[2], _last(name))}
 
 
 def _last(name: str) -> str:
@@ -268,9 +270,10 @@ def _item_at(data: Any, place: ConfigPlace) -> Any:
 
 
 def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> ConfigPlace:
-    """Drop the parts of a pydantic location that name a union's branch, not a place in the file.
+    """Return the place in the file that a location of pydantic means.
 
-    Of a key that `is_missing` the last part is not there, and is kept.
+    Parts of the location that name a branch of a union are dropped. If a key `is_missing`, the last
+    part is that key, and is kept.
     """
     place: list[str | int] = []
     for part in loc[:-1] if is_missing else loc:
@@ -282,7 +285,7 @@ def _real_place(loc: tuple[int | str, ...], data: Any, is_missing: bool) -> Conf
 
 
 def _allowed_keys(place: ConfigPlace, data: Any) -> list[str]:
-    """Return the keys that the model at a place in the file knows."""
+    """Return the keys that are allowed at a place in the file."""
     models: dict[str, type[BaseModel]] = {
         "datasets": DatasetSpec,
         "solvers": SolverSpec,

@@ -1,4 +1,4 @@
-"""Cutting a config to a named budget."""
+"""Cut a config to a profile."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from svmbench.experiment.settings.blocks import (
     TrainingBlock,
 )
 
-#: What has a key of its own beside the dimension of that name.
+#: Keys that are short for a dimension of a sweep, with the dimension.
 ALIASES = {"sizes": "rows", "features": "features"}
 
 
 def apply_profile(config: Config, name: str) -> Config:
-    """Return the config as a profile cuts it.
+    """Return the config cut by a profile, without optional solvers that are not installed.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For a profile that the config does not define.
+        If the config has no such profile.
     """
     if name not in config.profiles:
         known = list(config.profiles)
@@ -61,17 +61,17 @@ def apply_profile(config: Config, name: str) -> Config:
         update["datasets"] = chosen(block.datasets)
         if isinstance(block, TrainingBlock):
             update["solvers"] = [cut_solver(s) for s in block.solvers]
-            given = {**{k: v for k, v in aliases.items() if v is not None}, **profile.sweep}
-            update["sweep"] = {name: given.get(name, v) for name, v in block.sweep.items()}
+            sweeps = {**{k: v for k, v in aliases.items() if v is not None}, **profile.sweep}
+            update["sweep"] = {name: sweeps.get(name, v) for name, v in block.sweep.items()}
             for alias, name in ALIASES.items():
-                if getattr(block, alias) and name in given:
-                    update[alias] = given[name]
+                if getattr(block, alias) and name in sweeps:
+                    update[alias] = sweeps[name]
         return block.model_copy(update=update)
 
     update: dict[str, Any] = {
         "datasets": chosen(config.datasets),
         "solvers": [cut_solver(s) for s in config.solvers],
-        # A block of which the profile leaves no data set falls away; its tables say "no cells".
+        # A block is dropped if the profile leaves none of its data sets; its tables say "no cells".
         "blocks": [cut_block(b) for b in config.blocks if not b.datasets or chosen(b.datasets)],
     }
     if profile.timeout_s is not None:
@@ -86,16 +86,16 @@ def _without_absent(config: Config) -> Config:
         return config
     absent = {spec.shown for spec in specs if spec.optional and not is_here(spec)}
 
-    def there(specs: list[SolverSpec]) -> list[SolverSpec]:
+    def installed(specs: list[SolverSpec]) -> list[SolverSpec]:
         return [spec for spec in specs if spec.shown not in absent]
 
     def cut_block(block: Block) -> Block:
         update: dict[str, Any] = {}
         if isinstance(block, TrainingBlock):
-            update["solvers"] = there(block.solvers)
+            update["solvers"] = installed(block.solvers)
         if isinstance(block, RaceBlock):
             update["pairs"] = [pair for pair in block.pairs if not absent.intersection(pair)]
         return block.model_copy(update=update)
 
     blocks = [cut_block(block) for block in config.blocks]
-    return config.model_copy(update={"solvers": there(config.solvers), "blocks": blocks})
+    return config.model_copy(update={"solvers": installed(config.solvers), "blocks": blocks})

@@ -1,4 +1,4 @@
-"""The JSON schema of a config, from the models that check one: for editors."""
+"""The JSON schema of a config, for editors, made from the models that validate configs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from svmbench.experiment.settings.blocks import SolverSpec
 def config_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of a config file.
 
-    Solvers and data sets are offered by name; a name that is not among them is left to
-    ``svmbench validate``, which also knows plug-ins, prefixes and parts.
+    The schema lists the names of solvers and data sets but allows other names, because
+    ``svmbench validate`` also knows plug-ins, prefixes and parts of data sets.
     """
     schema = Config.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "svmbench config"
-    # A block is one of several forms; which, its protocol says: that is marked by itself.
+    # The protocol decides which keys a block has. List the protocols apart from the forms, so that
+    # an editor reports a wrong protocol by itself.
     blocks = schema["properties"]["blocks"]["items"]
     blocks["properties"] = {"protocol": {"enum": list(blocks["discriminator"]["mapping"])}}
     definitions = schema["$defs"]
@@ -29,14 +30,14 @@ def config_schema() -> dict[str, Any]:
         model = definitions[kind]
         name = {"anyOf": [{"enum": names}, {"type": "string"}], "title": "Name"}
         model["properties"]["name"] = name
-        # A file needs no name, nor does a class of others or a program.
+        # A data file, an OpenML data set, a foreign class and a program need no name.
         others = {"DatasetSpec": ("file", "openml"), "SolverSpec": SolverSpec.NAMED_BY}[kind]
         model["required"] = []
         for other in (*others, *(SolverSpec.SOLVES if kind == "SolverSpec" else ())):
             model["properties"].setdefault(other, {"type": _type_of(other), "title": other.title()})
-        whole = {**model, "anyOf": [{"required": [key]} for key in ("name", *others)]}
-        is_set = kind == "DatasetSpec"  # of which a name alone is enough
-        definitions[kind] = {"anyOf": [name, whole], "title": kind} if is_set else whole
+        by_mapping = {**model, "anyOf": [{"required": [key]} for key in ("name", *others)]}
+        is_set = kind == "DatasetSpec"  # a data set may be its name alone
+        definitions[kind] = {"anyOf": [name, by_mapping], "title": kind} if is_set else by_mapping
     return schema
 
 

@@ -1,4 +1,4 @@
-"""Validation of config files, which computes nothing anew for a valid file that hasn't changed."""
+"""Validation of config files, with a cache of valid files that haven't changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmbench.experiment.config.find import find_config
 if TYPE_CHECKING:
     from svmbench.experiment.config.models import Config
 
-#: Largest number of bytes of a config whose outline is kept; the largest shipped one has 15 kB.
+#: Largest number of bytes of a config whose outline is cached; the largest shipped one has 15 kB.
 MOST_BYTES_KEPT = 1 << 16
 
 
@@ -24,18 +24,17 @@ class Outline(NamedTuple):
     profiles: tuple[str, ...]
 
 
-#: Outlines of valid configs, by the hash of the file and of all else that decides if it is valid.
+#: Outlines of valid configs, by a hash of the file and of everything else that validity depends on.
 _outlines = KeptEntries("configs", __file__)
 
 
 class Validation:
-    """Validates one config after another, and keeps the outlines of valid ones.
+    """A validator of configs, which caches the outlines of valid ones.
 
     Parameters
     ----------
     trust : bool, default=False
-        Whether classes, programs and plug-ins of others are allowed. With them, each config is
-        validated anew, and nothing is kept.
+        Whether foreign classes, programs and plug-ins are allowed. If so, the cache isn't used.
     """
 
     def __init__(self, *, trust: bool = False) -> None:
@@ -48,7 +47,7 @@ class Validation:
         Raises
         ------
         svmbench.base.errors.ConfigError
-            With every mistake at once.
+            If the config is invalid, with all mistakes.
         """
         path = find_config(name)
         key = self._key(path)
@@ -67,11 +66,11 @@ class Validation:
         return outline
 
     def keep(self) -> None:
-        """Keep the outlines for later processes."""
+        """Write the outlines to the cache, for later processes."""
         _outlines.keep()
 
     def _key(self, path: Path) -> str:
-        """Return the key of a config's outline, or an empty text if it can't be kept."""
+        """Return the key of a config's outline, or an empty text if it can't be cached."""
         try:
             content = read_regular(path, MOST_BYTES_KEPT)
         except OSError:
@@ -81,7 +80,7 @@ class Validation:
 
 
 def _is_self_contained(config: Config) -> bool:
-    """Return True if the validity of a config depends on no data file and on no program.
+    """Return True if the validity of a config doesn't depend on data files or programs.
 
     Without ``--trust``, a config may name classes of scikit-learn, whose version is part of the
     key, but no classes of other packages.

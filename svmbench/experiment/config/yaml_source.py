@@ -1,11 +1,11 @@
-"""Reading of YAML with the place of every value, without the surprises of YAML 1.1.
+"""Reading of YAML with the line and column of every value, without the surprises of YAML 1.1.
 
-PyYAML implements YAML 1.1, where ``1e-6`` is text and ``no`` is false, and where the second of two
-equal keys silently wins. Here ``1e-6`` is a number, ``no`` is text, a repeated key is an error, and
-every value remembers the line and column it stands at.
+PyYAML implements YAML 1.1, where ``1e-6`` is text and ``no`` is false, and PyYAML silently drops
+the first of two equal keys. Here ``1e-6`` is a number, ``no`` is text, and a repeated key is an
+error.
 
 Size, depth and number of values (with aliases expanded) are limited, since a few hundred bytes of
-aliases can stand for gigabytes.
+aliases can expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ MAX_YAML_CHARS = 1 << 17
 MAX_YAML_DEPTH = 50
 #: Largest number of values, with aliases expanded.
 MAX_YAML_VALUES = 5_000
-#: Largest number of characters of a text: a title, a sentence, a program's command.
+#: Largest number of characters of a text, such as a title or a program's command.
 MAX_YAML_TEXT_CHARS = 4_096
 
 _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
-#: What a text may hold beside what can be printed.
+#: A translation table that removes the unprintable characters that a text may hold.
 _BLANKS = str.maketrans("", "", "\n\t")
 
 
 class _BoundedComposer(yaml.composer.Composer):
-    """A composer with bounds."""
+    """A composer with limits on depth and number of values."""
 
     _depth = 0
     _values = 0
     _sizes: dict[int, int]
-    peek_event: Any  # of the parser
+    peek_event: Any  # methods of the parser
     check_event: Any
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Compose a value, unless it is one too many or lies too deep.
+        """Compose a value, or raise an error beyond the limits.
 
-        An alias counts as what it stands for, so that nothing without measure is ever built.
+        An alias counts as many values as the value that it repeats.
         """
         self._depth += 1
         self._values += 1
@@ -68,7 +68,7 @@ class _BoundedComposer(yaml.composer.Composer):
                 node = super().compose_node(parent, index)
             finally:
                 self._depth -= 1
-            if is_alias:  # one that refers to what it stands in has no size yet
+            if is_alias:  # an alias of a value that contains it has no size yet
                 self._values += self._sizes.get(id(node), 0)
             else:
                 self._sizes[id(node)] = self._values - before
@@ -82,7 +82,7 @@ class _CoreSchema(yaml.resolver.Resolver):
 
 
 class _Loader(_CoreSchema, _BoundedComposer, yaml.SafeLoader):
-    """SafeLoader with the core schema and bounds."""
+    """SafeLoader with the core schema and limits."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -119,9 +119,10 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _decimal_int)
 
 
 def _compose_fast(text: str) -> yaml.Node | None:
-    """Return the root of a document as libyaml parses it; None without libyaml or for an error.
+    """Parse a document with libyaml; return its root, or None without libyaml or with an error.
 
-    PyYAML's own parser, ten times slower, then says what is wrong.
+    After None, PyYAML's own parser, which is ten times slower, parses the document or reports the
+    error.
     """
     if not yaml.__with_libyaml__ or yaml.reader.Reader.NON_PRINTABLE.search(text):
         return None
@@ -142,16 +143,16 @@ def _compose_fast(text: str) -> yaml.Node | None:
 
 
 class YamlSource:
-    """A parsed YAML document: its data, and where each value stands.
+    """A parsed YAML document: its data, with the line and column of each value.
 
     Attributes
     ----------
     name : str
-        The file's name, as errors print it.
+        The file's name in error messages.
     data : object
         The document as plain Python values.
     problems : dict of tuple to str
-        What is wrong with single values and keys, by place: the rest can be read without them.
+        Messages on wrong values and keys, by place. The data are read without these values.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -171,13 +172,13 @@ class YamlSource:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-            said = " ".join(str(error.problem).split())
-            raise ConfigError(f"{where}: not valid YAML: {shorten(said)}") from error
+            message = " ".join(str(error.problem).split())
+            raise ConfigError(f"{where}: not valid YAML: {shorten(message)}") from error
         except yaml.reader.ReaderError as error:
             raise ConfigError(_unprintable(text, name, error)) from error
         except (yaml.YAMLError, ValueError) as error:  # a version such as %YAML 9…9.1
-            said = " ".join(str(error).split())
-            raise ConfigError(f"{name}: not valid YAML: {shorten(said)}") from error
+            message = " ".join(str(error).split())
+            raise ConfigError(f"{name}: not valid YAML: {shorten(message)}") from error
         finally:
             loader.dispose()
 
@@ -188,21 +189,21 @@ class YamlSource:
         Raises
         ------
         svmbench.base.errors.ConfigError
-            If it can't be read, is not UTF-8, or is not YAML.
+            If the file can't be read, is not UTF-8, or is not YAML.
         """
         try:
-            with path.open("rb") as stream:  # no more of it: it may be a device without end
+            with path.open("rb") as stream:  # read a limited size: a device may have no end
                 content = stream.read(4 * MAX_YAML_CHARS + 1)
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
             if error.reason == "unexpected end of data" and len(content) > 4 * MAX_YAML_CHARS:
-                text = "\n" * len(content)  # cut off there: it is too long
+                text = "\n" * len(content)  # the file is too long, which `cls` reports
             else:
                 line = content.count(b"\n", 0, error.start) + 1
                 raise ConfigError(f"{path}:{line}: not a UTF-8 text file") from error
-        except (OSError, ValueError) as error:  # a zero byte in its name
-            said = getattr(error, "strerror", None) or str(error)
-            raise ConfigError(f"{shorten(str(path))}: {said}") from error
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+            message = getattr(error, "strerror", None) or str(error)
+            raise ConfigError(f"{shorten(str(path))}: {message}") from error
         return cls(text, str(path))
 
     def checked(self) -> YamlSource:
@@ -211,14 +212,14 @@ class YamlSource:
         Raises
         ------
         svmbench.base.errors.ConfigError
-            If a key is repeated, or a value is none.
+            If a key is repeated, or a value is invalid.
         """
         if self.problems:
             raise ConfigError(list(self.problems.values()))
         return self
 
     def override(self, place: ConfigPlace, text: str) -> None:
-        """Remember that the value at `place` was given on the command line, by ``--set text``."""
+        """Note that ``--set text`` on the command line replaces the value at `place`."""
         self._overrides[place] = text
         for each in [each for each in self._marks if each[: len(place)] == place]:
             del self._marks[each]
@@ -227,29 +228,29 @@ class YamlSource:
 
     @property
     def is_overridden(self) -> bool:
-        """True if an override was given on the command line."""
+        """True if the command line has replaced a value."""
         return bool(self._overrides)
 
     def where(self, place: ConfigPlace) -> str:
-        """Return ``file:line:column`` of the value at `place`, or of what encloses it.
+        """Return ``file:line:column`` of the value at `place`, or of the value around it.
 
-        Of what was given on the command line: ``--set``, with what was given.
+        For a value of the command line, return ``--set`` with its text.
         """
-        known = self._nearest(place)
-        if known in self._overrides:
-            return f"--set {shorten(self._overrides[known])}"
-        return ":".join(map(str, (self.name, *self._marks.get(known, ()))))
+        nearest = self._nearest(place)
+        if nearest in self._overrides:
+            return f"--set {shorten(self._overrides[nearest])}"
+        return ":".join(map(str, (self.name, *self._marks.get(nearest, ()))))
 
     def position(self, place: ConfigPlace) -> tuple[int, int]:
-        """Return line and column of what :meth:`where` names; (0, 0) on the command line."""
-        # The place of a wrong key is its own line and column.
+        """Return the line and column that :meth:`where` names; (0, 0) for the command line."""
+        # The place of a wrong key ends with its line and column.
         if place and str(place[-1]).startswith("\0"):
             line, _, column = str(place[-1])[1:].partition(":")
             return int(line), int(column)
         return self._marks.get(self._nearest(place), (0, 0))
 
     def _nearest(self, place: ConfigPlace) -> ConfigPlace:
-        """Return the innermost place around a place of which it is known where it stands."""
+        """Return the place or the innermost place around it whose position is known."""
         around = (place[:length] for length in range(len(place), 0, -1))
         return next((p for p in around if p in self._overrides or p in self._marks), ())
 
@@ -268,9 +269,9 @@ class YamlSource:
             return self._build_mapping(loader, node, place, inside)
         return self._scalar(loader, node, place)
 
-    def _problem(self, place: ConfigPlace, said: str) -> None:
-        """Remember what is wrong with a value, in whose place nothing stands."""
-        self.problems[place] = f"{self.where(place)}: {said}"
+    def _problem(self, place: ConfigPlace, message: str) -> None:
+        """Note the mistake of a value, which is read as None."""
+        self.problems[place] = f"{self.where(place)}: {message}"
 
     def _scalar(self, loader: _Loader, node: yaml.Node, place: ConfigPlace) -> Any:
         if node.tag not in _SCALARS:
@@ -283,10 +284,10 @@ class YamlSource:
         if isinstance(value, int) and abs(value) >= 2**63:
             return self._problem(place, "the integer is beyond 64 bits")
         if isinstance(value, str) and len(value) > MAX_YAML_TEXT_CHARS:
-            said = (
+            message = (
                 f"a text of {len(value):,} characters, more than the {MAX_YAML_TEXT_CHARS:,} of one"
             )
-            return self._problem(place, said)
+            return self._problem(place, message)
         if isinstance(value, str) and not _is_printable(value):
             return self._problem(place, f"{shorten(value)!r} holds a control character")
         return value
@@ -295,7 +296,7 @@ class YamlSource:
         self, loader: _Loader, node: yaml.MappingNode, place: ConfigPlace, inside: tuple[int, ...]
     ) -> dict[str, Any]:
         merged: dict[str, Any] = {}
-        own: dict[str, Any] = {}
+        values_of_keys: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 parts = (
@@ -314,18 +315,18 @@ class YamlSource:
             if len(key) > MAX_YAML_TEXT_CHARS:
                 self._wrong_key(place, key_node, f"the key {shorten(key)!r} is too long")
                 continue
-            if key in own:
+            if key in values_of_keys:
                 self._wrong_key(place, key_node, f"the key {shorten(key)!r} is given twice")
                 continue
-            # An error about a value names the place of its key: that is where one looks for it.
+            # An error about a value names the line and column of its key.
             self._marks[(*place, key)] = (mark.line + 1, mark.column + 1)
-            own[key] = self._build(loader, value_node, (*place, key), inside)
-        return {**merged, **own}
+            values_of_keys[key] = self._build(loader, value_node, (*place, key), inside)
+        return {**merged, **values_of_keys}
 
-    def _wrong_key(self, place: ConfigPlace, node: yaml.Node, said: str) -> None:
-        # A place of its own: what stands there under another key is no less wrong for it.
+    def _wrong_key(self, place: ConfigPlace, node: yaml.Node, message: str) -> None:
+        # Use a place of its own, so that mistakes of other keys are reported as well.
         mark = f"{node.start_mark.line + 1}:{node.start_mark.column + 1}"
-        self.problems[(*place, f"\0{mark}")] = f"{self.name}:{mark}: {said}"
+        self.problems[(*place, f"\0{mark}")] = f"{self.name}:{mark}: {message}"
 
 
 _KINDS = {
@@ -342,25 +343,25 @@ _NUMERIC = re.compile(r"[-+]?[0-9._]+([eE][-+]?[0-9]+)?")
 
 
 def source_of_value(config: Any, name: str) -> YamlSource:
-    """Return a config that the program itself has put together as if a file held it.
+    """Return a config that the program has made, as if it were read from a file.
 
     Parameters
     ----------
     config : dict
-        Made of dicts, lists and plain values.
+        A mapping of keys to dicts, lists and plain values.
     name : str
-        Stands before its mistakes.
+        The file's name in error messages.
     """
     return YamlSource(yaml_of_value(config), name)
 
 
 def yaml_of_value(config: dict[str, Any]) -> str:
-    """Return a config as YAML, with its keys in the order that they have."""
+    """Return a config as YAML, with its keys in their order."""
     return yaml.dump(config, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes texts such as 1e3: PyYAML reads it as text, :class:`YamlSource` as a number."""
+    """Quotes a text such as 1e3, which :class:`YamlSource`, unlike PyYAML, reads as a number."""
 
 
 _Dumper.add_representer(
@@ -376,7 +377,7 @@ def _is_printable(text: str) -> bool:
 
 
 def shorten(text: str) -> str:
-    """Return a text as one line of 80 characters at most that a terminal shows, not obeys."""
+    """Return a text as one line of at most 80 characters, without control sequences."""
     return escape.line(text, 80)
 
 
@@ -387,5 +388,5 @@ def _unprintable(text: str, name: str, error: yaml.reader.ReaderError) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """Read one command-line value (``--set key=VALUE``) as YAML would."""
+    """Parse the value of ``--set key=VALUE`` as YAML."""
     return YamlSource(text, "--set").checked().data

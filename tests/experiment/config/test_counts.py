@@ -10,7 +10,7 @@ import pytest
 
 from svmbench.base.errors import ConfigError
 from svmbench.experiment.config import counts
-from svmbench.experiment.config.counts import _of_block
+from svmbench.experiment.config.counts import _count_block
 from svmbench.experiment.config.loader import apply_profile, load_config, shipped_configs
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
@@ -120,7 +120,7 @@ def test_what_is_counted_is_what_there_is() -> None:
                 folds = len(protocols()[block.protocol].outer_folds(block))
                 is_each = protocols()[block.protocol].cell == "solver"
                 n_cells = places * folds * (len(solvers) if is_each else 1)
-                assert _of_block(cut, block) == (n_cells, places * folds * points), path
+                assert _count_block(cut, block) == (n_cells, places * folds * points), path
 
 
 def test_the_plan_has_as_many_cells_as_were_counted(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_plan_has_as_many_cells_as_were_counted(tmp_path: Path) -> None:
         "  - {name: c, protocol: facts}\n"
     )
     config = load_config(path)
-    counted = sum(_of_block(config, block)[0] for block in config.blocks)
+    counted = sum(_count_block(config, block)[0] for block in config.blocks)
     assert counted == 2 * 3 * 2 * 3 * 2 + 2 * 3 + 1
     assert len(make_plan(config, "c", "paper").cells) == counted
 
@@ -143,7 +143,7 @@ def test_what_ships_is_far_below_the_bounds() -> None:
         config = load_config(path)
         cuts = [apply_profile(config, name) for name in config.profiles]
         for cut in cuts:
-            cells, points = map(sum, zip(*(_of_block(cut, b) for b in cut.blocks), strict=True))
+            cells, points = map(sum, zip(*(_count_block(cut, b) for b in cut.blocks), strict=True))
             assert 10 * cells < counts.MAX_CONFIG_CELLS
             assert 10 * points < counts.MAX_CONFIG_POINTS
     assert MAX_EXPONENTS >= 1000
