@@ -11,17 +11,17 @@ files.py
 escape.py
     Escaping text of unknown origin for terminal, Markdown, HTML, LaTeX, SVG and CSV.
 validation_messages.py
-    Sentences for the errors that pydantic finds.
+    Sentences for the validation errors of pydantic.
 toml_source.py
-    The one parser of TOML, within bounds.
+    The parser of TOML, with limits.
 parallel_map.py
-    One function over several items in worker processes that end with the command.
+    A map of a function over items, in worker processes that end with the command.
 module_registry.py
-    A registry of what a folder's modules define and plug-ins declare: kinds of plot, formats.
+    A registry of objects that modules or plug-ins define: kinds of plot, output formats.
 interrupts.py
     Signals that end a command as Ctrl-C does.
 plugin_names.py
-    Names of plug-ins, found without importing any.
+    Names of plug-ins, found without importing them.
 compiled.py
     The Numba decorator of every inner loop, and its cache.
 version.py

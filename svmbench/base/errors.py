@@ -16,7 +16,7 @@ EXIT_INTERRUPTED = 130
 
 
 class SvmbenchError(Exception):
-    """Something the user can act on; its text is the whole message, without a traceback."""
+    """An error that the user can fix; its text is the whole message, without a traceback."""
 
     exit_code = EXIT_ERROR
 
@@ -27,7 +27,7 @@ class ConfigError(SvmbenchError):
     Parameters
     ----------
     problems : list of str
-        One line a problem, each with file, line and column where they are known.
+        One line for each problem, beginning with file, line and column if they are known.
     """
 
     exit_code = EXIT_USAGE
@@ -38,44 +38,44 @@ class ConfigError(SvmbenchError):
 
 
 class UnknownNameError(ConfigError):
-    """A solver, data set, config or paper that does not exist, with the nearest that does."""
+    """An unknown name of a solver, data set or the like; the text suggests a similar known name."""
 
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
         super().__init__(f"unknown {kind} {name!r}{suggestion(name, known)}")
 
 
 class DataError(SvmbenchError):
-    """A data file or data set that is not what it should be."""
+    """A data file or data set with wrong content."""
 
     exit_code = EXIT_USAGE
 
 
 class DataUnavailableError(DataError):
-    """A data set that can't be had here: neither cached, nor in the mirror, nor downloadable."""
+    """A data set that is not available: not cached, not in the mirror, and not downloadable."""
 
     exit_code = EXIT_ERROR
 
 
 class DataWarning(UserWarning):
-    """A sentence on what was left out of a file; the command line prints it as one."""
+    """A warning, one sentence, about columns of a file that were left out."""
 
 
 class CacheError(DataError):
-    """The cache folder can't be written (a full disk, a read-only folder): no data set's fault."""
+    """The cache folder can't be written, for example because the disk is full."""
 
     exit_code = EXIT_ERROR
 
 
 class BudgetError(SvmbenchError):
-    """A memory budget that does not hold what a solver needs; its text says how much would."""
+    """A memory budget that is too small for a solver; the text says how much it needs."""
 
 
 class MissingPackageError(SvmbenchError, ValueError):
-    """A parameter that asks for a package that is not installed; its text says how to get it."""
+    """A parameter that needs a package that is not installed; the text says how to install it."""
 
 
 class ProgramError(SvmbenchError):
-    """Somebody's program that is missing, failed, or did not write what it should have."""
+    """An external program that is missing, failed, or did not write the expected output."""
 
 
 class ResultsError(SvmbenchError):
@@ -83,45 +83,45 @@ class ResultsError(SvmbenchError):
 
 
 class NotComparableError(ResultsError):
-    """Two results folders of other data, or of another config, profile or seed."""
+    """Two results folders with different data, configs, profiles or seeds."""
 
     exit_code = EXIT_USAGE
 
 
 class DamagedResultsError(ResultsError):
-    """A file of a results folder that is not what it should be."""
+    """A file of a results folder with wrong content."""
 
     exit_code = EXIT_USAGE
 
 
-#: Number of characters of a name that are compared with other names.
+#: Number of leading characters by which names are compared.
 COMPARED_CHARACTERS = 40
 
 #: Largest number of known names that are compared.
 MOST_KNOWN_NAMES = 500
 
-#: Number of known names, with most pairs of letters in common, that are compared letter by letter.
+#: Number of known names that are compared letter by letter: those that share the most letter pairs.
 COMPARED_NAMES = 5
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the known name nearest to `name`, or nothing."""
+    """Return ``"; did you mean 'x'?"`` for the most similar known name, or an empty text."""
     near = nearest(name, known, 0.6)
     return f"; did you mean {near!r}?" if near else ""
 
 
 def nearest(name: str, known: Iterable[str], least: float = 0.0) -> str:
-    """Return the known name that is most like another; empty if none is like it enough.
+    """Return the known name that is most similar to a name; empty if none is similar enough.
 
-    Takes some microseconds a known name, however long the names are: a file of other people's
-    making may hold hundreds of names, each of them misspelt.
+    The time per known name is a few microseconds, however long the names are, because an untrusted
+    file may hold hundreds of misspelt names.
 
     Parameters
     ----------
     name : str
     known : iterable of str
     least : float, default=0.0
-        Likeness at least, from 0 to 1, as ``difflib.SequenceMatcher.ratio`` has it.
+        Smallest similarity, from 0 to 1: ``difflib.SequenceMatcher.ratio``.
     """
     from difflib import get_close_matches
 
@@ -131,16 +131,16 @@ def nearest(name: str, known: Iterable[str], least: float = 0.0) -> str:
     wanted = name[:COMPARED_CHARACTERS].casefold()
     pairs = _letter_pairs(wanted)
 
-    def in_common(each: str) -> float:
-        own = _letter_pairs(each)
-        return len(pairs & own) / (len(pairs) + len(own))
+    def shared_pairs(each: str) -> float:
+        pairs_of_each = _letter_pairs(each)
+        return len(pairs & pairs_of_each) / (len(pairs) + len(pairs_of_each))
 
-    likely = heapq.nlargest(COMPARED_NAMES, spelt, key=in_common)
+    likely = heapq.nlargest(COMPARED_NAMES, spelt, key=shared_pairs)
     near = get_close_matches(wanted, likely, n=1, cutoff=least)
     return spelt[near[0]] if near else ""
 
 
 @lru_cache(maxsize=1 << 13)
 def _letter_pairs(name: str) -> frozenset[str]:
-    """Return the letters of a name and its pairs of neighbours, its two ends among them."""
+    """Return the letters of a name and its pairs of adjacent letters, with a space at each end."""
     return frozenset(name).union(a + b for a, b in pairwise(f" {name} "))

@@ -10,23 +10,23 @@ from __future__ import annotations
 import re
 from html import escape as html_escape
 
-#: What stands for a character that can't be seen.
+#: The replacement of an unprintable character.
 HIDDEN = "�"
 
-#: A spreadsheet takes a field for a formula that begins with one of these, or their wide forms.
+#: Characters, also their wide forms, with which a spreadsheet's formula begins.
 _FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
-#: Each digit can be matched in one way alone, else a long text would take the square of its length.
+#: A number. Each digit matches in one way only, so that the time is linear in the text's length.
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)")
-#: What means something inside a line of Markdown: an underscore only at the edge of a word, and a
-#: closing bracket where a link's address, its name or its definition follows.
+#: Characters with a meaning inside a line of Markdown. An underscore has one only at the edge of a
+#: word, a closing bracket only before a link's address, name or definition.
 _MARKS = r"[\\`*<>|$]|~(?!\w)|(?<=[\w~])~|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])"
 _MARKS_AND_BRACKETS = re.compile(rf"[\[\]]|{_MARKS}")
-#: Also what makes a link of a bare address, outside the text of another link: ``://`` or ``www.``.
+#: In addition, the parts of a bare address that make it a link: ``://`` and ``www.``.
 _MARKS_AND_ADDRESSES = re.compile(rf"{_MARKS}|:(?=//)|(?<=[wW]{{3}})\.")
-#: The sign inside an e-mail address. GitHub looks for addresses after it has read escapes and
-#: entities, so that only something between the name and the sign, here a comment, keeps it a text.
+#: The sign inside an e-mail address. GitHub makes links of addresses after it has read escapes and
+#: entities; a comment between the name and the sign prevents this.
 _MAIL = re.compile(r"(?<=[\w.+-])@(?=[\w.-])")
-#: What would begin a heading, a quotation, a list or a rule at the beginning of a line.
+#: Characters that begin a heading, a quotation, a list or a rule at the beginning of a line.
 _OPENING = re.compile(
     r"^(\s*)(#+(?=\s|$)|[-+](?=\s|$)|-+$|=+$)|^(\s*\d{1,9})([.)])(?=\s|$)",
 )
@@ -34,50 +34,50 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def line(text: object, most: int | None = None) -> str:
-    """Return a text as one line that a terminal shows and does not obey.
+    """Return a text as one line without control characters, for a terminal.
 
     Parameters
     ----------
     text : object
-        Shown as ``str`` does.
+        A text, or an object that ``str`` converts.
     most : int, optional
-        Characters at most; what is longer ends in an ellipsis.
+        Largest number of characters; a longer text is cut and ends in an ellipsis.
     """
-    whole = str(text)
-    cut = whole if most is None or len(whole) <= most else whole[: most - 1] + "…"
+    full_text = str(text)
+    cut = full_text if most is None or len(full_text) <= most else full_text[: most - 1] + "…"
     if cut.isprintable():
         return cut
     return "".join(c if c.isprintable() else " " if c in "\n\t" else HIDDEN for c in cut)
 
 
 def lines(text: object) -> str:
-    """Return a text of several lines, each of which a terminal shows and does not obey."""
+    """Return a text of several lines, each escaped by :func:`line`."""
     return "\n".join(line(each) for each in str(text).split("\n"))
 
 
 def markdown(text: object) -> str:
-    """Return a text as one line of Markdown that reads as the text and does nothing."""
+    """Return a text as one line of Markdown, with all marks escaped."""
     shown = _MARKS_AND_ADDRESSES.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
     shown = _MAIL.sub("<!-- -->@", shown)
     return _OPENING.sub(lambda m: f"{m[1] or m[3] or ''}\\{m[2] or m[4]}", shown)
 
 
 def markdown_label(text: object) -> str:
-    """Return a text as that of an image or a link, which ends where the text does."""
+    """Return a text as the label of an image or link in Markdown."""
     return _MARKS_AND_BRACKETS.sub(lambda mark: "\\" + mark[0], _ENTITY.sub("&amp;", line(text)))
 
 
 def markdown_code(text: object) -> str:
-    """Return a text as a code span, which ends where the text does."""
+    """Return a text as a code span in Markdown."""
     return f"`{line(text).replace('`', HIDDEN).replace('|', HIDDEN)}`"
 
 
 def html(text: object) -> str:
-    """Return a text as one line of HTML, inside or outside an attribute, that does nothing."""
+    """Return a text as one line of HTML, for text or attributes."""
     return html_escape(line(text), quote=True)
 
 
-#: What LaTeX would obey, and the signs that its fonts of text lack.
+#: The LaTeX code of special characters and of characters that its text fonts lack.
 _LATEX = {
     **{character: "\\" + character for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -102,32 +102,32 @@ _LATEX = {
 
 
 def latex(text: object) -> str:
-    """Return a text as one line of LaTeX that reads as the text and does nothing."""
+    """Return a text as one line of LaTeX, with all special characters escaped."""
     return "".join(_LATEX.get(character, character) for character in line(text))
 
 
 def csv_field(value: object) -> object:
-    """Return a value as a CSV field: a number unchanged, a text that no spreadsheet evaluates.
+    """Return a value as a CSV field that no spreadsheet evaluates; numbers stay unchanged.
 
-    What a spreadsheet would take for a formula has an apostrophe before it, and so has what begins
-    with one already, so that :func:`csv_value` gives each text back.
+    A text that a spreadsheet would take for a formula gets an apostrophe before it. So does a text
+    that begins with an apostrophe, so that :func:`csv_value` restores every text.
     """
     if value is None or isinstance(value, int | float):
         return value
     shown = line(value)
     if shown[:1].isalnum():
         return shown
-    begins = shown.lstrip()[:1]
-    if shown.startswith("'") or (begins and begins in _FORMULA and not _NUMBER.fullmatch(shown)):
+    first = shown.lstrip()[:1]
+    if shown.startswith("'") or (first and first in _FORMULA and not _NUMBER.fullmatch(shown)):
         return "'" + shown
     return shown
 
 
 def csv_value(field: str) -> str:
-    """Return the text that a field made by :func:`csv_field` stands for."""
+    """Return the text from which :func:`csv_field` made a field."""
     return field.removeprefix("'")
 
 
 def drawn(text: object) -> str:
-    """Return a text as matplotlib draws it, character by character: a dollar begins no formula."""
+    """Return a text for matplotlib, with dollar signs escaped so that they begin no formula."""
     return line(text).replace("$", r"\$")

@@ -1,9 +1,9 @@
-"""Reading and writing of files in results folders without following a link.
+"""Reading and writing of files in results folders without following symbolic links.
 
 A results folder may be a clone, an archive or a colleague's. The folder given to a command may be a
 link. Below that folder no link is followed, and only regular files are opened: a pipe would block
-its reader, ``/dev/zero`` would fill the memory, and a link would show or overwrite a file
-elsewhere. All commands open files of results folders by this module.
+its reader, ``/dev/zero`` would fill the memory, and a link would read or overwrite a file
+elsewhere. All commands use this module to open files of results folders.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any, BinaryIO
 from svmbench.base.errors import ResultsError
 from svmbench.base.paths import opened_regular
 
-#: Largest number of bytes of a file that is read at once.
+#: Largest number of bytes of a file that is read as a whole.
 MOST_BYTES_WHOLE = 128 << 20
-#: Largest numbers of bytes, and of commas and opening brackets, of a JSON file; the latter bound
-#: its values.
-#: The largest kept plan has 191 kB with 540 cells and 9,371 of these signs. This is 350 times its
-#: size and 266 times its signs: room for 144,000 such cells, where a config has 50,000 at most.
+#: Largest numbers of bytes of a JSON file, and of its commas and opening brackets, which limit the
+#: number of its values. The largest kept plan has 191 kB with 540 cells and 9,371 of these signs.
+#: The limits are 350 and 266 times as high: enough for 144,000 such cells; a config has at most
+#: 50,000.
 MOST_BYTES_JSON, MOST_SIGNS_JSON = 64 << 20, 2_500_000
 #: Largest number of bytes of a file that is read or copied in pieces.
 MOST_BYTES_STREAMED = 8 << 30
@@ -49,14 +49,15 @@ def open_file(
     ----------
     path : Path
     most : int, default 8 GiB
-        The most bytes that it may have.
+        Largest number of bytes of the file.
     within : Path, optional
-        The folder below which no link is followed; the file's own by default.
+        The folder below which no link is followed. Default: the folder of the file.
 
     Raises
     ------
     OSError
-        If it can't be read, is a link or no regular file, or is larger; `strerror` says so.
+        If the file can't be read, is a link or not a regular file, or is larger; `strerror` is the
+        reason.
     """
     with _folder_of(path, within) as folder:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -68,17 +69,17 @@ def open_file(
 def read_bytes(path: Path, most: int = MOST_BYTES_WHOLE, *, within: Path | None = None) -> bytes:
     """Return the content of a regular file of a results folder; errors as in `open_file`."""
     with open_file(path, most, within=within) as stream:
-        # Not more, though it may grow meanwhile; and a reader takes as much memory as it asks for.
+        # Read the present size: the file may grow meanwhile, and `read` allocates what it requests.
         return stream.read(os.fstat(stream.fileno()).st_size)
 
 
 def read_text(path: Path, most: int = MOST_BYTES_WHOLE) -> str:
-    """Return the text of a file (UTF-8), with its line ends as they are.
+    """Return the text of a file (UTF-8), with unchanged line ends.
 
     Raises
     ------
     OSError, UnicodeDecodeError
-        If it can't be read, or is no text.
+        If the file can't be read, or is not UTF-8.
     """
     return read_bytes(path, most).decode("utf-8")
 
@@ -88,15 +89,19 @@ def read_json(path: Path) -> Any:
 
     Raises
     ------
-    OSError, RecursionError, ValueError
-        If it can't be read or is too large; is nested too deep; is no JSON in UTF-8, holds NaN or
-        infinity, or more than `MOST_SIGNS_JSON` commas and opening brackets.
+    OSError
+        If the file can't be read or is too large.
+    RecursionError
+        If it is nested too deep.
+    ValueError
+        If it is not JSON in UTF-8, or holds NaN, infinity, or more than `MOST_SIGNS_JSON` commas
+        and opening brackets.
     """
     content = read_bytes(path, MOST_BYTES_JSON)
-    found = sum(map(content.count, (b",", b"[", b"{")))
-    if found > MOST_SIGNS_JSON:
+    n_signs = sum(map(content.count, (b",", b"[", b"{")))
+    if n_signs > MOST_SIGNS_JSON:
         raise ValueError(
-            f"it holds {found:,} commas and opening brackets; at most {MOST_SIGNS_JSON:,}"
+            f"it holds {n_signs:,} commas and opening brackets; at most {MOST_SIGNS_JSON:,}"
             " are allowed"
         )
     return json.loads(content.decode("utf-8"), parse_constant=_refuse)
@@ -107,12 +112,17 @@ def _refuse(constant: str) -> None:
 
 
 def open_to_append(path: Path) -> int:
-    """Return a descriptor that reads a regular file and writes at its end; make it if need be.
+    """Open a regular file for reading and appending; create it if it is missing.
+
+    Returns
+    -------
+    int
+        The file descriptor.
 
     Raises
     ------
     OSError
-        If it can't be opened, or is a link or no regular file; `strerror` says so.
+        If the file can't be opened, or is a link or not a regular file; `strerror` is the reason.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
     with _links_named(path):
@@ -129,12 +139,12 @@ def exists_in_results(path: Path) -> bool:
 
 
 def make_folder(path: Path) -> Path:
-    """Make a folder in a results folder, unless it is there; return it.
+    """Make a folder in a results folder if it is missing; return its path.
 
     Raises
     ------
     OSError
-        If it can't be made, or is a link or no folder; `strerror` says so.
+        If it can't be made, or is a link or not a folder; `strerror` is the reason.
     """
     with suppress(FileExistsError):
         path.mkdir()
@@ -149,10 +159,10 @@ def make_folder(path: Path) -> Path:
 def write_bytes(
     path: Path, content: bytes | Iterable[bytes], *, within: Path | None = None
 ) -> Path:
-    """Replace `path` by `content`, which may come in pieces, in one step; return `path`.
+    """Replace a file by `content`, which may come in pieces, in one step; return its path.
 
-    A reader (or a killed writer) never leaves half a file behind: the bytes go to a new file in the
-    same folder, which is then renamed. Whatever had the name before, a link too, is replaced.
+    The bytes go to a new file in the same folder, which is then renamed. So no reader sees an
+    unfinished file, even if the writer is killed. A link of this name is replaced, too.
 
     Raises
     ------
@@ -177,7 +187,7 @@ def write_bytes(
 
 
 def write_text(path: Path, content: str | Iterable[str]) -> Path:
-    """Replace `path` by `content` (UTF-8, line ends as given) as :func:`write_bytes` does."""
+    """Replace a file by a text (UTF-8, unchanged line ends) like :func:`write_bytes`."""
     pieces = [content] if isinstance(content, str) else content
     return write_bytes(path, (piece.encode("utf-8") for piece in pieces))
 
@@ -189,24 +199,24 @@ def copy(source: Path, target: Path, *, within: Path | None = None) -> None:
     ----------
     source, target : Path
     within : Path, optional
-        As for :func:`open_file`, of the source.
+        The folder of the source below which no link is followed; see :func:`open_file`.
 
     Raises
     ------
     OSError
-        If the source can't be read, as for :func:`open_file`, or the target is there already.
+        If the source can't be read (see :func:`open_file`), or the target exists.
     """
     with open_file(source, within=within) as stream, target.open("xb") as made:
         shutil.copyfileobj(stream, made, 1 << 20)
 
 
 def remove(*paths: Path) -> None:
-    """Remove the files that are there.
+    """Remove files; missing ones are ignored.
 
     Raises
     ------
     ResultsError
-        If one can't be removed.
+        If a file can't be removed.
     """
     for path in paths:
         try:
@@ -216,12 +226,12 @@ def remove(*paths: Path) -> None:
 
 
 def clear_of_links(folder: Path) -> None:
-    """Remove what is neither a regular file nor a folder, and what killed writers left behind.
+    """Remove links, pipes and the like below a folder, and unfinished files of killed writers.
 
     Raises
     ------
     OSError
-        If something can't be removed.
+        If one of them can't be removed.
     """
     for root, folders, names in os.walk(folder):
         for path in (Path(root, name) for name in (*folders, *names)):
@@ -232,21 +242,21 @@ def clear_of_links(folder: Path) -> None:
 
 @contextmanager
 def replaced(target: Path) -> Iterator[Path]:
-    """Hand out an empty folder that takes the place of `target`, unless something goes wrong.
+    """Yield an empty folder that replaces the folder `target` if no error occurs.
 
-    Both are exchanged in one step where the system can (Linux, most file systems), so that whoever
-    is killed leaves the former folder or the new one at `target`. Elsewhere the former one is moved
-    away first, and the next call for the same target puts back what a kill left so.
+    On Linux and most file systems, both are exchanged in one step, so that a killed process leaves
+    either the former folder or the new one at `target`. Elsewhere the former folder is moved away
+    first; after a kill, the next call for the same target moves it back.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     restore(target)
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     made, former = scratch / "made", scratch / "former"
     scratch.mkdir(mode=0o700)
-    held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(held, fcntl.LOCK_EX)  # says that its process lives
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # tells `restore` that this process lives
         made.mkdir()
         yield made
         if not exists_in_results(target):
@@ -260,44 +270,44 @@ def replaced(target: Path) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        os.close(held)
+        os.close(descriptor)
 
 
 def restore(target: Path) -> None:
-    """Put back the folder that a killed :func:`replaced` moved away; remove what else it left."""
+    """Move back the folder that a killed :func:`replaced` moved away; remove its other folders."""
     for scratch in sorted(target.parent.glob(f".{_plain(target.name)}.{'[0-9a-f]' * 8}")):
         if scratch.is_symlink() or not scratch.is_dir():
             continue
-        held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if (scratch / "former").is_dir() and not exists_in_results(target):
                 (scratch / "former").rename(target)
             shutil.rmtree(scratch, ignore_errors=True)
-        except OSError:  # another process is at it, or nobody can tell
+        except OSError:  # another process holds the lock, or there are no locks
             continue
         finally:
-            os.close(held)
+            os.close(descriptor)
 
 
 def restore_below(root: Path) -> None:
-    """Put back all folders at any depth that killed processes moved away."""
+    """Move back all folders, at any depth, that killed processes moved away."""
     for former in sorted(root.rglob(f".*.{'[0-9a-f]' * 8}/former")):
         name = former.parent.name[1:].rpartition(".")[0]
         restore(former.parent.with_name(name))
 
 
 def _plain(name: str) -> str:
-    """Return a name as a pattern that matches it alone."""
+    """Return a glob pattern that matches only a name."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
 
 
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two paths in one step; return whether the system can."""
+def _exchange(path: Path, other: Path) -> bool:
+    """Exchange two paths in one step; return False if the system can't."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False
-    names = os.fsencode(one), os.fsencode(other)
+    names = os.fsencode(path), os.fsencode(other)
     if rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
         return True
     number = ctypes.get_errno()
@@ -308,15 +318,15 @@ def _exchange(one: Path, other: Path) -> bool:
 
 @contextmanager
 def _folder_of(path: Path, within: Path | None) -> Iterator[int]:
-    """Open the folder of a file, past no link below `within`."""
+    """Open the folder of a file, without following links below `within`."""
     top = path.parent if within is None else within
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     descriptor = os.open(top, flags)
     try:
-        place = top
+        folder = top
         for name in path.parent.relative_to(top).parts:
-            place = place / name
-            with _links_named(place):
+            folder = folder / name
+            with _links_named(folder):
                 below = os.open(name, flags | os.O_NOFOLLOW, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = below
@@ -327,7 +337,7 @@ def _folder_of(path: Path, within: Path | None) -> Iterator[int]:
 
 @contextmanager
 def _links_named(path: Path) -> Iterator[None]:
-    """Say of a link that it is one: the system says that there are too many, or no folder."""
+    """Replace the system's error for a link, which is misleading, by a clear one."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""SIGTERM ends a command as Ctrl-C does: temporary folders are removed, results so far are kept."""
+"""Handling of SIGTERM like Ctrl-C: temporary folders are removed, results so far are kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: Seconds in which a second SIGTERM is taken for the first: ``timeout`` sends it to a process, then
-#: to its group. Later ones interrupt again.
+#: Seconds after a SIGTERM in which another one is ignored: ``timeout`` sends one to a process and
+#: one to its group. A later one interrupts again.
 SAME_SIGNAL_S = 1.0
 
 _last_interrupt_s = -SAME_SIGNAL_S
@@ -19,7 +19,7 @@ _last_interrupt_s = -SAME_SIGNAL_S
 def handled(
     number: signal.Signals, handler: Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    """Handle a signal meanwhile; do nothing outside the main thread, which alone may do so."""
+    """Handle a signal in this context; only the main thread can, so others do nothing."""
     try:
         before = signal.signal(number, handler)
     except ValueError:
@@ -32,7 +32,7 @@ def handled(
 
 
 def raise_interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt: the handler of a signal."""
+    """Handle a signal by raising KeyboardInterrupt."""
     raise KeyboardInterrupt
 
 
@@ -46,6 +46,6 @@ def _raise_interrupt_once(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt meanwhile."""
+    """Make SIGTERM raise KeyboardInterrupt in this context."""
     with handled(signal.SIGTERM, _raise_interrupt_once):
         yield

@@ -1,7 +1,7 @@
-"""Results that later processes need not compute again, kept in the user's cache as JSON.
+"""Computed values in the user's cache, as JSON, for later processes.
 
-An entry has a key, which hashes all that the entry was computed from. :func:`surroundings` is the
-part of such a key that covers this package and the installed ones.
+An entry has a key, a hash of everything that the entry was computed from. :func:`surroundings` is
+the part of such a key that covers this package and the installed packages.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Any
 from svmbench.base import files, paths
 from svmbench.base.errors import SvmbenchError
 
-#: Largest number of entries of a file. Beyond it, a process replaces them by those that it computed
-#: itself.
+#: Number of entries of a file from which on a process replaces them by its own entries.
 MOST_KEPT_ENTRIES = 5_000
 
 
@@ -39,28 +38,28 @@ class KeptEntries:
     def __init__(self, name: str, code: str) -> None:
         self._name = name
         self._code = Path(code)
-        #: The entries that this process computed.
+        #: The entries that this process has computed.
         self.own: dict[str, Any] = {}
 
     def place(self) -> Path:
-        """Return the path of the file, which need not be there."""
+        """Return the path of the file, which may be missing."""
         return paths.cache_dir() / "parsed" / _version(self._code) / f"{self._name}.json"
 
     def find(self, key: str) -> Any:
-        """Return an entry, unchecked: the file may be damaged. None if there is no such entry."""
+        """Return an entry, or None. It is not checked: the file may be damaged."""
         return self.own[key] if key in self.own else _read(self.place()).get(key)
 
     def keep(self, path: Path | None = None) -> None:
-        """Add the entries that this process computed to the file, or to another one.
+        """Add the entries that this process has computed to the file, or to another file.
 
-        Nothing is kept if it can't be written.
+        An error of writing is ignored.
         """
         if not self.own:
             return
         path = path or self.place()
         _read.cache_clear()  # another process may have written meanwhile
-        kept = _read(path)
-        entries = {**kept, **self.own} if len(kept) < MOST_KEPT_ENTRIES else self.own
+        earlier = _read(path)
+        entries = {**earlier, **self.own} if len(earlier) < MOST_KEPT_ENTRIES else self.own
         with suppress(OSError, SvmbenchError):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_text(path, json.dumps(entries))
@@ -75,25 +74,25 @@ def _version(code: Path) -> str:
 
 @cache
 def _read(path: Path) -> Mapping[str, Any]:
-    """Return the entries of a file; none if it is missing or damaged."""
+    """Return the entries of a file; empty if it is missing or damaged."""
     try:
-        found = files.read_json(path)
+        entries = files.read_json(path)
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return entries if isinstance(entries, dict) else {}
 
 
 def surroundings() -> str:
-    """Return a hash of this package's files, of the data sets' registry and of what is installed.
+    """Return a hash of this package's files, the registry of data sets and the installed packages.
 
-    An installed package counts by its name and version. The hash takes 15 ms of CPU time.
+    An installed package is represented by its name and version. The hash takes 15 ms of CPU time.
 
     Returns
     -------
     str
-        Empty if other code or other entries than those of this package may take part: plug-ins,
-        registries or papers that an environment variable or an installed package names. It is also
-        empty if a file can't be read, or if other users can write to the cache.
+        The hash. It is empty if an environment variable or an installed package names plug-ins,
+        registries or papers, whose content the hash wouldn't cover; if a file can't be read; or if
+        other users can write to the cache.
     """
     from importlib.metadata import entry_points
 
@@ -101,7 +100,7 @@ def surroundings() -> str:
 
     further = (VARIABLE, paths.FURTHER_REGISTRIES, paths.FURTHER_PAPERS)
     groups = (PLUGINS_ENTRY_POINTS, paths.PAPERS_ENTRY_POINTS)
-    if any(map(os.environ.get, further)) or any(entry_points(group=one) for one in groups):
+    if any(map(os.environ.get, further)) or any(entry_points(group=group) for group in groups):
         return ""
     digest = hashlib.sha256(sys.version.encode())
     try:
@@ -109,10 +108,10 @@ def surroundings() -> str:
         if cache_folder.exists() and paths.why_not_private(cache_folder):
             return ""
         for folder in sys.path:
-            # The names of installed packages, and of the folders that have their versions.
-            place = Path(folder)
-            names = [one.name for one in place.iterdir()] if place.is_dir() else []
-            packages = sorted(one for one in names if not one.startswith((".", "__pycache__")))
+            # The names of installed packages, and of their folders of metadata with the versions.
+            root = Path(folder)
+            names = [entry.name for entry in root.iterdir()] if root.is_dir() else []
+            packages = sorted(name for name in names if not name.startswith((".", "__pycache__")))
             digest.update(repr((folder, packages)).encode())
         for path in (paths.asset("datasets.toml"), *_files_below(paths.PACKAGE)):
             content = path.read_bytes()
@@ -124,11 +123,11 @@ def surroundings() -> str:
 
 
 def _files_below(folder: Path | str) -> list[Path]:
-    """Return the files of a folder and of those below it, without compiled modules."""
-    found: list[Path] = []
-    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+    """Return all files below a folder, without compiled modules."""
+    paths_below: list[Path] = []
+    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
         if entry.is_dir():
-            found += _files_below(entry.path) if entry.name != "__pycache__" else []
+            paths_below += _files_below(entry.path) if entry.name != "__pycache__" else []
         else:
-            found.append(Path(entry.path))
-    return found
+            paths_below.append(Path(entry.path))
+    return paths_below

@@ -1,8 +1,8 @@
-"""Names of solvers, data sets and configs, found without importing what they name.
+"""Names of solvers, data sets and configs, found without importing solvers.
 
 Importing every solver takes seconds, and a shell's completion must answer within tenths of a
-second. So the names of solvers are read from the declarations in the source, and the names of data
-sets from the keys of the registry's files.
+second. So the names of solvers are read from the declarations in the source files, and the names of
+data sets from the keys of the registries.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from svmbench.base.toml_source import read_toml
 def solver_names() -> list[str]:
     """Return the names of all declared solvers and of installed plug-ins.
 
-    An entry point doesn't say if its name is that of a solver, so completion offers all of them.
+    Plug-ins of other kinds than solvers are included, since an entry point doesn't tell its kind.
     """
     sources = [
         path
-        for room in ("core", "baselines")
-        for path in paths.PACKAGE.joinpath(room).rglob("*.py")
+        for package in ("core", "baselines")
+        for path in paths.PACKAGE.joinpath(package).rglob("*.py")
     ]
     sources += _plugins()
     declared = {name for source in sources for name in _declared(source)}
@@ -35,11 +35,11 @@ def solver_names() -> list[str]:
 
 
 def dataset_names() -> list[str]:
-    """Return the names of all registered data sets, those of ``SVMBENCH_DATASETS`` included."""
+    """Return the names of all registered data sets, also of those in ``SVMBENCH_DATASETS``."""
     names: list[str] = []
-    for place in paths.registry_files():
+    for registry in paths.registry_files():
         try:
-            entries = read_toml(place, place.name)
+            entries = read_toml(registry, registry.name)
         except (OSError, ConfigError):
             continue
         names += [name for name in entries if name != "origin"]
@@ -52,15 +52,15 @@ def config_names() -> list[str]:
 
 
 def _plugins() -> list[Path]:
-    found = []
+    files = []
     for module in named_modules():
         try:
             spec = importlib.util.find_spec(module)
         except (ImportError, ValueError):
             continue
         if spec is not None and spec.origin is not None:
-            found.append(Path(spec.origin))
-    return found
+            files.append(Path(spec.origin))
+    return files
 
 
 def solver_modules() -> dict[str, str]:
@@ -72,20 +72,22 @@ def solver_modules() -> dict[str, str]:
     }
 
 
-#: A declared class, with its other decorators between.
+#: A declared class, also with other decorators in between.
 _DECLARED_CLASS = re.compile(r"^@declare\(.*?^class (\w+)", re.MULTILINE | re.DOTALL)
-#: A decorator of a class; and the package without which a file declares nothing.
+#: The decorator `declare` of a class, with its arguments.
 _DECLARATION = re.compile(r"^@(declare\(.*?\))\s*^(?:@|class )", re.MULTILINE | re.DOTALL)
 
 
+#: The package without which a file declares nothing.
 _NEEDS = re.compile(r"""^NEEDS = ["'](\w+)["']""", re.MULTILINE)
 
 
 def _declared(source: Path) -> Iterator[str]:
-    """Yield the names that a source file declares, as ``@declare(name="…")`` above a class.
+    """Yield the names that a source file declares, by ``@declare(name="…")`` above a class.
 
-    A file with ``NEEDS = "package"`` declares nothing where that is not installed. The decorators
-    alone are parsed: all files together take 15 ms of CPU time so, and 110 ms parsed whole.
+    A file with ``NEEDS = "package"`` declares nothing if that package is not installed. Only the
+    decorators are parsed, which takes 15 ms of CPU time for all files; parsing whole files would
+    take 110 ms.
     """
     try:
         text = source.read_text(encoding="utf-8")

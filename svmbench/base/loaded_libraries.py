@@ -1,4 +1,4 @@
-"""The settings under which a process loads its numerical libraries, which read them once."""
+"""Settings of numerical libraries, which read them from the environment once, while they load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-#: The variables that decide how many threads a numerical library starts.
+#: Environment variables with the number of threads of a numerical library.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -17,36 +17,36 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
-#: Has OpenBLAS compute as on a CPU of another type.
+#: Environment variable with the type of CPU for which OpenBLAS chooses its code.
 CORE_VARIABLE = "OPENBLAS_CORETYPE"
 
-#: The collector's thresholds for each generation: new objects, and collections of the one before.
+#: High thresholds of the garbage collector: new objects, then collections of younger generations.
 _RARE = (50_000, 10, 10)
-#: The same as they are in a process that sets none.
+#: The default thresholds of the garbage collector.
 _usual = gc.get_threshold()
 
-#: The values of these variables when the libraries were loaded; empty where they aren't known.
+#: The values of these variables when the libraries were loaded; empty if unknown.
 _loaded_under: dict[str, str | None] = {}
 
 
 def collect_rarely() -> None:
-    """Have the collector of reference cycles run seldom, and not at the end of the interpreter.
+    """Make the garbage collector run rarely, and not at the end of the interpreter.
 
-    What an import makes stays, so that a collection finds little there and costs time.
+    Objects that imports create live until the end, so that collections find little and cost time.
     """
     gc.set_threshold(*_RARE)
     atexit.register(gc.freeze)
 
 
 def collect_as_usual() -> None:
-    """Give the collector the thresholds that it had when this module was imported."""
+    """Reset the garbage collector to its default thresholds."""
     gc.set_threshold(*_usual)
 
 
 def load_with_one_thread() -> None:
-    """Have this process load the libraries with one thread each, as most workers have them.
+    """Make this process load the libraries with one thread each, like most workers.
 
-    What the user's environment says of threads stays. Nothing is done where NumPy is loaded.
+    Variables that the user has set stay. If NumPy is loaded already, nothing happens.
     """
     if "numpy" in sys.modules:
         return
@@ -58,7 +58,7 @@ def load_with_one_thread() -> None:
 
 
 def are_loaded_under(environment: Mapping[str, str]) -> bool:
-    """Return True if a new process with these variables would load the libraries as this one has.
+    """Return True if a new process with these variables would load the libraries like this one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A registry of what modules of one folder define, one each, and what plug-ins declare."""
+"""A registry of objects: one from each module of a folder, and those that plug-ins declare."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Object = TypeVar("Object")
 
 
 class ModuleRegistry(Generic[Object]):
-    """Objects by name: those of a folder's modules, and those that plug-ins declare.
+    """Objects by name, from a folder's modules and from plug-ins.
 
-    An object of the folder has the name of its module, which is imported when the object is asked
-    for: the names need no import.
+    An object of the folder has the name of its module. The module is imported when the object is
+    first used; listing the names needs no import.
 
     Parameters
     ----------
     thing : str
-        What an object is, for the sentences of errors, such as ``"kind of plot"``.
+        The noun for an object in error messages, such as ``"kind of plot"``.
     folder : str
-        The folder of the modules below ``svmbench``, dotted.
+        The dotted path of the modules' folder below ``svmbench``.
     variable : str
         The name of the object in each module.
     """
@@ -57,7 +57,7 @@ class ModuleRegistry(Generic[Object]):
         Raises
         ------
         UnknownNameError
-            With the nearest name.
+            If there is no such object; the text suggests a similar name.
         """
         if name in self._declared:
             return self._declared[name]
@@ -65,5 +65,5 @@ class ModuleRegistry(Generic[Object]):
         if name not in known:
             raise UnknownNameError(self.thing, name, known)
         module: Any = import_module(f"svmbench.{self.folder}.{name}")
-        found: Object = getattr(module, self.variable)
-        return found
+        loaded: Object = getattr(module, self.variable)
+        return loaded

@@ -1,18 +1,18 @@
-"""Papers as folders: their places, and the model of ``paper.toml``.
+"""The folders of papers, and the model of ``paper.toml``.
 
-A paper is one folder, whose name is the paper's key in configs and records:
+A paper is a folder, whose name is the paper's key in configs and records:
 
-    paper.toml        title, authors, venue; the data sets; what its tables call things
+    paper.toml        title, authors, venue; data sets; the names that its tables print
     published/*.csv   the numbers that it prints
-    claims.toml       what it claims, and the thresholds that decide it
-    outcome.toml      what came of it in one sentence, and the verdicts that this rests on
+    claims.toml       its claims, and the thresholds that decide them
+    outcome.toml      the outcome in one sentence, and the verdicts that support it
     checks.py         the function that judges each claim
-    datasets.toml     data sets that no other registry has, if it needs any
+    datasets.toml     data sets that no other registry has, if any
 
-The folders that ship lie in ``svmbench/papers``. Further folders are named by the environment
-variable ``SVMBENCH_PAPERS`` (separated as those of ``PATH`` are), and by installed packages, as
-entry points of the group ``svmbench.papers``: the value is the folder's dotted path in the package.
-All files but ``checks.py`` are data; nothing is imported here.
+The shipped folders are in ``svmbench/papers``. The environment variable ``SVMBENCH_PAPERS`` names
+further folders, separated as in ``PATH``. Installed packages name further folders by entry points
+of the group ``svmbench.papers``; the value is the folder's dotted path in the package. All files
+except ``checks.py`` are data. This module imports no paper's code.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Printed(_Strict):
     Attributes
     ----------
     datasets : dict of str to tuple of str
-        Printed name to the suite's names for exactly that set.
+        Printed name to the suite's names of exactly that data set.
     solvers : dict of str to tuple of str
         Printed name to the suite's: one name, or several settings of one solver.
     metrics : dict of str to dict of str to str
@@ -88,24 +88,24 @@ class Paper(_PaperFile):
     Attributes
     ----------
     key : str
-        Its name in configs and records: that of its folder.
+        The paper's name in configs and records, which is the folder's name.
     folder : Path
     ships : bool
-        Whether it ships with this package. The code of any other paper runs with ``--trust`` alone.
+        Whether it ships with this package. The code of other papers runs only with ``--trust``.
     title : str
     authors : tuple of str
     venue : str, default=""
-        Where and when it appeared; empty for a preprint.
+        Journal or conference, and year; empty for a preprint.
     url : str, default=""
-        Where it can be read; empty if that is not known.
+        The address of the paper; empty if unknown.
     order : int, default=1000
-        Papers are listed by this number, and then by key.
+        Papers are listed in the order of this number, then of their keys.
     claimed : str, default=""
-        What it claims, in a sentence.
+        The paper's claims in one sentence.
     configs : tuple of str, default=()
-        Configs of its tables and figures, in its order.
+        Names of the configs of its tables and figures, in the paper's order.
     datasets : dict of str to dict
-        The data sets that it uses, with what it prints of each: fields of
+        Its data sets by name, with printed facts: the fields of
         :class:`svmbench.data.entries.Statement`.
     printed : Printed
     """
@@ -122,20 +122,19 @@ class Paper(_PaperFile):
 
 
 def papers() -> dict[str, Paper]:
-    """Return every paper by its key, in the order in which they are listed.
+    """Return all papers by key, in the order in which they are listed.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For a folder without a ``paper.toml`` that can be read, and for two papers of one key: all
-        mistakes at once.
+        If a folder has no valid ``paper.toml``, or two papers have the same key; with all mistakes.
     """
     return _read(os.environ.get(paths.FURTHER_PAPERS, ""))
 
 
 @cache
 def _read(further: str) -> dict[str, Paper]:
-    found: dict[str, Paper] = {}
+    papers_by_key: dict[str, Paper] = {}
     problems: list[str] = []
     for folder, source in [*_shipped(), *_named(further), *_installed()]:
         try:
@@ -143,14 +142,14 @@ def _read(further: str) -> dict[str, Paper]:
         except ConfigError as error:
             problems += error.problems
             continue
-        if paper.key in found:
-            other = found[paper.key].folder
+        if paper.key in papers_by_key:
+            other = papers_by_key[paper.key].folder
             problems.append(f"{source}: the papers in {other} and {folder} have one key")
         else:
-            found[paper.key] = paper
+            papers_by_key[paper.key] = paper
     if problems:
         raise ConfigError(problems)
-    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+    return dict(sorted(papers_by_key.items(), key=lambda item: (item[1].order, item[0])))
 
 
 def _shipped() -> Iterator[tuple[Path, str]]:
@@ -164,24 +163,26 @@ def _named(further: str) -> Iterator[tuple[Path, str]]:
 
 
 def _installed() -> Iterator[tuple[Path, str]]:
-    for entry in sorted(entry_points(group=paths.PAPERS_ENTRY_POINTS), key=lambda one: one.name):
+    for entry in sorted(
+        entry_points(group=paths.PAPERS_ENTRY_POINTS), key=lambda entry_point: entry_point.name
+    ):
         package = entry.dist.name if entry.dist else "?"
-        yield _place(entry), f"the package {line(package, 60)}"
+        yield _folder_of(entry), f"the package {line(package, 60)}"
 
 
-def _place(entry: EntryPoint) -> Path:
+def _folder_of(entry: EntryPoint) -> Path:
     """Return the folder that an entry point names, without importing its package."""
     top, *parts = entry.value.split(".")
     try:
-        found = find_spec(top)
+        spec = find_spec(top)
     except (ImportError, ValueError):
-        found = None
-    places = list(found.submodule_search_locations or ()) if found else []
-    return Path(places[0] if places else top).joinpath(*parts)
+        spec = None
+    locations = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(locations[0] if locations else top).joinpath(*parts)
 
 
 def _paper(folder: Path, source: str) -> Paper:
-    """Read one folder; `source` says who named it, and is empty for those that ship."""
+    """Read a paper's folder; `source` says who named it, and is empty for a shipped folder."""
     shown = f"{source}: {line(folder, 200)}" if source else folder.name
     if not _KEY.fullmatch(folder.name):
         raise ConfigError(
@@ -192,16 +193,19 @@ def _paper(folder: Path, source: str) -> Paper:
     except OSError as error:
         raise ConfigError(f"{shown}: can't read paper.toml: {error.strerror or error}") from None
     try:
-        read = _PaperFile.model_validate(content)
+        paper_file = _PaperFile.model_validate(content)
     except ValidationError as error:
         from svmbench.base.validation_messages import sentence
 
-        said = error.errors()[:_MOST_PROBLEMS]
+        errors = error.errors()[:_MOST_PROBLEMS]
         raise ConfigError(
-            [f"{shown}/paper.toml: {_where(one['loc'])}{sentence(one)}" for one in said]
+            [
+                f"{shown}/paper.toml: {_prefix(mistake['loc'])}{sentence(mistake)}"
+                for mistake in errors
+            ]
         ) from None
-    return Paper(**dict(read), key=folder.name, folder=folder, ships=not source)
+    return Paper(**dict(paper_file), key=folder.name, folder=folder, ships=not source)
 
 
-def _where(place: tuple[int | str, ...]) -> str:
+def _prefix(place: tuple[int | str, ...]) -> str:
     return f"{line('.'.join(map(str, place)), 100)}: " if place else ""

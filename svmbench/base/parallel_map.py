@@ -1,4 +1,4 @@
-"""A map over several items in worker processes that end with the command."""
+"""A map of a function over items, in worker processes that end with the command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from svmbench.base.errors import SvmbenchError
 Item = TypeVar("Item")
 _Result = TypeVar("_Result")
 
-#: fcntl's command to choose the signal that a pipe sends; the module has no name for it.
+#: The command F_SETSIG of fcntl, which sets the signal that a pipe sends.
 _F_SETSIG = 10
 
 
@@ -31,22 +31,23 @@ def parallel_map(
 ) -> Iterator[_Result]:
     """Call a function with each item, in up to `jobs` processes.
 
-    If the loop over the results ends (Ctrl-C, an error in one of the calls), or this process does
+    If the loop over the results ends (Ctrl-C, an error in one of the calls), or this process ends
     (SIGTERM, SIGHUP, SIGKILL), the workers are killed at once; their output must tolerate this.
-    Pipes alone connect the processes: named semaphores, which an executor takes, would stay behind
-    where a signal ends all processes of a terminal.
+    Only pipes connect the processes. An executor of the standard library uses named semaphores,
+    which would stay behind if a signal ended all processes of a terminal.
 
     Parameters
     ----------
     function : callable
-        Can be pickled; so can what it takes and returns.
+        It must be picklable, and so must its argument and its result.
     items : iterable
     jobs : int
+        Largest number of processes.
 
     Yields
     ------
     result : object
-        As soon as there is one, in no order.
+        The results as soon as they are ready, in any order.
 
     Raises
     ------
@@ -54,28 +55,30 @@ def parallel_map(
         If one of the processes dies.
     """
     waiting = list(items)[::-1]
-    # Not forked: a parent that has BLAS or Numba threads can't be forked safely.
+    # Spawn the workers: a process with threads of BLAS or Numba can't be forked safely.
     context = multiprocessing.get_context("spawn")
-    others: dict[Connection, Any] = {}
+    workers: dict[Connection, Any] = {}
     try:
         with ignoring_interrupts():
             for _ in range(min(max(jobs, 1), len(waiting))):
-                ours, theirs = context.Pipe()
-                others[ours] = context.Process(target=_work, args=(theirs, function), daemon=True)
+                parent_end, worker_end = context.Pipe()
+                workers[parent_end] = context.Process(
+                    target=_work, args=(worker_end, function), daemon=True
+                )
                 with without_unguarded_script():
-                    others[ours].start()
-                theirs.close()
-        for pipe in others:
+                    workers[parent_end].start()
+                worker_end.close()
+        for pipe in workers:
             pipe.send(waiting.pop())
-        busy = set(others)
+        busy = set(workers)
         while busy:
             ready = wait([*busy])
             for pipe in [each for each in busy if each in ready]:
                 try:
                     result, error = pipe.recv()
                 except (EOFError, ConnectionError):
-                    others[pipe].join()
-                    code = others[pipe].exitcode
+                    workers[pipe].join()
+                    code = workers[pipe].exitcode
                     raise SvmbenchError(f"a process of this command died (code {code})") from None
                 if error is not None:
                     raise error
@@ -85,7 +88,7 @@ def parallel_map(
                     busy.remove(pipe)
                 yield result
     finally:
-        for pipe, process in others.items():
+        for pipe, process in workers.items():
             pipe.close()
             if process.pid is not None:
                 process.kill()
@@ -93,7 +96,7 @@ def parallel_map(
 
 
 def _work(pipe: Connection, function: Callable[[Any], Any]) -> None:
-    """Call a function with each item that comes through a pipe; send results or errors back."""
+    """Call a function with each item that a pipe delivers; send back the results or errors."""
     end_with_parent()
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
@@ -107,10 +110,10 @@ def _work(pipe: Connection, function: Callable[[Any], Any]) -> None:
 
 @contextlib.contextmanager
 def ignoring_interrupts() -> Iterator[None]:
-    """Ignore SIGINT while a process is started, which inherits that: Ctrl-C is the parent's."""
+    """Ignore SIGINT in this context, so that processes started in it leave Ctrl-C to the parent."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread, which alone may say what a signal does
+    except ValueError:  # only the main thread can set signal handlers
         yield
         return
     try:
@@ -119,18 +122,18 @@ def ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-#: The line of a script below which it is not run in processes that import it.
+#: The line of a script that guards its statements from running on import.
 _GUARD = re.compile(rb"^[ \t]*if\b[^\n]*\b__name__\b", re.MULTILINE)
 
 
 @contextlib.contextmanager
 def without_unguarded_script() -> Iterator[None]:
-    """Keep a script without ``if __name__ == "__main__":`` out of processes started meanwhile.
+    """Start processes in this context without the main script, if the script has no guard.
 
-    A script on standard input, which no other process can read, is kept out too.
-
-    multiprocessing runs the script again in each new process. Without that line the script would
-    try to start processes there, which multiprocessing refuses: the new process dies.
+    multiprocessing imports the script again in each new process. Without the line
+    ``if __name__ == "__main__":``, the script would try to start processes there, which
+    multiprocessing refuses: the new process dies. A script on standard input, which no other
+    process can read, isn't imported either.
     """
     main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
@@ -148,15 +151,15 @@ def without_unguarded_script() -> Iterator[None]:
 def _has_guard(script: str) -> bool:
     try:
         return _GUARD.search(Path(script).read_bytes()) is not None
-    except OSError:  # on standard input, say: no process can run it again
+    except OSError:  # such as a script on standard input
         return False
 
 
 def end_with_parent() -> None:
-    """Have this process end once its parent has, with what it forked where it leads a group.
+    """Kill this process when its parent ends; if it leads a process group, kill the group.
 
-    The kernel sends a signal when the pipe from the parent closes, so that a call that holds the
-    GIL for ever is ended too. Where a pipe sends no signals, a thread does the same.
+    The kernel sends a signal when the pipe from the parent closes, which also ends a call that
+    never releases the GIL. If the system's pipes send no signals, a thread waits for the end.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -174,5 +177,5 @@ def end_with_parent() -> None:
                 os.killpg(-group, signal.SIGKILL)
             os._exit(1)
 
-    watch(0.0)  # a pipe that closed before sends no signal
+    watch(0.0)  # a pipe that has closed already sends no signal
     threading.Thread(target=watch, daemon=True).start()

@@ -18,24 +18,25 @@ CACHE_VARIABLE = "SVMBENCH_CACHE"
 
 
 def cache_dir() -> Path:
-    """Return the cache folder: ``SVMBENCH_CACHE``, else ``svmbench`` in the user's cache.
+    """Return the cache folder: ``SVMBENCH_CACHE``, or ``svmbench`` in the user's cache.
 
-    Own code: platformdirs names the same folder on Linux, and its import takes 8 ms of CPU time.
+    The package platformdirs would return the same folder on Linux, but its import takes 8 ms of CPU
+    time.
     """
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return expanded(named)
+    folder = os.environ.get(CACHE_VARIABLE)
+    if folder:
+        return expanded(folder)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else expanded("~/.cache")) / "svmbench"
 
 
 def expanded(name: str) -> Path:
-    """Return a path in which ``~`` and ``~user`` stand for home folders.
+    """Return a path with ``~`` and ``~user`` replaced by home folders.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If there is no such user, or nobody says where the user's home folder is.
+        If there is no such user, or the home folder is unknown.
     """
     try:
         return Path(name).expanduser()
@@ -46,60 +47,61 @@ def expanded(name: str) -> Path:
 
 
 def asset(name: str) -> Path:
-    """Return where ``datasets.toml`` or ``configs`` lies: in a checkout, or in a wheel."""
+    """Return the path of ``datasets.toml`` or ``configs``, in a checkout or an installed wheel."""
     installed = PACKAGE / "_assets" / name
     return installed if installed.exists() else PACKAGE.parent / name
 
 
 def shipped_configs() -> list[Path]:
-    """Return the paths of the configs that ship with the package, by name."""
+    """Return the paths of the configs that ship with the package, sorted by name."""
     return sorted(asset("configs").glob("*.yaml"))
 
 
-#: Names files with entries of data sets of one's own, separated as in ``PATH``.
+#: The environment variable that names further registries of data sets, separated as in ``PATH``.
 FURTHER_REGISTRIES = "SVMBENCH_DATASETS"
-#: Names folders of further papers, separated as in ``PATH``.
+#: The environment variable that names folders of further papers, separated as in ``PATH``.
 FURTHER_PAPERS = "SVMBENCH_PAPERS"
 #: The group of entry points by which an installed package names folders of papers.
 PAPERS_ENTRY_POINTS = "svmbench.papers"
 
 
 def registry_files() -> tuple[Path, ...]:
-    """Return the files with entries of data sets: the one that ships, then the user's own."""
+    """Return the registries of data sets: the file that ships, then the user's files."""
     further = filter(None, os.environ.get(FURTHER_REGISTRIES, "").split(os.pathsep))
     return asset("datasets.toml"), *map(expanded, further)
 
 
 def why_not_private(folder: Path) -> str:
-    """Return why other users could put files into a folder, in a sentence's part; empty if not.
+    """Return why other users could put files into a folder, as part of a sentence; or "".
 
-    The folder and those above it have to belong to this user or to root, and no one else may write
-    there: not its group either, unless that is the user's own (of the user's number). In a folder
-    above it, a sticky bit (``/tmp``) keeps others from exchanging it.
+    The folder and all folders above it must belong to this user or to root, and only their owner
+    may write there. Their group may, too, if it is root's or has the user's number. A folder above
+    it may be writable for all if it has the sticky bit, as ``/tmp`` has: then others can't replace
+    the folder.
     """
-    place = folder.resolve()
-    for each in (place, *place.parents):
+    resolved = folder.resolve()
+    for each in (resolved, *resolved.parents):
         facts = each.stat()
-        kept = each != place and facts.st_mode & stat.S_ISVTX
+        is_sticky = each != resolved and facts.st_mode & stat.S_ISVTX
         if facts.st_uid not in (0, os.geteuid()):
             return f"{each} belongs to another user"
-        if facts.st_mode & stat.S_IWOTH and not kept:
+        if facts.st_mode & stat.S_IWOTH and not is_sticky:
             return f"anybody can write to {each}"
-        if facts.st_mode & stat.S_IWGRP and not kept and facts.st_gid not in (0, facts.st_uid):
+        if facts.st_mode & stat.S_IWGRP and not is_sticky and facts.st_gid not in (0, facts.st_uid):
             return f"a group can write to {each}"
     return ""
 
 
-#: What no name of a file or of a data set may hold: separators, and what a terminal acts on.
+#: Characters that the name of a file or data set must not have: separators, control characters.
 _UNFIT = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 MAX_FILE_NAME_BYTES = 200
 
 
 def why_unfit(name: str) -> str:
-    """Return why a name can't be that of a file, in a few words; empty if it can.
+    """Return why a name can't be the name of a file, as part of a sentence; empty if it can.
 
-    Names come from registries, configs and the addresses of downloads; a name that holds a
-    separator would put a file outside the folder that it is meant for.
+    Names come from registries, configs and the addresses of downloads. A name with a separator
+    would put a file outside its folder.
     """
     if name in ("", ".", ".."):
         return "is no name of a file"
@@ -111,28 +113,28 @@ def why_unfit(name: str) -> str:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """Return the bytes of a regular file that holds no more than `most` of them.
+    """Return the content of a regular file of at most `most` bytes.
 
-    A pipe, a socket or a device under a file's name could make a reader wait, or read, for ever.
+    A pipe, a socket or a device in place of the file could block a reader, or never end.
 
     Raises
     ------
     OSError
-        If it can't be read, is no regular file, or is larger; `strerror` says so.
+        If the file can't be read, is not a regular file, or is larger; `strerror` is the reason.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with opened_regular(descriptor, path, most) as stream:
-        # Not `most`: a reader takes as much memory at once as it asks for.
+        # Don't read `most` bytes: `read` allocates memory for the requested number of bytes.
         return stream.read(os.fstat(stream.fileno()).st_size)
 
 
 def opened_regular(descriptor: int, path: Path, most: int) -> BinaryIO:
-    """Return the stream of a descriptor that was opened without waiting, after looking at its file.
+    """Return the stream of a non-blocking file descriptor, after checking the file.
 
     Raises
     ------
     OSError
-        If it is no regular file, or holds more than `most` bytes; the descriptor is then closed.
+        If it is not a regular file, or has more than `most` bytes; the descriptor is then closed.
     """
     facts = os.fstat(descriptor)
     try:
@@ -149,7 +151,7 @@ def opened_regular(descriptor: int, path: Path, most: int) -> BinaryIO:
 
 
 def is_file(name: str) -> bool:
-    """Return True if a text, of any length and of any characters, is the path of a file."""
+    """Return True if a text is the path of a file; any text is allowed."""
     try:
         return Path(name).is_file()
     except (OSError, ValueError):  # too long for a path, or with a null character

@@ -1,4 +1,4 @@
-"""Names of plug-ins, found without importing any: the environment variable, and entry points."""
+"""Names of plug-ins from the environment variable and entry points, found without imports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-#: The environment variable that names modules, separated by commas.
+#: The environment variable with the names of modules of plug-ins, separated by commas.
 VARIABLE = "SVMBENCH_PLUGINS"
-#: The group of entry points of installed packages.
+#: The group of entry points by which installed packages declare plug-ins.
 PLUGINS_ENTRY_POINTS = "svmbench.plugins"
 
 
@@ -19,10 +19,10 @@ def named_modules() -> list[str]:
 
 @cache
 def installed_plugins() -> dict[str, EntryPoint]:
-    """Return the entry points of installed packages by the names that they declare."""
-    found = sorted(
+    """Return the entry points of installed packages by name."""
+    entries = sorted(
         entry_points(group=PLUGINS_ENTRY_POINTS),
-        key=lambda one: (one.name, one.value),
+        key=lambda entry: (entry.name, entry.value),
         reverse=True,
     )
-    return {one.name: one for one in found}
+    return {entry.name: entry for entry in entries}

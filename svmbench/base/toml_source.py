@@ -1,7 +1,7 @@
-"""Parsing of untrusted TOML, with limits above the needs of any registry or file of claims.
+"""Parsing of untrusted TOML, with limits that no registry or file of claims reaches.
 
-The standard library's parser needs time and memory that grow with the square of a dotted key's
-length, and one level of recursion for each part. So the parts are counted before parsing.
+The standard library's parser needs time and memory quadratic in the length of a dotted key, and one
+level of recursion for each of its parts. So the parts are counted before parsing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_TOML_VALUES = 50_000
 #: Largest number of characters of a text or a key.
 MAX_TOML_TEXT_CHARS = 4_096
 
-#: Strings, comments, dots, what ends a key, and the rest. Every character is looked at once.
+#: Strings, comments, dots, characters that end a key, and the rest. Every character matches once.
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5}+)?'
     r"|'''(?:[^']|'(?!''))*+(?:'{3,5}+)?"
@@ -42,21 +42,21 @@ _TOKEN = re.compile(
 
 
 def read_toml(path: Path, shown: str) -> dict[str, Any]:
-    """Read a file whose every text is fit for a terminal.
+    """Read a TOML file, and check that it is within the limits of this module.
 
     Parameters
     ----------
     path : Path
     shown : str
-        What sentences call the file.
+        The file's name in error messages.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If it isn't TOML in UTF-8, or holds more than it may: too many bytes or values, a key of too
-        many parts, a text that is too long or has a control character, a number beyond 64 bits.
+        If the file isn't TOML in UTF-8; if it has too many values, a key of too many parts, a text
+        that is too long or has a control character, or an integer beyond 64 bits.
     OSError
-        If it can't be read, or is no regular file.
+        If the file can't be read, is larger than `MAX_TOML_BYTES`, or is not a regular file.
     """
     content = paths.read_regular(path, MAX_TOML_BYTES)
     try:
@@ -66,17 +66,17 @@ def read_toml(path: Path, shown: str) -> dict[str, Any]:
         raise ConfigError(f"{shown}, line {number}: not encoded as UTF-8") from None
     _check_keys(text, shown)
     try:
-        found = tomllib.loads(text)
+        parsed = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{shown}: {line(' '.join(str(error).split()), 300)}") from None
     except ValueError as error:  # an integer of thousands of digits
         raise ConfigError(f"{shown}: {line(error, 300)}") from None
     except RecursionError:
         raise ConfigError(f"{shown}: is nested too deep") from None
-    problem = _unfit(found)
+    problem = _unfit(parsed)
     if problem:
         raise ConfigError(f"{shown}: {problem}")
-    return found
+    return parsed
 
 
 def _check_keys(text: str, shown: str) -> None:
@@ -95,36 +95,36 @@ def _check_keys(text: str, shown: str) -> None:
 
 
 def count_values(value: Any) -> int:
-    """Count the values inside a value: itself, its tables and its lists included."""
-    number, todo = 0, [value]
+    """Count the values in a value, including itself and its tables and lists."""
+    count, todo = 0, [value]
     while todo:
         each = todo.pop()
-        number += 1
+        count += 1
         if isinstance(each, dict | list):
             todo += each.values() if isinstance(each, dict) else each
-    return number
+    return count
 
 
 def _unfit(value: dict[str, Any]) -> str:
-    """Return a sentence on the first value that no file may hold; empty if there is none."""
+    """Return a sentence on the first value that exceeds a limit; empty if there is none."""
     if count_values(value) > MAX_TOML_VALUES:
         return f"holds more than {MAX_TOML_VALUES:,} values"
-    # A place is (place around it, part): as texts, those of a long key's values would be long each.
+    # A place is a pair: the place around it, and the last part. Texts would repeat long keys.
     todo: list[tuple[Any, Any]] = [((), value)]
     while todo:
         place, each = todo.pop()
         if isinstance(each, dict):
             for key in each:
-                said = _unfit_text(key)
-                if said:
-                    return f"{_dotted(place) or 'the file'}: the key {_shown(key)} {said}"
-            todo += [((place, f".{key}"), one) for key, one in reversed(each.items())]
+                complaint = _unfit_text(key)
+                if complaint:
+                    return f"{_dotted(place) or 'the file'}: the key {_shown(key)} {complaint}"
+            todo += [((place, f".{key}"), inner) for key, inner in reversed(each.items())]
         elif isinstance(each, list):
-            todo += [((place, f"[{i}]"), one) for i, one in reversed([*enumerate(each)])]
+            todo += [((place, f"[{i}]"), inner) for i, inner in reversed([*enumerate(each)])]
         elif isinstance(each, str) and each != "\t":
-            said = _unfit_text(each)
-            if said:
-                return f"{_dotted(place)}: {_shown(each)} {said}"
+            complaint = _unfit_text(each)
+            if complaint:
+                return f"{_dotted(place)}: {_shown(each)} {complaint}"
         elif isinstance(each, int) and abs(each) >= 2**63:
             return f"{_dotted(place)}: the integer is beyond 64 bits"
     return ""

@@ -1,4 +1,4 @@
-"""Sentences for the errors that pydantic finds; they show the value that is wrong."""
+"""Sentences for the validation errors of pydantic, with the wrong value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from svmbench.base.errors import suggestion
 from svmbench.base.escape import line
 
-#: What a value should be, by the beginning of an error's type.
+#: The expected kind of value, by the beginning of an error's type.
 _SHOULD_BE = {
     "finite_number": "a finite number",
     "int": "a whole number",
@@ -31,7 +31,7 @@ _BOUNDS = {
 
 
 def shown(value: Any) -> str:
-    """Return a value as a config would write it, short enough for a sentence."""
+    """Return a value as in a config, short enough for a sentence."""
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
     if isinstance(value, Mapping):
@@ -42,43 +42,45 @@ def shown(value: Any) -> str:
 
 
 def sentence(error: Mapping[str, Any]) -> str:
-    """Return the sentence for one of the ``errors()`` of a `ValidationError`."""
-    kind, given, context = str(error["type"]), error.get("input"), error.get("ctx") or {}
+    """Return the sentence for an item of ``ValidationError.errors()``."""
+    kind, value, context = str(error["type"]), error.get("input"), error.get("ctx") or {}
     if kind in ("value_error", "assertion_error", "of_a_key"):  # the models' own validators
-        said = str(error["msg"])
-        return said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        message = str(error["msg"])
+        return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if kind == "missing":
         return f"the key {line(error['loc'][-1], 60)!r} is missing"
     if kind == "extra_forbidden":
         return f"unknown key {line(error['loc'][-1], 60)!r}"
     if kind == "literal_error":
-        return none_of(given, _options(str(context.get("expected", ""))))
+        return none_of(value, _options(str(context.get("expected", ""))))
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        return f"should be {words} {context[name]:g}, not {shown(given)}"
+        return f"should be {words} {context[name]:g}, not {shown(value)}"
     if kind == "string_too_long":
-        return f"should have at most {context['max_length']} characters, not {len(str(given))}"
+        return f"should have at most {context['max_length']} characters, not {len(str(value))}"
     if kind in ("too_short", "too_long"):
-        few = kind == "too_short"
-        bound = context["min_length" if few else "max_length"]
-        much = "at least" if few else "at most"
-        return f"should have {much} {bound} item{'s'[: bound != 1]}, not {context['actual_length']}"
+        is_short = kind == "too_short"
+        bound = context["min_length" if is_short else "max_length"]
+        words = "at least" if is_short else "at most"
+        return (
+            f"should have {words} {bound} item{'s'[: bound != 1]}, not {context['actual_length']}"
+        )
     if kind == "string_pattern_mismatch":  # only names of files have a pattern
         return (
             "should begin with a letter or a digit and hold letters, digits, '_', '-' and '.'"
-            f" alone, not {shown(given)}"
+            f" alone, not {shown(value)}"
         )
-    wanted = next((words for start, words in _SHOULD_BE.items() if kind.startswith(start)), "")
-    if not wanted:
-        return f"{shown(given)} can't stand here"
-    quotes = "; text that looks like another value stands in quotes" if wanted == "text" else ""
-    plain = not isinstance(given, Mapping | list)
-    return f"should be {wanted}, not {shown(given)}{quotes if plain else ''}"
+    expected = next((words for start, words in _SHOULD_BE.items() if kind.startswith(start)), "")
+    if not expected:
+        return f"{shown(value)} can't stand here"
+    quotes = "; text that looks like another value stands in quotes" if expected == "text" else ""
+    is_scalar = not isinstance(value, Mapping | list)
+    return f"should be {expected}, not {shown(value)}{quotes if is_scalar else ''}"
 
 
-def none_of(given: Any, options: list[str]) -> str:
-    """Say that a value is none of those that it might be, with the nearest of them."""
-    return f"{shown(given)} is none of {', '.join(options)}{suggestion(str(given), options)}"
+def none_of(value: Any, options: list[str]) -> str:
+    """Return a sentence on a value that is not an option; it suggests a similar option."""
+    return f"{shown(value)} is none of {', '.join(options)}{suggestion(str(value), options)}"
 
 
 def _options(expected: str) -> list[str]:
