@@ -1,4 +1,4 @@
-"""Selection of a plan's cells: ``--only``."""
+"""Selection of a plan's cells by the filters of ``--only``."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from svmbench.experiment.config.models import Config
     from svmbench.experiment.settings.cells import Cell
 
-#: Values by key.
+#: The allowed values by key.
 Filters = Mapping[str, list[str]]
 
 
-#: What a cell is known by beside its dimensions, of which ``size`` is another name of ``rows``.
+#: Keys of filters other than dimensions. Of the dimensions, ``size`` is another name of ``rows``.
 _CELL_FIELDS = ("solver", "dataset", "block", "fold")
 DIMENSIONS = ("rows", "features")
 PARAMETER = "solver."
 
 
 def filters_of(words: Sequence[str]) -> dict[str, list[str]]:
-    """Return the filters that ``--only`` was given: values by key.
+    """Parse the arguments of ``--only``; return the filters.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For a key that is none.
+        If a key is unknown.
     """
     filters: dict[str, list[str]] = {}
     for part in ",".join(words).split(",") if words else []:
@@ -51,7 +51,7 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
     cells : list of Cell
     filters : mapping of str to list of str
     config : Config, optional
-        What they were planned from, to say where a grid stands.
+        The config of the cells, for the place of a grid in an error message.
 
     Raises
     ------
@@ -63,31 +63,33 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
         known = dict.fromkeys(v for v in (_value(c, name) for c in cells) if v is not None)
         wanted = set()
         for value in values:
-            meant = {one for one in known if _is(one, value)}
-            if not meant:
-                if not known and (instead := _within_cells(chosen, name, value, config)):
-                    raise SvmbenchError(f"--only {name}={value}: {instead}")
-                there = ", ".join(map(str, sorted(known, key=_order)))
-                there = there or f"no {name!r} to choose cells by"
-                raise SvmbenchError(f"--only {name}={value}: the plan has {there}")
-            wanted |= meant
+            matching = {candidate for candidate in known if _is(candidate, value)}
+            if not matching:
+                if not known and (advice := _within_cells(chosen, name, value, config)):
+                    raise SvmbenchError(f"--only {name}={value}: {advice}")
+                options = ", ".join(map(str, sorted(known, key=_order)))
+                options = options or f"no {name!r} to choose cells by"
+                raise SvmbenchError(f"--only {name}={value}: the plan has {options}")
+            wanted |= matching
         chosen = [c for c in chosen if _value(c, name) in wanted]
     return chosen
 
 
 def _within_cells(cells: list[Cell], name: str, value: str, config: Config | None) -> str:
-    """Return the advice for a parameter that is varied inside cells; empty for any other.
+    """Return advice on a parameter that varies inside cells; empty for other keys.
 
-    A path carries state from point to point, and a search compares them: a cell runs all of its
-    grid or is another cell. So its values are chosen in the config, not by a filter.
+    A cell always runs its whole grid: a path carries state from point to point, and a search
+    compares points. So the values of a grid are chosen in the config, not by a filter.
     """
     parameter = name.removeprefix(PARAMETER)
     for cell in cells:
         if not any(parameter in point for point in cell.spec.get("grid", [])):
             continue
         block, solver = cell.shown["block"], cell.shown["solver"]
-        own = config and any(getattr(b, "solvers", ()) for b in config.blocks if b.name == block)
-        place = f"blocks.{block}.solvers" if own else "solvers"
+        has_solvers = config and any(
+            getattr(b, "solvers", ()) for b in config.blocks if b.name == block
+        )
+        place = f"blocks.{block}.solvers" if has_solvers else "solvers"
         return (
             f"a cell of {block} runs all values of {parameter}, one after another; to run some,"
             f" write --set {place}.{solver}.grid.{parameter}=[{value}]"
@@ -96,7 +98,7 @@ def _within_cells(cells: list[Cell], name: str, value: str, config: Config | Non
 
 
 def _value(cell: Cell, name: str) -> Any:
-    """Return a cell's value of a filter's key; None if it has none."""
+    """Return a cell's value for a filter's key; None if it has none."""
     if name in _CELL_FIELDS:
         value: Any = cell.shown.get(name)
         # Folds are counted from 1, as the progress of a run shows them; records count from 0.
@@ -105,7 +107,7 @@ def _value(cell: Cell, name: str) -> Any:
 
 
 def _is(value: Any, text: str) -> bool:
-    """Return True if a word is a value as YAML writes it, or the same number (1 is 1.0)."""
+    """Return True if a text is a value as YAML writes it, or the same number (1 is 1.0)."""
     if isinstance(value, str | bool):
         return str(value) == text or (isinstance(value, bool) and str(value).lower() == text)
     try:

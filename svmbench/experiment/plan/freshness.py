@@ -1,10 +1,10 @@
 """Comparison of kept results with the present code.
 
-A plan holds the code of its cells (`keys.manifest`): for each cell the modules of its solvers and
-of its protocol, and a hash or version of every file and package that they reach. A kept plan is
-compared with the present files. Who
-renames a module renames it in the entries of the kept plans. The keys of a plan
-without a manifest hash the code in an earlier way, so that none of its cells is fresh.
+A plan holds a manifest of its cells' code (`keys.manifest`): for each cell the modules of its
+solvers and its protocol, and a hash or version of every file and package that they reach. The
+manifest is compared with the present files. If a module is renamed, the kept plans must be changed
+to name it by its new name. The keys of a plan without a manifest hash the code in an earlier way,
+so that none of its cells is fresh.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from svmbench.schema.rechecks import Recheck
 #: Largest number of files named in a sentence.
 _MOST_NAMED_FILES = 3
 
-#: What identifies a cell in two plans of one config.
+#: The fields that identify a cell in all plans of a config.
 _IDENTITY = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimensions")
 
-#: Sentence on the cells of a plan without a manifest.
+#: The change of all cells of a plan without a manifest.
 NO_MANIFEST = "its plan doesn't name the code"
 
 
 def changes(folder: Path) -> dict[str, str]:
-    """Return the changes of code since each cell of a run folder was measured.
+    """Return how the code of each cell of a run folder has changed since the run.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def changes(folder: Path) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        By the cell's key a sentence without its full stop, empty where nothing has changed. Keys of
-        cells whose code is unknown, such as those of a plug-in, are left out.
+        By the cell's key, a sentence without full stop, empty if nothing has changed. Cells whose
+        code is unknown, such as those of a plug-in, are left out.
 
     Raises
     ------
@@ -66,80 +66,84 @@ def changes(folder: Path) -> dict[str, str]:
 
 
 def _by_manifest(cells: Sequence[Mapping[str, Any]], recorded: Mapping[str, Any]) -> dict[str, str]:
-    said: dict[int, str | None] = {}
+    sentences: dict[int, str | None] = {}
     for number, entry in enumerate(recorded["entries"]):
-        said[number] = _change([str(module) for module in entry], recorded)
-    found = {}
+        sentences[number] = _change([str(module) for module in entry], recorded)
+    changes_by_key = {}
     for cell in cells:
-        sentence = said.get(cell["code"]) if isinstance(cell.get("code"), int) else None
+        sentence = sentences.get(cell["code"]) if isinstance(cell.get("code"), int) else None
         if sentence is not None:
-            found[str(cell["key"])] = sentence
-    return found
+            changes_by_key[str(cell["key"])] = sentence
+    return changes_by_key
 
 
 def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
-    """Return the code changes that concern one kind of cell; None if they are unknown."""
+    """Return how the code of one kind of cell has changed; None if its code is unknown."""
     files, packages = set(recorded["files"].values()), recorded["packages"]
-    # A plug-in's module lies elsewhere, and may not be here at all.
+    # The module of a plug-in is outside this package, and may not be installed.
     if not all(map(is_known, entry)):
         return None
     try:
-        now = closure(*entry)
-        other = [module for module in sorted(now) if file_hash(module) not in files]
-        installed = versions(now)
+        reached = closure(*entry)
+        changed = [module for module in sorted(reached) if file_hash(module) not in files]
+        installed = versions(reached)
     except FileNotFoundError:
         return "its code is here no more"
-    said = []
-    if other:
-        names = [module.removeprefix("svmbench.") for module in other]
+    clauses = []
+    if changed:
+        names = [module.removeprefix("svmbench.") for module in changed]
         more = (
             f" and {len(names) - _MOST_NAMED_FILES} more" if len(names) > _MOST_NAMED_FILES else ""
         )
         verb = "has" if len(names) == 1 else "have"
-        said.append(f"{', '.join(names[:_MOST_NAMED_FILES])}{more} {verb} changed since")
-    # A package of an optional solver that isn't installed here has no other version.
-    moved = [
+        clauses.append(f"{', '.join(names[:_MOST_NAMED_FILES])}{more} {verb} changed since")
+    # Packages of optional solvers that aren't installed here don't count.
+    updated = [
         f"{name} {packages.get(name) or 'none'} is {version} now"
         for name, version in sorted(installed.items())
         if version and version != packages.get(name)
     ]
-    return "; ".join([*said, *moved])
+    return "; ".join([*clauses, *updated])
 
 
 def is_present(recheck: Recheck) -> bool:
     """Return True if a recheck was made with the present code and packages.
 
-    A package that isn't installed here counts with the version that the recheck had.
+    For a package that isn't installed here, the recheck's version is assumed.
     """
     modules = recheck["modules"]
     if not all(map(is_known, modules)):
         return False
     try:
-        had = recheck.get("environment", {}).get("packages") or {}
-        absent = tuple((name, had[name]) for name in not_installed(*modules) if name in had)
+        recorded_versions = recheck.get("environment", {}).get("packages") or {}
+        absent = tuple(
+            (name, recorded_versions[name])
+            for name in not_installed(*modules)
+            if name in recorded_versions
+        )
         return code_hash(*modules, absent=absent) == recheck["code"]
     except FileNotFoundError:
         return False
 
 
 def identity_of(cell: Mapping[str, Any]) -> str:
-    """Return the identity of a cell in any plan of its config.
+    """Return the identity of a cell, the same in all plans of its config.
 
-    Plans and records of older versions say of a sweep in other fields.
+    Plans and records of older versions have the swept values in other fields.
     """
     swept = cell.get("dimensions")
     if swept is None:
-        old = {"rows": cell.get("size"), "features": cell.get("n_features_kept")}
-        swept = {name: value for name, value in old.items() if value is not None}
-    named = {name: cell.get(name) for name in _IDENTITY}
-    return json.dumps({**named, "dimensions": swept}, sort_keys=True, default=str)
+        former_fields = {"rows": cell.get("size"), "features": cell.get("n_features_kept")}
+        swept = {name: value for name, value in former_fields.items() if value is not None}
+    identity = {name: cell.get(name) for name in _IDENTITY}
+    return json.dumps({**identity, "dimensions": swept}, sort_keys=True, default=str)
 
 
 def race_identity_of(cell: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
-    """Return the identity of a cell without its solvers, and its solvers: of a race, all of them.
+    """Return the identity of a cell without its solvers, and the set of its solvers.
 
-    A config's optional solvers take part in a race where they are installed, so a plan may have
-    more of them than the record of the same race.
+    Optional solvers of a config take part in a race if they are installed, so a plan may have more
+    solvers than the record of the same race.
     """
-    named = str(cell.get("solver"))
-    return identity_of({**cell, "solver": None}), frozenset(named.split("|"))
+    solvers = str(cell.get("solver"))
+    return identity_of({**cell, "solver": None}), frozenset(solvers.split("|"))

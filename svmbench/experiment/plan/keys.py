@@ -1,16 +1,15 @@
 """Keys of cells: hashes of settings, data, and the code that decides the result.
 
-The same key means the same result, so that a cell is not run again and `--reuse` may take it over
-from another run. A key therefore covers the files of the solver and of the protocol with all that
-they import from this package, and the versions of the other packages that those files call. Of a
-protocol it is the file of the function that runs the cell: where rows come in blocks, or a solver
-takes a kernel matrix, that may be another one (`declare.variant`). A name that is taken from a
-module with a stub, as a plug-in takes it from `svmbench.plugins`, leads to the module that defines
-the name.
+Cells with the same key have the same result, so that a cell is not run again, and `--reuse` may
+copy its result from another run. A key therefore covers the files of the solver and of the
+protocol, all files that they import from this package, and the versions of the other packages that
+these files import. A protocol's file is the one with the function that runs the cell; rows in
+blocks and kernel matrices may need another function (`declare.variant`). A name that is imported
+from a module with a stub, such as `svmbench.plugins`, leads to the module that defines the name.
 
-A key leaves out what decides nothing: comments, docstrings and layout of those files
-(`statements.py` hashes the rest), how data come to be (the content's hash stands for them), how a
-config is read (its resolved settings stand for it), and everything that only shows results.
+A key doesn't cover code that decides no result: comments, docstrings and layout of these files
+(`statements.py` hashes the rest), the preparation of data (the key has a hash of the content), the
+reading of configs (the key has the resolved settings), and everything that only shows results.
 """
 
 from __future__ import annotations
@@ -28,34 +27,34 @@ from typing import Any
 from svmbench.base.paths import PACKAGE
 from svmbench.experiment.plan import statements
 
-#: Modules that a solver or a protocol may import and that decide none of its results.
+#: Modules that solvers and protocols may import, but that decide no result.
 DECIDES_NOTHING = (
     "svmbench.data",
     "svmbench.base.errors",
     "svmbench.base.escape",  # escapes text that a person reads
     "svmbench.base.paths",
     "svmbench.baselines.catalogue",
-    "svmbench.baselines.certify",  # says how good a result is, and changes none
-    "svmbench.core.contract.declaration",  # the form; what they say is in solvers' modules
+    "svmbench.baselines.certify",  # bounds the error of a result, and changes none
+    "svmbench.core.contract.declaration",  # the class; declarations are in solvers' modules
     "svmbench.core.contract.docstrings",
     "svmbench.core.contract.sklearn_bases",  # types, pickles
-    "svmbench.core.contract.registry",  # checks declarations, and leaves what they say as it is
-    "svmbench.experiment.protocols.declare",  # the form; what they say is in protocols' modules
+    "svmbench.core.contract.registry",  # checks declarations, and doesn't change them
+    "svmbench.experiment.protocols.declare",  # the class; declarations are in protocols' modules
     "svmbench.experiment.settings.values",
     "svmbench.experiment.settings.blocks",
     "svmbench.experiment.settings.cells",
     "svmbench.schema.record",
 )
-#: Modules whose code runs in cells of more than two classes alone. They are followed where one of
-#: the entries is the first, as it is of all such cells (`catalogue.modules_of`).
+#: Modules whose code runs only in cells with more than two classes. The closure includes them only
+#: if the first is one of its entries, as for all such cells (`catalogue.modules_of_solvers`).
 OF_SEVERAL_CLASSES = (
     "svmbench.core.models.multiclass",
     "svmbench.core.models.ovo_model",
     "svmbench.core.csvc.pairs",
 )
-#: Other people's packages that read settings.
+#: Packages that only read settings; keys don't cover their versions.
 READS_SETTINGS = {"pydantic", "yaml"}
-#: Packages whose modules have another name; to look it up takes most of a second.
+#: Distributions whose modules have other names. Looking them up would take most of a second.
 INSTALLED_BY = {
     "sklearn": "scikit-learn",
     "sklearnex": "scikit-learn-intelex",
@@ -65,56 +64,56 @@ INSTALLED_BY = {
 
 
 def hash_of(value: Any) -> str:
-    """Return a short hash of what JSON can hold."""
+    """Return a short hash of a JSON value."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 @cache
 def code_hash(*modules: str, absent: tuple[tuple[str, str], ...] = ()) -> str:
-    """Return a hash of what some modules do: their statements, what they import, and versions.
+    """Return a hash of the code of some modules, of all that they import, and of versions.
 
     Parameters
     ----------
     *modules : str
-        Dotted names: the module of a solver's class, that of a protocol's function.
+        Dotted names, such as those of a solver's and a protocol's module.
     absent : tuple of (str, str), optional
-        Versions to take for packages that aren't installed here. Default: none.
+        Names and assumed versions of packages that aren't installed here. Default: none.
     """
     digest = hashlib.sha256()
     names = closure(*modules)
-    # Sorted by what they do, not by name: a module may be moved.
-    for one in sorted(_read(name).digest for name in names):
-        digest.update(one.encode())
+    # Sorted by hash, not by name: a module may be moved.
+    for file_digest in sorted(_read(name).digest for name in names):
+        digest.update(file_digest.encode())
     for package, number in sorted({**versions(names), **dict(absent)}.items()):
         digest.update(f"{package} {number}\n".encode())
     return digest.hexdigest()[:20]
 
 
 def file_hash(module: str) -> str:
-    """Return a short hash of what a module's file decides.
+    """Return a short hash of a module's statements.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If there is no such module.
     """
     return _read(module).digest[:16]
 
 
 def manifest(entries: Iterable[Sequence[str]]) -> dict[str, Any]:
-    """Return the code of some cells: their modules, files and packages.
+    """Return a manifest of the code of some cells.
 
     Parameters
     ----------
     entries : iterable of sequences of str
-        For each kind of cell the modules that decide it: those of its solvers and its protocol.
+        For each kind of cell, the modules of its solvers and its protocol.
 
     Returns
     -------
     dict
-        ``entries``, as they were given; ``files``, a hash of each module that they reach;
-        ``packages``, the versions of the other packages that these call.
+        ``entries``, as lists; ``files``, the hash of each module that they reach by imports;
+        ``packages``, the versions of the other packages that these modules import.
     """
     listed = [list(entry) for entry in entries]
     reached = closure(*sorted({module for entry in listed for module in entry}))
@@ -126,9 +125,9 @@ def manifest(entries: Iterable[Sequence[str]]) -> dict[str, Any]:
 
 
 def closure(*modules: str) -> set[str]:
-    """Return the modules and all those of this package that they reach by imports.
+    """Return the modules and all modules of this package that they reach by imports.
 
-    Modules of one-vs-one are reached where it is one of the given modules.
+    The modules in `OF_SEVERAL_CLASSES` are included only if the first is one of the given modules.
     """
     has_several = OF_SEVERAL_CLASSES[0] in modules
     seen = set() if has_several else set(OF_SEVERAL_CLASSES)
@@ -149,8 +148,8 @@ def reaches(module: str, other: str) -> bool:
 
 def versions(modules: set[str]) -> dict[str, str]:
     """Return the versions of the packages outside this one that some modules import."""
-    named = {*modules, *(name for module in modules for name in _imports(module))}
-    called = {name.partition(".")[0] for name in named}
+    names = {*modules, *(name for module in modules for name in _imports(module))}
+    called = {name.partition(".")[0] for name in names}
     outside = called - {"svmbench", "__future__"} - READS_SETTINGS - sys.stdlib_module_names
     return {package: _version(package) for name in outside for package in _distributions(name)}
 
@@ -163,9 +162,9 @@ def not_installed(*modules: str) -> tuple[str, ...]:
 
 @cache
 def _distributions(name: str) -> list[str]:
-    """Return the distributions that install a top-level module; cached, for it takes 0.3 s.
+    """Return the distributions that install a top-level module; cached, since it takes 0.3 s.
 
-    A module that isn't installed stands for its own distribution.
+    The distribution of a module that isn't installed is assumed to have the module's name.
     """
     if name in INSTALLED_BY:
         return [INSTALLED_BY[name]]
@@ -184,51 +183,50 @@ def _version(package: str) -> str:
 
 @cache
 def decides(module: str) -> bool:
-    """Return True for a module of this package that keys cover."""
+    """Return True if a module belongs to this package and keys cover it."""
     left_out = any(module == name or module.startswith(f"{name}.") for name in DECIDES_NOTHING)
     return _is_own(module) and not left_out
 
 
 @cache
 def _imports(module: str) -> tuple[str, ...]:
-    """Return the modules that a module's file imports, wherever in it."""
-    found: list[str] = []
+    """Return the modules that a module's file imports, also inside functions."""
+    modules: list[str] = []
     is_package = source_path(module).name == "__init__.py"
     package = module if is_package else module.rpartition(".")[0]
-    for told, names in _read(module).imports:
-        if told.startswith(".") and not names_own_module(module):
+    for stated, names in _read(module).imports:
+        if stated.startswith(".") and not names_own_module(module):
             continue
-        imported = resolve_name(told, package) if told.startswith(".") else told
-        face = _face(imported)
+        imported = resolve_name(stated, package) if stated.startswith(".") else stated
+        stub = _stub_names(imported)
         if not names:
-            # Which of a face's names are read is not known: all of them.
-            found += [imported, *face.values()]
+            # All names of the stub, since any of them may be used.
+            modules += [imported, *stub.values()]
         for name in names:
             inside = f"{imported}.{name}"
-            found.append(inside if _is_own(inside) else face.get(name, imported))
-    return tuple(found)
+            modules.append(inside if _is_own(inside) else stub.get(name, imported))
+    return tuple(modules)
 
 
 @cache
-def _face(module: str) -> dict[str, str]:
-    """Return the modules that define the names that a stub beside a module's file lists.
+def _stub_names(module: str) -> dict[str, str]:
+    """Return the names in a module's stub, each with the module that defines it.
 
-    A module with a stub imports a name when it is first asked for: its own file doesn't say where
-    from.
+    A module with a stub imports a name when it is first used, and only the stub says from where.
     """
     if module != PACKAGE.name and not names_own_module(module):
         return {}
-    stub = source_path(module).with_suffix(".pyi")
-    if not stub.exists():
+    stub_file = source_path(module).with_suffix(".pyi")
+    if not stub_file.exists():
         return {}
-    package = module if stub.name == "__init__.pyi" else module.rpartition(".")[0]
-    defined: dict[str, str] = {}
-    for told, names in statements.kept_source(stub.read_bytes()).imports:
-        origin = resolve_name(told, package)
+    package = module if stub_file.name == "__init__.pyi" else module.rpartition(".")[0]
+    defined_in: dict[str, str] = {}
+    for stated, names in statements.kept_source(stub_file.read_bytes()).imports:
+        origin = resolve_name(stated, package)
         for name in names:
             inside = f"{origin}.{name}"
-            defined[name] = inside if _is_own(inside) else origin
-    return defined
+            defined_in[name] = inside if _is_own(inside) else origin
+    return defined_in
 
 
 @cache
@@ -248,16 +246,16 @@ def names_own_module(name: str) -> bool:
 
 
 def is_known(name: str) -> bool:
-    """Return True for a dotted name of this package, or of one in `INSTALLED_BY`.
+    """Return True for a module of this package or of a package in `INSTALLED_BY`.
 
-    Where the modules of other packages lie is not known until they are imported.
+    The files of modules of other packages are unknown until they are imported.
     """
     return names_own_module(name) or name.partition(".")[0] in INSTALLED_BY
 
 
 def forget() -> None:
-    """Read files anew: they have changed while this process ran."""
-    for cached in (code_hash, reaches, decides, _imports, _face, _read, _is_own, source_path):
+    """Clear the caches, after files have changed while this process ran."""
+    for cached in (code_hash, reaches, decides, _imports, _stub_names, _read, _is_own, source_path):
         cached.cache_clear()
     _distributions.cache_clear()
     _version.cache_clear()
@@ -265,15 +263,15 @@ def forget() -> None:
 
 @cache
 def source_path(module: str) -> Path:
-    """Return a module's file, whether it is there or not."""
+    """Return the path of a module's file, which may be missing."""
     package, *parts = module.split(".")
     if package == PACKAGE.name:
         path = PACKAGE.joinpath(*parts)
     elif module in sys.modules:
-        # A plug-in lies wherever it was imported from.
+        # A plug-in, which has been imported.
         return Path(str(sys.modules[module].__file__))
     else:
-        # Nothing is imported: to import scikit-learn takes longer than to judge all claims.
+        # Don't import the module: importing scikit-learn takes longer than judging all claims.
         spec = find_spec(package) if package in INSTALLED_BY else None
         if spec is None or spec.origin is None:
             raise FileNotFoundError(f"the module {module} is not here")

@@ -1,4 +1,4 @@
-"""From a config to the list of cells: what will run, and what can't and why."""
+"""From a config to its list of cells, with a reason for each cell that can't run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Plan:
-    """All cells in table order, and the config they come from."""
+    """All cells of a config, in the order of the tables."""
 
     name: str
     profile: str
@@ -52,7 +52,7 @@ class Plan:
     cells: list[Cell] = field(default_factory=list)
 
     def to_json(self) -> str:
-        """Return the plan as JSON text, from which the report lays out tables."""
+        """Return the content of ``plan.json``, which the report reads."""
         config = self.config
         content = {
             "schema": 1,
@@ -65,9 +65,15 @@ class Plan:
                 "seed": config.seed,
                 "threads": config.threads,
                 "blas_core": config.blas_core,
-                "references": {one.shown: one.paper for one in all_solvers(config) if one.paper},
-                "baselines": [one.shown for one in all_solvers(config) if _is_baseline(one.name)],
-                "programs": [one.shown for one in all_solvers(config) if is_program(one.name)],
+                "references": {
+                    solver.shown: solver.paper for solver in all_solvers(config) if solver.paper
+                },
+                "baselines": [
+                    solver.shown for solver in all_solvers(config) if _is_baseline(solver.name)
+                ],
+                "programs": [
+                    solver.shown for solver in all_solvers(config) if is_program(solver.name)
+                ],
                 "settings": {block.name: _settings(config, block) for block in config.blocks},
                 "blocks": [
                     block.model_dump(mode="json", exclude={"datasets", "solvers"})
@@ -93,14 +99,14 @@ class Plan:
         return json.dumps(content, indent=1) + "\n"
 
     def _code(self) -> dict[str, Any]:
-        """Return the cells, each with the place of its modules in the manifest of their code."""
+        """Return the manifest of the code, and the cells with the index of their manifest entry."""
         entries: dict[tuple[str, ...], int] = {}
         cells = []
         for cell in self.cells:
             shown = {"key": cell.key, "status": cell.status, "reason": cell.reason, **cell.shown}
             if cell.spec:
-                deciding = modules_of(cell.spec)
-                cells.append({**shown, "code": entries.setdefault(deciding, len(entries))})
+                modules = modules_of(cell.spec)
+                cells.append({**shown, "code": entries.setdefault(modules, len(entries))})
             else:
                 cells.append(shown)
         return {"code": manifest(entries), "cells": cells}
@@ -117,7 +123,7 @@ def prepare_plan(
     prepare: bool = True,
     on_event: Any = None,
 ) -> Plan:
-    """Load, check, cut and resolve a config: everything that comes before the first cell."""
+    """Load and check a config, cut it by a profile, and make its plan; see :func:`make_plan`."""
     path = find_config(config)
     loaded = check_config(path, overrides, trust=trust)
     cut = apply_profile(loaded, profile)
@@ -138,7 +144,7 @@ def make_plan(
     prepare: bool = True,
     on_event: Callable[[str], None] | None = None,
 ) -> Plan:
-    """Resolve a config (already cut by its profile) into cells.
+    """Make the plan of a config that is cut by a profile already.
 
     If a data set is unavailable or unsuitable for the protocol (one class, fewer samples of a class
     than folds), only its own cells are skipped.
@@ -149,18 +155,18 @@ def make_plan(
     name : str
         The config's name, for the results folder and the tables.
     profile : str
-        Printed on every table.
+        The profile's name, for the tables.
     mirror : str, optional
-        Where data files are looked for.
+        Folder or URL with data files.
     only : mapping of str to list of str, optional
-        Filters of the command line. A data set outside them is not prepared: if it is not in the
-        cache, its cells are planned without rows or keys, as ``not run``.
+        Filters of the command line. A data set that they exclude is not prepared; if it is not in
+        the cache, its cells have the status ``not run`` and no specification.
     prepare : bool, default=True
-        Whether data sets that are not in the cache are fetched and prepared; otherwise they are
-        planned as if they were outside `only`.
+        Whether to fetch and prepare data sets that are not in the cache; otherwise they are treated
+        as excluded by `only`.
     on_event : callable, optional
-        Told in one sentence of each data set that is being prepared, can't be had, or can't bear
-        the protocol.
+        Called with one sentence for each data set that is being prepared, is unavailable, or is
+        unsuitable for the protocol.
 
     Raises
     ------
@@ -170,17 +176,17 @@ def make_plan(
     from svmbench import data
 
     plan = Plan(name=name, profile=profile, config=config)
-    told: set[str] = set()
+    reported: set[str] = set()
     last = data.FilesRead()
 
     def report_once(reason: str) -> None:
-        if on_event and reason not in told:
+        if on_event and reason not in reported:
             on_event(reason)
-        told.add(reason)
+        reported.add(reason)
 
     for block in config.blocks:
-        for given in config.datasets_of(block):
-            spec = _as_read(given, config.memory_gb)
+        for configured in config.datasets_of(block):
+            spec = _as_read(configured, config.memory_gb)
             row = Row(config, block, spec, profile, protocols()[block.protocol])
             wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
@@ -188,7 +194,7 @@ def make_plan(
             except CacheError:
                 raise
             except DataError as error:
-                # A file of the user's own is theirs to mend, before anything runs.
+                # The user must correct a wrong file of their own before anything runs.
                 if wanted and spec.is_own and not isinstance(error, DataUnavailableError):
                     raise
                 if wanted:
@@ -207,7 +213,7 @@ def make_plan(
 
 
 def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
-    """Return a data set that says how its rows are read: a large file's in blocks."""
+    """Return the data set, set to be read in blocks if it is a file too large for memory."""
     from svmbench import data
 
     if (
@@ -221,12 +227,12 @@ def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
 
 
 def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -> DatasetSpec:
-    """Return a registered set that says how its rows are read: in blocks if they can't be held."""
+    """Return the data set, set to be read in blocks if it is registered and exceeds the memory."""
     from svmbench import data
 
-    whole = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
+    uses_all_rows = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
     is_decided = spec.is_own or spec.in_blocks or spec.read != "auto"
-    if is_decided or spec.novelty is not None or not whole:
+    if is_decided or spec.novelty is not None or not uses_all_rows:
         return spec
     if data.ArrayBlocks(source.X, source.y).n_bytes <= memory_gb * 2**30:
         return spec
@@ -234,9 +240,9 @@ def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -
 
 
 def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
-    """Return True if the filters leave a cell of a data set in a block."""
+    """Return True if the filters allow cells of a data set in a block."""
     names = {"block": block.name, "dataset": dataset.name}
-    return all(name in only.get(of, [name]) for of, name in names.items())
+    return all(name in only.get(key, [name]) for key, name in names.items())
 
 
 def _open(
@@ -272,7 +278,7 @@ def _open(
 
 @dataclass(frozen=True)
 class Row:
-    """One data set in one block: where cells come from."""
+    """One data set in one block, from which cells are made."""
 
     config: Config
     block: Any
@@ -281,42 +287,43 @@ class Row:
     declared: Protocol
 
     def of(self, dataset: DatasetSpec) -> Row:
-        """Return the same of a data set that is read in another way."""
+        """Return a copy with another setting of the data set."""
         return replace(self, dataset=dataset)
 
     def without_data(self, status: str, reason: str) -> Iterator[Cell]:
-        """Yield one cell a solver for a data set that is not open."""
+        """Yield one cell for each solver, for a data set that could not be opened."""
         for solver in self._solvers():
             shown = self._shown(solver)
             yield Cell(hash_of({status: shown}), shown, spec={}, status=status, reason=reason)
 
     def cells(self, source: Any) -> Iterator[Cell]:
-        """Yield the cells of an opened data set: sizes, features, other dimensions, solvers, folds.
+        """Yield the cells of a data set: for each combination of swept values, solver and fold.
 
         Parameters
         ----------
         source : Dataset
+            The opened data set.
         """
         if self.declared.cell == "data set":
             yield self._facts(source)
             return
         y = np.asarray(source.y)
         swept = self.block.swept(self.dataset)
-        borne: dict[int | None, str] = {}
+        reasons: dict[int | None, str] = {}
         for values in itertools.product(*swept.values()):
-            place = dict(zip(swept, values, strict=True))
-            if "rows" in place:
-                place["rows"] = _resolve_size(place["rows"], len(y))
-            n_rows = place.get("rows")
-            if n_rows not in borne:
-                borne[n_rows] = why_not_borne(
+            dimensions = dict(zip(swept, values, strict=True))
+            if "rows" in dimensions:
+                dimensions["rows"] = _resolve_size(dimensions["rows"], len(y))
+            n_rows = dimensions.get("rows")
+            if n_rows not in reasons:
+                reasons[n_rows] = why_not_borne(
                     *(self.declared, self.block, self.dataset.name, y, n_rows),
                     derive_seed(self.config.seed, "rows", self._choice(source)["name"]),
                     classes=source.facts["classes"],
                 )
-            reason = borne[n_rows] or self._why_not_scaled(source)
+            reason = reasons[n_rows] or self._why_not_scaled(source)
             n_features = source.X.shape[1]
-            if (n_kept := place.get("features")) is not None and n_kept > n_features:
+            if (n_kept := dimensions.get("features")) is not None and n_kept > n_features:
                 reason = reason or (
                     f"data set {self.dataset.name!r} has {n_features} features, fewer than the"
                     f" {n_kept} of the sweep"
@@ -324,10 +331,10 @@ class Row:
             for solver in self._solvers():
                 for fold in self.declared.outer_folds(self.block):
                     if reason:
-                        shown = self._shown(solver, place, fold)
+                        shown = self._shown(solver, dimensions, fold)
                         yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)
                     else:
-                        yield self._cell(source, solver, place, fold)
+                        yield self._cell(source, solver, dimensions, fold)
 
     def _why_not_scaled(self, source: Any) -> str:
         """Return why scikit-learn's scalers can't scale the inputs; empty if they can."""
@@ -338,8 +345,8 @@ class Row:
     def _choice(self, source: Any) -> DatasetChoice:
         """Return the description from which a cell opens the data set.
 
-        The name in it decides folds and subsets. A file of the user's own has its content there, so
-        that its name changes no result.
+        Its name decides the folds and subsets. For a user's file, the name is a hash of the
+        content, so that renaming the file changes no result.
         """
         choice = self.dataset.choice
         if self.dataset.is_own:
@@ -347,7 +354,7 @@ class Row:
         return choice
 
     def _solvers(self) -> list[SolverSpec | None]:
-        """Return whose cells there are: each solver's, or None for a cell of all or of none."""
+        """Return the solvers that have cells of their own, or [None] if a cell has all or none."""
         if self.declared.cell != "solver":
             return [None]
         return [spec.on(self.dataset) for spec in self.config.solvers_of(self.block)]
@@ -371,17 +378,17 @@ class Row:
         return cast(CellSpec, {**spec, **self.declared.settings_of(self.block)})
 
     def _cell(
-        self, source: Any, solver: SolverSpec | None, place: Dimensions, fold: int | None
+        self, source: Any, solver: SolverSpec | None, dimensions: Dimensions, fold: int | None
     ) -> Cell:
         block, config = self.block, self.config
         n_samples, n_features = source.X.shape
-        limits = (place.get("rows"), block.max_samples or None, n_samples)
+        limits = (dimensions.get("rows"), block.max_samples or None, n_samples)
         spec: CellSpec = {
             "protocol": self.declared.name,
             "dataset": self._choice(source),
             "data_sha256": source.sha256,
             "n_rows": min(x for x in limits if x is not None),
-            "n_features_kept": place.get("features"),
+            "n_features_kept": dimensions.get("features"),
             "has_test_part": source.X_test is not None,
             "seed": config.seed,
             "threads": config.threads,
@@ -395,33 +402,33 @@ class Row:
         }
         if block.inputs == "dense":
             spec["inputs"] = "dense"
-        # Another core type may give another result, so that the cell's key holds it.
+        # The result may depend on the core type, so the specification, and hence the key, has it.
         if config.blas_core is not None:
             spec["blas_core"] = config.blas_core
         if solver is None:
-            racers = [s.on(self.dataset).at(place) for s in config.solvers_of(block)]
+            racers = [s.on(self.dataset).at(dimensions) for s in config.solvers_of(block)]
             spec["racers"] = [_solver_settings(s) for s in racers]
             spec["pairs"] = block.pairs
         else:
-            racers = [solver := solver.at(place)]
+            racers = [solver := solver.at(dimensions)]
             spec.update(_solver_settings(solver))
         spec = self._with_own_settings(spec)
         if solver is None and self._targets_nothing(racers):
             spec = cast(CellSpec, {**spec, "tolerance": None})
         code = [code_of(*kind) for kind in kinds_of(spec)]
         key = hash_of({**spec, "code": code})
-        shown = self._shown(solver, place, fold)
-        # A race without one of its racers would be another race.
+        shown = self._shown(solver, dimensions, fold)
+        # If one solver can't run, the whole race is skipped: without it, it would be another race.
         reasons = [why_not(racer, source, block) for racer in racers]
         if self.dataset.in_blocks:
-            how = (self.declared, block, self.dataset, place, source.y)
-            reasons += [why_not_in_blocks(racer, *how) for racer in racers]
+            context = (self.declared, block, self.dataset, dimensions, source.y)
+            reasons += [why_not_in_blocks(racer, *context) for racer in racers]
         if reason := "; ".join(dict.fromkeys(filter(None, reasons))):
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
         cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
-        size = distances_of(config, spec) if self._by_distances else 0
-        shared = shared_arrays(self.declared, spec, source, size)
+        n_bytes = distances_of(config, spec) if self._by_distances else 0
+        shared = shared_arrays(self.declared, spec, source, n_bytes)
         return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
 
     def _targets_nothing(self, racers: list[SolverSpec]) -> bool:
@@ -431,17 +438,17 @@ class Row:
         return (
             getattr(self.block, "tolerance", None) is not None
             and "tolerance" not in self.block.model_fields_set
-            and any(not solver_class(one.name).declaration.problem for one in racers)
+            and any(not solver_class(racer.name).declaration.problem for racer in racers)
         )
 
     def _shown(
         self,
         solver: SolverSpec | None,
-        place: Dimensions | None = None,
+        dimensions: Dimensions | None = None,
         fold: int | None = None,
     ) -> Identity:
-        """Return the fields by which records and tables know a cell."""
-        place = place or {}
+        """Return the fields that identify a cell in records and tables."""
+        dimensions = dimensions or {}
         racers: list[SolverSpec] = []
         if self.declared.cell != "data set":
             racers = [solver] if solver else self.config.solvers_of(self.block)
@@ -451,72 +458,72 @@ class Row:
             "paper": self.config.paper,
             "profile": self.profile,
             "dataset": self.dataset.name,
-            "size": place.get("rows"),
-            "n_features_kept": place.get("features"),
-            "dimensions": place,
-            "solver": "|".join(one.shown for one in racers),
-            "kernel": "|".join(sorted({_kernel(one) for one in racers} - {""})),
+            "size": dimensions.get("rows"),
+            "n_features_kept": dimensions.get("features"),
+            "dimensions": dimensions,
+            "solver": "|".join(racer.shown for racer in racers),
+            "kernel": "|".join(sorted({_kernel(racer) for racer in racers} - {""})),
             "fold": fold,
         }
 
 
 def _resolve_size(size: int | str, n_samples: int) -> int:
-    """Return a number of rows, of which a percentage may be given."""
+    """Return a size, which may be a percentage such as ``"50%"``, as a number of rows."""
     return size if isinstance(size, int) else round(n_samples * int(size[:-1]) / 100)
 
 
 def modules_of(spec: CellSpec) -> tuple[str, ...]:
-    """Return the modules that decide a cell: those of its solvers, and its function's."""
-    modules = [one for kind in kinds_of(spec) for one in modules_of_kind(*kind)]
+    """Return the modules whose code decides a cell: its solvers', its protocol's, its scores'."""
+    modules = [module for kind in kinds_of(spec) for module in modules_of_kind(*kind)]
     return tuple(dict.fromkeys(modules))
 
 
 def kinds_of(spec: CellSpec) -> list[tuple[str, ...]]:
-    """Return the arguments of :func:`code_of` for each solver of a cell; one tuple without one."""
-    how = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
+    """Return the arguments of :func:`code_of` for each solver of a cell; one tuple without any."""
+    context = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
     score_names = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
-    return [(name, *how, *dict.fromkeys(score_names)) for name in solvers_in(spec) or [""]]
+    return [(name, *context, *dict.fromkeys(score_names)) for name in solvers_in(spec) or [""]]
 
 
 def modules_of_kind(
     solver: str, protocol: str, task: str, reads: str, *score_names: str
 ) -> tuple[str, ...]:
-    """Return the modules that decide one kind of cell; see :func:`code_of`."""
+    """Return the modules whose code decides one kind of cell; see :func:`code_of`."""
     from svmbench.baselines.catalogue import modules_of_solvers
 
-    own = [protocols()[protocol].function(reads).__module__]
-    # Not every protocol scores its models.
-    if reaches(own[0], scores.contract.__name__):
-        own += [scores.find(name).function.__module__ for name in score_names]
-    return tuple(dict.fromkeys([*(modules_of_solvers(solver, task) if solver else ()), *own]))
+    modules = [protocols()[protocol].function(reads).__module__]
+    # Some protocols have no scores.
+    if reaches(modules[0], scores.contract.__name__):
+        modules += [scores.find(name).function.__module__ for name in score_names]
+    return tuple(dict.fromkeys([*(modules_of_solvers(solver, task) if solver else ()), *modules]))
 
 
 def code_of(solver: str, protocol: str, task: str, reads: str, *score_names: str) -> str:
-    """Return a hash of the code of a solver in a protocol; of a program also one of its files.
+    """Return a hash of the code of one kind of cell; for a program, with a hash of its files.
 
     Parameters
     ----------
     solver : str
-        Its name; empty where nothing is trained.
+        The solver's name; empty if nothing is trained.
     protocol : str
-        Its name.
+        The protocol's name.
     task : str
         ``"binary"``, ``"multiclass"`` or ``"one-class"``.
     reads : str
-        The form in which the cell takes its rows, as `reads_of` has it.
+        The form of the cell's input; see `reads_of`.
     *score_names : str
         The names of the cell's scores.
     """
     from svmbench.baselines.catalogue import solver_class
 
-    own = code_hash(*modules_of_kind(solver, protocol, task, reads, *score_names))
-    return f"{own} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else own
+    code = code_hash(*modules_of_kind(solver, protocol, task, reads, *score_names))
+    return f"{code} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else code
 
 
 def _kernel(solver: SolverSpec) -> str:
-    """Return the kernel that a solver will use: the config's, its own default, or its only one.
+    """Return the kernel of a solver: the config's, the solver's default, or its only kernel.
 
-    Empty for a foreign class or a program of which no kernel is known.
+    It is empty for a foreign class or a program whose kernel is unknown.
     """
     from svmbench.baselines.catalogue import solver_class
 
@@ -541,16 +548,18 @@ def _is_baseline(solver: str) -> bool:
 
 
 def _settings(config: Config, block: Block) -> dict[str, Any]:
-    """Return what a block sets of its solvers, and of some solvers on one data set alone."""
+    """Return a block's settings of its solvers, and those of solvers on single data sets."""
     solvers = config.solvers_of(block)
     return {
         "solvers": {
-            one.shown: one.model_dump(
+            solver.shown: solver.model_dump(
                 mode="json", include={"kernel", "params", "grid", "search"}, exclude_defaults=True
             )
-            for one in solvers
+            for solver in solvers
         },
-        "datasets": {one.name: one.params for one in config.datasets_of(block) if one.params},
+        "datasets": {
+            dataset.name: dataset.params for dataset in config.datasets_of(block) if dataset.params
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""Shared nodes of the plan: scaled inputs and distances that several cells use."""
+"""Nodes of the plan: scaled inputs and distances that several cells share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svmbench.experiment.settings.cells import (
 def shared_arrays(
     declared: Protocol, spec: CellSpec, source: Any, distance_bytes: int
 ) -> SharedArrays | None:
-    """Return the node that holds what cells share; None where they read the data set itself.
+    """Return the node with the inputs of a cell; None if the cell reads the data set itself.
 
     Parameters
     ----------
@@ -32,22 +32,22 @@ def shared_arrays(
         A cell's specification.
     source : Dataset
     distance_bytes : int
-        Size of the squared distances that go with the inputs; 0 without any.
+        Size of the squared distances that the node includes; 0 for none.
     """
     scaled = declared.scalings[spec["scaling"]]
-    whole = spec["n_rows"] == source.X.shape[0] and spec["n_features_kept"] is None
-    if not scaled.before and whole and not distance_bytes:
+    is_whole = spec["n_rows"] == source.X.shape[0] and spec["n_features_kept"] is None
+    if not scaled.before and is_whole and not distance_bytes:
         return None
-    given = own_settings(spec)
+    settings = own_settings(spec)
     names = (*ArraySpec.__annotations__, *scaled.by)
-    deciding = {name: given[name] for name in names if name in given}
-    wanted = cast(NodeSpec, deciding)
-    wanted["distances"] = distance_bytes > 0
+    deciding = {name: settings[name] for name in names if name in settings}
+    node_spec = cast(NodeSpec, deciding)
+    node_spec["distances"] = distance_bytes > 0
     share = spec["n_rows"] / max(1, source.X.shape[0])
     sparse = sp.issparse(source.X) and "inputs" not in spec
     stored = source.X.nnz * 12 if sparse else source.X.shape[0] * source.X.shape[1] * 8
     size = int(stored * share) + distance_bytes
-    return SharedArrays(key=hash_of(wanted), spec=wanted, bytes=size)
+    return SharedArrays(key=hash_of(node_spec), spec=node_spec, bytes=size)
 
 
 def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlock) -> bool:
@@ -55,7 +55,7 @@ def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlo
     from svmbench.baselines.catalogue import solver_class
     from svmbench.experiment.protocols.kernel_search import takes_part
 
-    # What a protocol scales by itself, fold by fold, has no distances in common.
+    # Inputs that a protocol scales anew in each fold share no distances.
     scaled_once = declared.scalings[block.scaling].before or block.scaling == "none"
     return (
         "distances" in declared.shares
@@ -68,9 +68,10 @@ def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlo
 
 
 def distances_of(config: Config, spec: CellSpec) -> int:
-    """Return the size of the squared distances of a cell's rows; 0 where they are not made.
+    """Return the size in bytes of the squared distances of a cell's rows; 0 if they are not made.
 
-    Past half of a cell's memory they are not: there would be no room for a kernel matrix.
+    They are not made if they exceed half of a cell's memory, which leaves too little for a kernel
+    matrix.
     """
     size = folds.distance_bytes(spec)
     return size if size <= config.memory_gb * 2**30 / 2 else 0

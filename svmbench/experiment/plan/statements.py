@@ -1,10 +1,10 @@
-"""Statements of a source file, without comments, docstrings and layout.
+"""Hashes of source files, without comments, docstrings and layout.
 
 Files that differ only in comments, docstrings and layout have the same hash. A file is parsed and
-written out node by node. The output of ``ast.dump`` and ``ast.unparse`` depends on Python's
-version; here empty fields are left out, and a file has the same hash under Python 3.11, 3.12 and
-3.13. Names, constants, defaults, annotations, decorators, and strings that are statements but no
-docstrings are part of the hash.
+serialised node by node. The output of ``ast.dump`` and ``ast.unparse`` depends on Python's version;
+here empty fields are left out, and a file has the same hash under Python 3.11, 3.12 and 3.13. The
+hash covers names, constants, defaults, annotations, decorators, and strings that are statements but
+not docstrings.
 
 For an import from this package, the hash covers the imported names, but neither the module's path
 nor the order of such imports: moving a module changes neither its hash nor the hashes of the
@@ -29,15 +29,15 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class ParsedSource(NamedTuple):
-    """A source file as it decides.
+    """The hash and the imports of a source file.
 
     Attributes
     ----------
     digest : str
-        SHA-256 of its statements.
+        SHA-256 of the file's statements.
     imports : tuple of (str, tuple of str)
-        The modules that it imports, wherever in it, each with the names that it takes from it:
-        none where it is imported itself. Relative ones begin with their dots.
+        The modules of all import statements, also inside functions, each with the imported names;
+        without names for ``import module``. Relative modules begin with their dots.
     """
 
     digest: str
@@ -46,21 +46,21 @@ class ParsedSource(NamedTuple):
 
 @cache
 def parse_source(content: bytes) -> ParsedSource:
-    """Return the statements and the imports of a source file.
+    """Parse a source file.
 
     Parameters
     ----------
     content : bytes
-        The file.
+        The file's content.
 
     Raises
     ------
     SyntaxError
-        If it is no Python.
+        If it is not Python.
     """
     words: list[str] = []
     imports: list[tuple[str, tuple[str, ...]]] = []
-    _spell(ast.parse(content), words.append, imports)
+    _serialise(ast.parse(content), words.append, imports)
     return ParsedSource(hashlib.sha256("".join(words).encode()).hexdigest(), tuple(imports))
 
 
@@ -69,15 +69,15 @@ _parsed = KeptEntries("statements", __file__)
 
 
 def kept_source(content: bytes) -> ParsedSource:
-    """Return the statements and the imports of a source file, from the user's cache if possible.
+    """Parse a source file, or return its entry in the user's cache.
 
-    The cache finds them by the hash of the file's bytes. Keys of cells cover some 90 files, and to
-    parse these takes 0.5 s of CPU time.
+    The entry's key is the hash of the file's bytes. Keys of cells cover some 90 files, which take
+    0.5 s of CPU time to parse.
 
     Raises
     ------
     SyntaxError
-        If it is no Python.
+        If it is not Python.
     """
     name = hashlib.sha256(content).hexdigest()
     known = _checked(_parsed.find(name))
@@ -92,15 +92,17 @@ def _checked(entry: Any) -> ParsedSource | None:
     """Return an entry of the cache, or None if it is damaged."""
     try:
         digest, imports = entry
-        return ParsedSource(str(digest), tuple((str(one), tuple(names)) for one, names in imports))
+        return ParsedSource(
+            str(digest), tuple((str(name), tuple(names)) for name, names in imports)
+        )
     except (TypeError, ValueError):
         return None
 
 
-def _spell(
+def _serialise(
     node: ast.AST, add: Callable[[str], None], imports: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    """Say a node with all below it, in words that can be read in one way alone."""
+    """Serialise a node and its descendants, unambiguously; collect the imports."""
     if isinstance(node, ast.Constant):
         add(f"{node.value!a} ")
         return
@@ -111,23 +113,28 @@ def _spell(
         imports.append((module, tuple(alias.name for alias in node.names)))
     add(f"({type(node).__name__} ")
     for name, value in ast.iter_fields(node):
-        if name == "ctx" or value is None:  # whether a name is read or set shows where it stands
+        if name == "ctx" or value is None:  # the node's place shows whether a name is read or set
             continue
         if isinstance(value, list):
             items = _without_docstring(node, value) if name == "body" else value
             if items:
                 add(f"{name}[")
-                own = [item for item in items if _is_own_import(item)]
-                imports += [(str(one.module), tuple(a.name for a in one.names)) for one in own]
-                taken = (f"{a.name} {a.asname} " for one in own for a in one.names)
-                add("".join(sorted(taken)))
+                own_imports = [item for item in items if _is_own_import(item)]
+                imports += [
+                    (str(statement.module), tuple(a.name for a in statement.names))
+                    for statement in own_imports
+                ]
+                imported_names = (
+                    f"{a.name} {a.asname} " for statement in own_imports for a in statement.names
+                )
+                add("".join(sorted(imported_names)))
                 for item in items:
                     if not _is_own_import(item):
-                        _spell_item(node, item, add, imports)
+                        _serialise_item(node, item, add, imports)
                 add("]")
         elif isinstance(value, ast.AST):
             add(f"{name}:")
-            _spell(value, add, imports)
+            _serialise(value, add, imports)
         else:
             add(f"{name}:{value} ")
     add(")")
@@ -142,26 +149,26 @@ def _is_own_import(node: object) -> TypeGuard[ast.ImportFrom]:
     )
 
 
-def _spell_item(
+def _serialise_item(
     node: ast.AST,
     item: object,
     add: Callable[[str], None],
     imports: list[tuple[str, tuple[str, ...]]],
 ) -> None:
-    """Say an item of a node's list; some are names, and some stand for nothing.
+    """Serialise an item of a node's list: a node, a name, or None for a missing item.
 
-    Nothing, such as the default of a parameter that has none, is not the constant None.
+    A missing item, such as the default of a parameter without one, differs from the constant None.
     """
     if not isinstance(item, ast.AST):
         add("- " if item is None else f"{item} ")
-    # Python 3.12 ends a format with an empty string where others have none.
+    # Python 3.12 ends an f-string with an empty string, other versions don't.
     elif not (isinstance(node, ast.JoinedStr) and getattr(item, "value", None) == ""):
-        _spell(item, add, imports)
+        _serialise(item, add, imports)
 
 
 def _without_docstring(node: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:
     if isinstance(node, _DOCUMENTED) and body and isinstance(body[0], ast.Expr):
-        said = body[0].value
-        if isinstance(said, ast.Constant) and isinstance(said.value, str):
+        value = body[0].value
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
             return body[1:]
     return body

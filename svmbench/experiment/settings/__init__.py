@@ -1,1 +1,1 @@
-"""Settings of a config: single values, the settings that blocks share, and cells."""
+"""Types of a config's settings: single values, settings that blocks share, and cells."""

@@ -1,6 +1,6 @@
 """Settings of a block: solvers, data sets, and settings that protocols share.
 
-A protocol's own settings are a class derived from one of these, in the protocol's file.
+The settings of a protocol are a class in the protocol's file that inherits from one of the blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from svmbench.base.validation_messages import shown as said
+from svmbench.base.validation_messages import shown as printed
 from svmbench.baselines import templates
 from svmbench.experiment.settings.cells import DatasetChoice, NoveltyChoice, WrittenChoice
 from svmbench.experiment.settings.values import (
@@ -41,22 +41,22 @@ class SolverSpec(Model):
     Attributes
     ----------
     name : str
-        As ``svmbench list solvers`` shows it; of a class of others (the key ``class``), its path;
-        of a program (``program`` and ``predict``), its commands.
+        The name that ``svmbench list solvers`` shows; for a foreign class (the key ``class``), its
+        path; for a program (``program`` and ``predict``), its commands.
     label : str
-        What tables call it, where one solver stands in a block more than once.
+        The name in tables; needed if a block has the same solver more than once.
     params : dict
         Fixed parameters.
     grid : dict
-        Parameter → values to search, in the order in which ties are broken (first wins).
+        Values to search, by parameter. In a tie, the earlier point wins.
     search : dict
-        Parameters that the fits of a search have instead: ``{stop: gap, gap: 1e-3}`` of csvc, or a
-        looser tolerance. The chosen point is fitted without them.
+        Parameters that replace those in `params` for the fits of a search, such as a looser
+        tolerance or ``{stop: gap, gap: 1e-3}`` for csvc. The chosen point is fitted without them.
     kernel, paper : str
-        The kernel of a foreign class or a program, and who describes it, for tables.
+        The kernel and the reference of a foreign class or a program, for tables.
     task : str
-        ``binary`` for a foreign class or a program that separates two classes only, so that data of
-        more classes are separated one-vs-one.
+        ``binary`` for a foreign class or a program that separates only two classes; data with more
+        classes are then separated one-vs-one.
     problem, offset : str, str or float
         The problem that a foreign class solves, and its offset, as :func:`svmbench.certify` takes
         them: the models of races are certified. Both are part of the name.
@@ -64,7 +64,7 @@ class SolverSpec(Model):
         Skipped, with its pairs, if its package is not installed.
     """
 
-    #: Keys that give the name in other ways.
+    #: Keys that replace the key ``name``.
     NAMED_BY: ClassVar[tuple[str, ...]] = ("class", "program", "predict")
     #: Keys of a class that say what it solves.
     SOLVES: ClassVar[tuple[str, str]] = ("problem", "offset")
@@ -89,10 +89,11 @@ class SolverSpec(Model):
                 raise ValueError(msg)
             if not (isinstance(path, str) and "." in path.strip(".")):
                 msg = (
-                    f"a class is given by its dotted path, such as sklearn.svm.NuSVC: {said(path)}"
+                    "a class is given by its dotted path, such as sklearn.svm.NuSVC:"
+                    f" {printed(path)}"
                 )
                 raise ValueError(msg)
-            rest = {k: given for k, given in value.items() if k not in ("class", *cls.SOLVES)}
+            rest = {k: setting for k, setting in value.items() if k not in ("class", *cls.SOLVES)}
             name = path + _ending(value)
             if cls.SOLVES[0] in value:
                 name = _solving(name, value[cls.SOLVES[0]], value.get(cls.SOLVES[1]))
@@ -110,23 +111,26 @@ class SolverSpec(Model):
         if "name" in value:
             msg = "a solver has a name, a class or a program, not several of them"
             raise ValueError(msg)
-        given = {key: value.get(key, "") for key in ("program", "predict")}
-        for key, command in given.items():
+        commands = {key: value.get(key, "") for key in ("program", "predict")}
+        for key, command in commands.items():
             if not isinstance(command, str):
-                msg = f"{key!r} is a command in one line of text: {said(command)}"
-                raise ValueError(msg)  # noqa: TRY004 - what pydantic takes for a finding
-        made = templates.commands(**given)
-        rest = {key: given for key, given in value.items() if key not in ("program", "predict")}
-        *_, kernel = templates.shipped_program(given["program"]) or ("",)
-        name = made.name + _ending(value)
-        return {"name": name, "label": made.program, "kernel": kernel, **rest}
+                msg = f"{key!r} is a command in one line of text: {printed(command)}"
+                raise ValueError(msg)  # noqa: TRY004 - pydantic reports only ValueErrors
+        parsed = templates.commands(**commands)
+        rest = {key: each for key, each in value.items() if key not in ("program", "predict")}
+        *_, kernel = templates.shipped_program(commands["program"]) or ("",)
+        name = parsed.name + _ending(value)
+        return {"name": name, "label": parsed.program, "kernel": kernel, **rest}
 
     @model_validator(mode="after")
     def _declares_itself(self) -> SolverSpec:
         if not (templates.is_program(self.name) or "." in self.name):
             for key in ("kernel", "paper", "task"):
                 if getattr(self, key):
-                    msg = f"{key!r} is for a class or a program; {said(self.name)} declares its own"
+                    msg = (
+                        f"{key!r} is for a class or a program; {printed(self.name)} declares its"
+                        " own"
+                    )
                     raise ValueError(msg)
         return self
 
@@ -142,7 +146,7 @@ class SolverSpec(Model):
     def _no_separators(cls, label: str) -> str:
         if any(mark in label for mark in ":|"):
             marks = "a label holds no ':' and no '|', which separate solvers in races"
-            msg = f"{marks}: {said(label)}"
+            msg = f"{marks}: {printed(label)}"
             raise ValueError(msg)
         return label
 
@@ -153,39 +157,39 @@ class SolverSpec(Model):
 
     @property
     def called(self) -> str:
-        """The solver's name in profiles: its own, or the label of a program."""
+        """The solver's key in profiles: its name, or the label of a program."""
         return self.shown if templates.is_program(self.name) else self.name
 
     def on(self, dataset: DatasetSpec) -> SolverSpec:
-        """Return the solver as it is set for one data set."""
-        own = dataset.params.get(self.shown)
-        return self.model_copy(update={"params": {**self.params, **own}}) if own else self
+        """Return the solver with the parameters of a data set."""
+        params = dataset.params.get(self.shown)
+        return self.model_copy(update={"params": {**self.params, **params}}) if params else self
 
     def at(self, dimensions: dict[str, Any]) -> SolverSpec:
-        """Return the solver as it is set at one place of a sweep."""
-        own = {
+        """Return the solver with the parameters of one combination of swept values."""
+        params = {
             name.removeprefix("solver."): value
             for name, value in dimensions.items()
             if name.startswith("solver.")
         }
-        return self.model_copy(update={"params": {**self.params, **own}}) if own else self
+        return self.model_copy(update={"params": {**self.params, **params}}) if params else self
 
     @property
     def n_grid_points(self) -> int:
-        """Number of combinations of the grid, of which no list is made."""
+        """The number of points of the grid, counted without listing them."""
         return math.prod(map(count_of, self.grid.values()))
 
     def grid_points(self) -> list[dict[str, Scalar]]:
-        """Return every combination of the grid, the last parameter varying fastest."""
+        """Return all points of the grid; the last parameter varies fastest."""
         points: list[dict[str, Scalar]] = [{}]
-        for name, given in self.grid.items():
-            points = [{**point, name: value} for point in points for value in values_of(given)]
+        for name, values in self.grid.items():
+            points = [{**point, name: value} for point in points for value in values_of(values)]
         return points
 
 
-def _ending(given: dict[str, Any]) -> str:
-    """Return the end of the name of a class or a program, from its task."""
-    return templates.BINARY if given.get("task") == "binary" else ""
+def _ending(settings: dict[str, Any]) -> str:
+    """Return the suffix of the name of a class or a program for its task."""
+    return templates.BINARY if settings.get("task") == "binary" else ""
 
 
 def _solving(name: str, problem: Any, offset: Any) -> str:
@@ -194,27 +198,26 @@ def _solving(name: str, problem: Any, offset: Any) -> str:
     from svmbench.core.contract.problems import PROBLEMS
 
     if problem not in PROBLEMS:
-        msg = f"there is no problem {said(problem)}; there are {', '.join(sorted(PROBLEMS))}"
+        msg = f"there is no problem {printed(problem)}; there are {', '.join(sorted(PROBLEMS))}"
         raise ValueError(msg)
     is_number = isinstance(offset, int | float) and not isinstance(offset, bool)
     if not (offset in (None, "free", "none") or (is_number and 0 < offset < math.inf)):
-        msg = f"an offset is free, none or the value of the constant feature: {said(offset)}"
+        msg = f"an offset is free, none or the value of the constant feature: {printed(offset)}"
         raise ValueError(msg)
     return with_problem(name, problem, offset)
 
 
 class NoveltySpec(Model):
-    """Settings that turn any data set into one for novelty detection.
+    """Settings that turn a data set into one for novelty detection.
 
     Attributes
     ----------
     normal : list of str
-        The class or classes, as the data names them, that are normal (+1); by default the class
-        that is +1 already.
+        The normal classes (+1), by their labels in the data. Default: the class +1.
     ratio : float
-        How many abnormal rows are kept for each normal one.
+        Number of abnormal rows that are kept for each normal row.
     seed : int
-        Of their choice.
+        Seed for the choice of abnormal rows.
     """
 
     normal: list[Annotated[str, BeforeValidator(str)]] = []
@@ -223,16 +226,16 @@ class NoveltySpec(Model):
 
 
 class WrittenSpec(Model):
-    """A file that a registered set is written to, outside the clock, and read in blocks from.
+    """A file to which a registered data set is written, untimed, and from which blocks are read.
 
     Attributes
     ----------
     format : str
         ``libsvm``, ``csv`` or ``parquet`` (which needs ``'.[blocks]'``).
     copies : int
-        How many times the rows are written, one time after the other.
+        Number of copies of the rows in the file, one after another.
     repeats : int
-        How many times the file is read in each way.
+        Number of times that the file is read in each way.
     """
 
     format: Literal["libsvm", "csv", "parquet"]
@@ -246,39 +249,39 @@ class DatasetSpec(Model):
     Attributes
     ----------
     name : str
-        As ``svmbench list datasets`` shows it; for a file or a set of OpenML, what tables call it.
+        The name that ``svmbench list datasets`` shows; for a file or a data set of OpenML, its name
+        in tables.
     file : str
-        Path of a LIBSVM or CSV file instead of a registered set.
+        Path of a user's LIBSVM, CSV or Parquet file, instead of a registered data set.
     openml : int or None
-        Number of a data set of OpenML instead of a registered set. It is read as ``svmbench try``
-        reads a table.
+        Number of a data set of OpenML, instead of a registered one. It is read like a table by
+        ``svmbench try``.
     sha256 : str
-        Checksum that the uncompressed file, or OpenML's ARFF file, must have.
+        Required checksum of the uncompressed file, or of OpenML's ARFF file.
     label_column : str
-        Column of a CSV or Parquet file that holds the class; for OpenML, instead of the one that
-        it names.
+        Column of the classes in a CSV or Parquet file. For OpenML, it replaces the column that
+        OpenML names.
     text : str
-        ``one-hot`` or ``ordinal``: read the CSV file as ``svmbench try`` does, with a header, and
-        encode columns of words so.
+        Encoding of text columns, ``one-hot`` or ``ordinal``. The CSV file is then read, with a
+        header, like a table by ``svmbench try``.
     impute : bool
-        True to read the CSV file so, and to fill in missing values from all rows, those of test
-        parts too.
+        Whether to fill in missing values, from all rows, including test rows. The CSV file is then
+        read like a table by ``svmbench try``.
     read : str
-        How the rows reach a solver: as ``arrays``; in ``blocks``, of which one at a time is in
-        memory, by solvers that read these; ``auto`` for blocks where the arrays would not fit into
-        the config's ``memory_gb``.
+        ``arrays``: all rows are in memory. ``blocks``: one block of rows at a time is in memory,
+        for solvers that read blocks. ``auto``: blocks if the arrays would not fit into the config's
+        ``memory_gb``.
     written : dict or None
-        Write a registered set to a file (`WrittenSpec`) and read that in blocks, to see what it
-        costs beside reading alone.
+        Write a registered data set to a file (`WrittenSpec`) and read it in blocks, to compare the
+        cost of training with that of reading alone.
     sizes : list of int or str
-        Sizes to sweep for this set, instead of the block's.
+        Sizes to sweep for this data set, instead of the block's.
     features : list of int
-        Numbers of features to sweep for this set, instead of the block's.
+        Numbers of features to sweep for this data set, instead of the block's.
     params : dict of str to dict
-        Fixed parameters of some solvers (by the name that tables show) on this set alone.
+        Fixed parameters for this data set, by the solver's label or name.
     novelty : dict or None
-        Which classes are normal and how many of the others are kept, instead of what the registry's
-        entry says.
+        Settings for novelty detection (`NoveltySpec`), instead of those in the registry.
     """
 
     name: Name
@@ -354,7 +357,7 @@ class DatasetSpec(Model):
 
     @property
     def choice(self) -> DatasetChoice:
-        """The description from which a cell opens it."""
+        """The description from which a cell opens the data set."""
         chosen: DatasetChoice = {
             "name": self.name,
             "file": self.file if self.openml is None else f"openml:{self.openml}",
@@ -379,15 +382,15 @@ class Block(Model):
     Attributes
     ----------
     name : str
-        What tables and plots refer to.
+        The name by which tables and plots refer to the block.
     title : str
     protocol : str
-        The name of a declared protocol, whose settings this block has.
+        The name of a declared protocol; the block has its settings.
     datasets : list
-        Instead of the config's own.
+        Data sets, instead of the config's.
     """
 
-    #: Settings that say which cells there are, and decide nothing inside one.
+    #: Settings that decide which cells there are, but not their results.
     plan_only: ClassVar[tuple[str, ...]] = ()
 
     name: Name
@@ -402,35 +405,35 @@ class TrainingBlock(Block):
     Attributes
     ----------
     scaling : str
-        Which rows the scaler is fitted on, as far as the protocol can do it: ``outer-fold`` (the
-        training rows of the outer fold; of ``cv``, of each of its folds), ``all-rows``,
-        ``every-fold`` (each inner fold anew), or ``none``.
+        The rows on which the scaler is fitted: ``outer-fold`` (the training rows of the outer fold;
+        for ``cv``, of each fold), ``all-rows``, ``every-fold`` (the training rows of each inner
+        fold), or ``none``. A protocol supports some of these.
     scaler : str
         ``minmax`` (to [0, 1]), ``maxabs`` or ``standard``.
     task : str or None
-        ``binary``, ``multiclass`` or ``one-class`` (training rows of the normal class, +1, without
-        labels; test rows of both); None for what the labels say.
+        ``binary``, ``multiclass`` or ``one-class`` (train on rows of the normal class, +1, without
+        labels; test on rows of both classes). None: decided by the number of classes.
     multiclass : str
-        What happens where a data set has more than two classes and a solver separates two:
-        ``skip`` the cell, or ``one-vs-one`` (every pair of classes, and a vote).
+        For solvers that separate only two classes, on data sets with more: ``skip`` the cell, or
+        ``one-vs-one`` (train on each pair of classes, and vote).
     scores : list of str
-        What models are scored by, on rows that they have not seen.
+        Scores of the models on test rows.
     select_by : str
-        The score that chooses a point of the grid.
+        The score by which a search chooses a point of the grid.
     inputs : str
-        ``as-stored`` (sparse where the data set is), or ``dense`` arrays for every solver.
+        ``as-stored`` (sparse if the data set is), or ``dense`` arrays for all solvers.
     subset : str
-        Which rows a size keeps: ``stratified`` (drawn, every class in proportion) or ``first``
-        (the first rows of the file, as several papers' subsets are).
+        The rows of a subset: ``stratified`` (random rows, with the proportions of the classes) or
+        ``first`` (the first rows of the file, as in several papers).
     sweep : dict
-        Dimensions to sweep, with their values: ``rows`` (numbers or percentages), ``features``
-        (numbers), ``solver.<parameter>`` (of every solver of the block).
+        Values of the dimensions to sweep: ``rows`` (numbers or percentages), ``features``
+        (numbers), ``solver.<parameter>`` (a parameter that all solvers of the block have).
     sizes, features : list
         The same as ``sweep: {rows: …, features: …}``.
     max_samples : int
-        At most so many rows of each set, drawn by class; 0 for all.
+        Largest number of rows of each data set; more rows are cut to a subset. 0 for no limit.
     solvers : list
-        Instead of the config's own.
+        Solvers, instead of the config's.
     """
 
     scaling: str = "none"
@@ -456,37 +459,37 @@ class TrainingBlock(Block):
         return self
 
     def swept(self, dataset: DatasetSpec) -> dict[str, list[Any]]:
-        """Return the values of every dimension that is swept on a data set, the slowest first."""
-        given = {name: dimension_values(values) for name, values in self.sweep.items()}
-        rows = dataset.sizes or self.sizes or given.pop("rows", [])
-        features = dataset.features or self.features or given.pop("features", [])
-        given = {name: values for name, values in given.items() if name.startswith("solver.")}
-        both = {"rows": [*rows], "features": [*features]}
-        return {**{name: values for name, values in both.items() if values}, **given}
+        """Return the values of each dimension swept on a data set, the slowest dimension first."""
+        sweeps = {name: dimension_values(values) for name, values in self.sweep.items()}
+        rows = dataset.sizes or self.sizes or sweeps.pop("rows", [])
+        features = dataset.features or self.features or sweeps.pop("features", [])
+        sweeps = {name: values for name, values in sweeps.items() if name.startswith("solver.")}
+        sizes = {"rows": [*rows], "features": [*features]}
+        return {**{name: values for name, values in sizes.items() if values}, **sweeps}
 
     def n_swept(self, dataset: DatasetSpec) -> int:
-        """Return at how many places a data set is swept, without a list of them."""
+        """Return the number of combinations of swept values of a data set, without listing them."""
         counts = {name: count_of(values) for name, values in self.sweep.items()}
         for name in ("rows", "features"):
             alias = "sizes" if name == "rows" else name
-            own = len(getattr(dataset, alias)) or len(getattr(self, alias))
-            counts[name] = own or counts.get(name, 1)
+            n_values = len(getattr(dataset, alias)) or len(getattr(self, alias))
+            counts[name] = n_values or counts.get(name, 1)
         return math.prod(counts.values())
 
 
 class RaceBlock(TrainingBlock):
-    """One protocol whose cells are all solvers in turn.
+    """One protocol whose cells run all solvers in turns.
 
     Attributes
     ----------
     pairs : list of [str, str]
-        The ratios that are reported: cost of the second over cost of the first.
+        Pairs of solvers whose cost ratio is reported: cost of the second over cost of the first.
     """
 
     pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
 
     def named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield the solvers that settings name, by what tables call them, and where they stand."""
+        """Yield the place and the name of each solver that settings of the block name."""
         for j, pair in enumerate(self.pairs):
             for name in pair:
                 yield ("pairs", j), name

@@ -1,4 +1,4 @@
-"""Cells: their identity in records, and the specification that a worker runs."""
+"""Cells: their identity in records, and their specification for a worker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NoveltyChoice(TypedDict):
 
 
 class WrittenChoice(TypedDict):
-    """A file that a registered set is written to, to be read in blocks from there."""
+    """The file to which a registered data set is written, to be read from there in blocks."""
 
     format: str
     copies: int
@@ -27,11 +27,10 @@ class WrittenChoice(TypedDict):
 
 
 class DatasetChoice(TypedDict):
-    """A data set by its name, or a file of the user's own; as a config turns it into another.
+    """A data set by its name, or a user's file, with the config's settings for reading it.
 
-    `file` is ``openml:NUMBER`` for a data set of OpenML.
-
-    `read` is there, and ``"blocks"``, where its rows are read in blocks.
+    `file` is ``openml:NUMBER`` for a data set of OpenML. `read` is ``"blocks"`` if rows are read in
+    blocks, and missing otherwise.
     """
 
     name: str
@@ -45,9 +44,10 @@ class DatasetChoice(TypedDict):
 
 
 class SolverSettings(TypedDict):
-    """A solver as a config sets it up: `shown` is what it is called there.
+    """A solver with the config's settings.
 
-    `search` is there where the fits of a search have other parameters than that of its best point.
+    `shown` is the solver's label, or its name without a label. `search` has the parameters with
+    which the fits of a search differ from the fit of the chosen point, if any.
     """
 
     name: str
@@ -58,7 +58,7 @@ class SolverSettings(TypedDict):
 
 
 class ArraySpec(TypedDict, total=False):
-    """The settings that decide a cell's scaled inputs under every protocol, as JSON values."""
+    """The settings that decide a cell's scaled inputs, for any protocol, as JSON values."""
 
     protocol: str
     dataset: DatasetChoice
@@ -87,11 +87,11 @@ class NodeSpec(ArraySpec, total=False):
 
 
 class CellSpec(NodeSpec, total=False):
-    """All that a worker needs of a cell, as JSON can hold it; empty where it can't be run.
+    """The specification of a cell for a worker, as JSON values; empty if the cell can't run.
 
-    A cell of one solver has its settings (``name`` to ``grid``), one of all solvers has ``racers``
-    and ``pairs``, one of a data set alone has neither. The settings of its protocol alone stand
-    among the others (`own_settings`).
+    A cell of one solver has the solver's settings (``name`` to ``grid``), a cell of all solvers has
+    ``racers`` and ``pairs``, and a cell of a data set alone has neither. Settings that only the
+    cell's protocol has are additional keys (`own_settings`).
     """
 
     threads: int
@@ -107,16 +107,15 @@ class CellSpec(NodeSpec, total=False):
 
 
 def while_searching(settings: SolverSettings) -> SolverSettings:
-    """Return a solver as the fits of a search have it."""
+    """Return a solver's settings for the fits of a search."""
     params = {**settings["params"], **settings.get("search", {})}
     return cast(SolverSettings, {**settings, "params": params})
 
 
 def own_settings(spec: NodeSpec) -> Mapping[str, Any]:
-    """Return a specification as a mapping, in which the settings of its protocol can be read.
+    """Return a specification as a plain mapping, to read settings that only its protocol has.
 
-    A protocol's settings are its own: a pydantic model has checked them, and no list of them stands
-    anywhere else.
+    These settings are not listed in `CellSpec`; the protocol's pydantic model has checked them.
     """
     return cast(Mapping[str, Any], spec)
 
@@ -135,7 +134,7 @@ class SharedArrays:
     Attributes
     ----------
     key : str
-        Names the folder; hashes data, rows, features, scaling and fold.
+        The folder's name: a hash of data, rows, features, scaling and fold.
     spec : NodeSpec
     bytes : int
         Estimated size on disk.
@@ -146,30 +145,30 @@ class SharedArrays:
     bytes: int
 
     def folder(self, scratch: Path) -> Path:
-        """Return where the arrays lie once they are made."""
+        """Return the folder of the arrays, which may not exist yet."""
         return scratch / "shared" / self.key
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One line of the plan: a data set × solver × size × outer fold.
+    """A cell of the plan: one combination of data set, solver, swept values and outer fold.
 
     Attributes
     ----------
     key : str
-        Hash of `spec`, of the data and of the solver's source: the same key, the same result.
+        Hash of `spec`, data and code. Cells with the same key have the same result.
     shown : Identity
         The identifying fields of its record (block, data set, solver, fold …).
     spec : CellSpec
     status : str
-        ``planned``, ``skipped``, ``unavailable``, or ``not run`` where it was not asked for and
-        its data set is not prepared.
+        ``planned``, ``skipped``, ``unavailable``, or ``not run`` if it was not requested and its
+        data set is not prepared.
     reason : str
-        One sentence where it is not planned.
+        Why it is not planned, in one sentence; empty otherwise.
     shared : SharedArrays or None
-        The node it depends on.
+        The node whose arrays it uses.
     cost : float
-        Rough size of the work, to run the smallest cells first.
+        A rough estimate of the work; cells with the lowest cost run first.
     """
 
     key: str

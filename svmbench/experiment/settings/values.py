@@ -1,4 +1,4 @@
-"""The values of a config, each checked at its place: scalars, grids, sizes."""
+"""Types of a config's values, with their checks: scalars, grids, sizes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from svmbench.schema.specs import LONGEST_SPEC_NAME
 def _plain(value: Any) -> Any:
     if isinstance(value, list | dict):
         msg = f"a value is a number, a word, true, false or null; got {shown(value)}"
-        raise ValueError(msg)  # noqa: TRY004 - pydantic tells of ValueErrors alone
+        raise ValueError(msg)  # noqa: TRY004 - pydantic reports only ValueErrors
     return value
 
 
 Scalar = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
 
-#: Largest number of values in a range, checked before the list is made.
+#: Largest number of values of a range, checked before they are listed.
 MAX_EXPONENTS = 1_000
 
-#: Largest number of folds; a thousand rows can be left out one by one.
+#: Largest number of folds; enough to leave out each of a thousand rows.
 MOST_FOLDS = 1_000
 
 #: Largest number of rounds of a race, repeats of a measurement, copies of a file, samples of a
@@ -52,23 +52,23 @@ POSITIVE_PARAMETERS = ("C", "gamma", "lam", "tol")
 
 
 class Model(BaseModel):
-    """Base of all config models: unknown keys are errors, values are not changed later."""
+    """Base of all config models: unknown keys are errors, instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
-def _check_range(given: ExponentRange | NumberRange) -> None:
-    """Raise a ValueError for a range without values, or with too many."""
-    if given.stop < given.start:
-        msg = f"an empty range: stop {given.stop} is below start {given.start}"
+def _check_range(numbers: ExponentRange | NumberRange) -> None:
+    """Raise a ValueError for a range that is empty or has too many values."""
+    if numbers.stop < numbers.start:
+        msg = f"an empty range: stop {numbers.stop} is below start {numbers.start}"
         raise ValueError(msg)
-    if given.n_values > MAX_EXPONENTS:
-        msg = f"a range of {given.n_values:,} values, more than the {MAX_EXPONENTS:,} of one"
+    if numbers.n_values > MAX_EXPONENTS:
+        msg = f"a range of {numbers.n_values:,} values, more than the {MAX_EXPONENTS:,} of one"
         raise ValueError(msg)
 
 
 class ExponentRange(Model):
-    """Exponents from `start` to `stop`, both included, every `step`."""
+    """Exponents from `start` to `stop`, inclusive, in steps of `step`."""
 
     start: int
     stop: int
@@ -85,7 +85,7 @@ class ExponentRange(Model):
         return (self.stop - self.start) // self.step + 1
 
 
-# What is wrong with a value is said of the form that it has, not of every form it might have.
+# An error of a value then names only the form that the value has, not all possible forms.
 _BY_FORM = Discriminator(lambda value: "mapping" if isinstance(value, dict | Model) else "list")
 
 
@@ -99,8 +99,10 @@ class PowerGrid(Model):
 
     @model_validator(mode="after")
     def _representable(self) -> PowerGrid:
-        given = self.exponents
-        ends = [given.start, given.stop] if isinstance(given, ExponentRange) else given
+        exponents = self.exponents
+        ends = (
+            [exponents.start, exponents.stop] if isinstance(exponents, ExponentRange) else exponents
+        )
         for exponent in ends:
             try:
                 float(self.base) ** exponent
@@ -111,12 +113,12 @@ class PowerGrid(Model):
 
     @property
     def n_values(self) -> int:
-        """Number of values, of which no list is made."""
-        given = self.exponents
-        return given.n_values if isinstance(given, ExponentRange) else len(given)
+        """The number of values, counted without listing them."""
+        exponents = self.exponents
+        return exponents.n_values if isinstance(exponents, ExponentRange) else len(exponents)
 
     def values(self) -> list[Scalar]:
-        """Return the grid's values in ascending order of the exponent given."""
+        """Return the grid's values in the order of the exponents."""
         exponents = self.exponents
         if isinstance(exponents, ExponentRange):
             exponents = list(range(exponents.start, exponents.stop + 1, exponents.step))
@@ -124,9 +126,9 @@ class PowerGrid(Model):
 
 
 class NumberRange(Model):
-    """Decimal numbers from `start` to at most `stop`, every `step`.
+    """Decimal numbers from `start` to at most `stop`, in steps of `step`.
 
-    The values are those that a list of the decimals would have: 0.01, 0.011, 0.012 …
+    The values are exactly those of a list of decimals: 0.01, 0.011, 0.012 …
     """
 
     start: Annotated[float, Field(allow_inf_nan=False)]
@@ -139,18 +141,18 @@ class NumberRange(Model):
         return self
 
     def _exact(self) -> tuple[Decimal, Decimal, Decimal]:
-        """Return start, stop and step as the decimals that they were written as."""
+        """Return start, stop and step as decimals, as they were written."""
         return Decimal(repr(self.start)), Decimal(repr(self.stop)), Decimal(repr(self.step))
 
     @property
     def n_values(self) -> int:
-        """Number of values, of which no list is made."""
+        """The number of values, counted without listing them."""
         start, stop, step = self._exact()
         with localcontext(prec=700):  # the largest float has 309 digits, the smallest 324 zeros
             return int((stop - start) // step) + 1
 
     def values(self) -> list[Scalar]:
-        """Return the values, which ascend."""
+        """Return the values in ascending order."""
         start, _, step = self._exact()
         return [float(start + step * i) for i in range(self.n_values)]
 
@@ -171,12 +173,12 @@ GridValues = Annotated[
 ]
 
 
-#: The type of an error that is of one key of a mapping, which its context names.
+#: The type of an error of one key of a mapping; the error's context names the key.
 OF_A_KEY = "of_a_key"
 
 
-def _of_a_key(key: str, said: str) -> PydanticCustomError:
-    return PydanticCustomError(OF_A_KEY, "{said}", {"key": key, "said": said})
+def _of_a_key(key: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError(OF_A_KEY, "{message}", {"key": key, "message": message})
 
 
 def _check_positive(name: str, values: list[Any], key: str) -> None:
@@ -213,29 +215,29 @@ def _checked_sizes(sizes: list[Any]) -> list[Any]:
     return sizes
 
 
-def values_of(given: list[Scalar] | PowerGrid | NumberRange) -> list[Scalar]:
+def values_of(grid: list[Scalar] | PowerGrid | NumberRange) -> list[Scalar]:
     """Return the values of a grid in any form."""
-    return given if isinstance(given, list) else given.values()
+    return grid if isinstance(grid, list) else grid.values()
 
 
-def count_of(given: list[Scalar] | PowerGrid | NumberRange) -> int:
+def count_of(grid: list[Scalar] | PowerGrid | NumberRange) -> int:
     """Count the values of a grid in any form."""
-    return len(given) if isinstance(given, list) else given.n_values
+    return len(grid) if isinstance(grid, list) else grid.n_values
 
 
-def dimension_values(given: list[Scalar] | PowerGrid | NumberRange) -> list[Scalar]:
-    """Return the values of a swept dimension; whole powers are integers, as numbers of rows are."""
-    if isinstance(given, list):
-        return given
+def dimension_values(grid: list[Scalar] | PowerGrid | NumberRange) -> list[Scalar]:
+    """Return the values of a swept dimension; whole values of a power grid become integers."""
+    if isinstance(grid, list):
+        return grid
     return [
         int(value) if isinstance(value, float) and value.is_integer() and value < 2**53 else value
-        for value in given.values()
+        for value in grid.values()
     ]
 
 
 def _checked_sweep(sweep: dict[str, GridValues]) -> dict[str, GridValues]:
-    for name, given in sweep.items():
-        values = dimension_values(given)
+    for name, grid in sweep.items():
+        values = dimension_values(grid)
         parameter = name.removeprefix("solver.")
         if name == "rows":
             try:
@@ -249,12 +251,12 @@ def _checked_sweep(sweep: dict[str, GridValues]) -> dict[str, GridValues]:
         elif parameter != name:
             _check_positive(parameter, values, name)
         else:
-            said = f"a dimension is rows, features or solver.<parameter>, got {shown(name)}"
-            raise _of_a_key(name, said)
+            message = f"a dimension is rows, features or solver.<parameter>, got {shown(name)}"
+            raise _of_a_key(name, message)
     return sweep
 
 
-# What stands in a block, a data set or a solver, a profile may change: the same types hold there.
+# Profiles use the same types for the values of blocks, data sets and solvers that they change.
 Params = Annotated[dict[str, Scalar], AfterValidator(_checked_params)]
 Grid = Annotated[dict[str, GridValues], AfterValidator(_checked_grid)]
 Sizes = Annotated[list[int | str], AfterValidator(_checked_sizes)]
