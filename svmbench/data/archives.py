@@ -62,43 +62,43 @@ def decompressed(
     DataError
         If the archive is damaged, cut off, encrypted, larger than allowed, or lacks the member.
     """
-    most = max_bytes
-    if most is None:
-        most = min(
+    limit = max_bytes
+    if limit is None:
+        limit = min(
             MOST_UNPACKED_BYTES,
             max(BYTES_ALLOWED_AT_ANY_RATIO, HIGHEST_UNPACKING_RATIO * len(content)),
         )
     try:
         if member is not None:
-            return _bounded(_member_pieces(content, member), name, most)
+            return _bounded(_member_pieces(content, member), name, limit)
         suffix = Path(name).suffix.lower()
         if suffix in COMPRESSION_SUFFIXES and suffix:
-            return _bounded(_pieces(opened(io.BytesIO(content), suffix)), name, most)
+            return _bounded(_pieces(opened(io.BytesIO(content), suffix)), name, limit)
     except KeyError:
         raise DataError(f"{name} has no member {member!r}") from None
     except lzma.LZMAError as error:
-        said = "it needs too much memory" if "Memory usage" in str(error) else str(error)
-        raise DataError(f"{name} can't be uncompressed: {said}") from None
+        reason = "it needs too much memory" if "Memory usage" in str(error) else str(error)
+        raise DataError(f"{name} can't be uncompressed: {reason}") from None
     except RuntimeError as error:  # zipfile raises it for passwords and unknown methods
-        said = "it is encrypted" if "encrypted" in str(error) else str(error)
-        raise DataError(f"{name} can't be uncompressed: {said}") from None
+        reason = "it is encrypted" if "encrypted" in str(error) else str(error)
+        raise DataError(f"{name} can't be uncompressed: {reason}") from None
     except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
-        said = str(error) if len(str(error)) <= 120 else f"{str(error)[:119]}…"
-        raise DataError(f"{name} can't be uncompressed: {said}") from None
+        reason = str(error) if len(str(error)) <= 120 else f"{str(error)[:119]}…"
+        raise DataError(f"{name} can't be uncompressed: {reason}") from None
     except (OverflowError, IndexError, MemoryError, zipfile.LargeZipFile) as error:
         raise DataError(f"{name} can't be uncompressed: {type(error).__name__}") from None
-    return _bounded(iter([content]), name, most)
+    return _bounded(iter([content]), name, limit)
 
 
 def _bounded(pieces: Iterator[bytes], name: str, most: int) -> bytes:
-    held = []
+    pieces_read = []
     size = 0
     for piece in pieces:
         size += len(piece)
         if size > most:
             raise DataError(f"{name} holds more than the allowed {most:,} bytes")
-        held.append(piece)
-    return held[0] if len(held) == 1 else b"".join(held)
+        pieces_read.append(piece)
+    return pieces_read[0] if len(pieces_read) == 1 else b"".join(pieces_read)
 
 
 class _Readable(Protocol):

@@ -1,4 +1,4 @@
-"""List and remove what the cache holds: prepared data sets, downloads, compiled loops, sources."""
+"""List and remove the cache's folders: prepared data sets, downloads, compiled loops, sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svmbench.data.store import CACHE_HINT
 
 PREPARED, DOWNLOADED, COMPILED, PARSED = "prepared", "downloads", "numba", "parsed"
 OPENML = "openml"
-#: The names that this package gives to folders of each kind; other files are left alone. The first
+#: The names that this package gives to folders of each kind; other files are ignored. The first
 #: group is the data set of prepared arrays.
 _NAMES = {
     PREPARED: re.compile(r"(.+)-[0-9a-f]{16}|(file)-[0-9a-f]{24}"),
@@ -57,23 +57,23 @@ class CacheEntry:
     used: float
 
     def is_older_than(self, days: float) -> bool:
-        """Return True if it was not used for so many days."""
+        """Return True if the entry was not used for so many days."""
         return time.time() - self.used > days * SECONDS_PER_DAY
 
 
 def cache_entries() -> Iterator[CacheEntry]:
-    """Yield the folders of the cache by kind and name, past no link."""
+    """Yield the folders of the cache by kind and name, without following links."""
     for kind, pattern in _NAMES.items():
         root = paths.cache_dir() / kind
         if root.is_symlink() or not root.is_dir():
             continue
         for folder in sorted(root.iterdir()):
-            named = pattern.fullmatch(folder.name)
-            if named is None or folder.is_symlink() or not folder.is_dir():
+            match = pattern.fullmatch(folder.name)
+            if match is None or folder.is_symlink() or not folder.is_dir():
                 continue
             facts = [(path, path.lstat()) for path in folder.rglob("*")]
-            files = [(path, one) for path, one in facts if stat.S_ISREG(one.st_mode)]
-            dataset = next(filter(None, named.groups()), "") if named.groups() else ""
+            files = [(path, status) for path, status in facts if stat.S_ISREG(status.st_mode)]
+            dataset = next(filter(None, match.groups()), "") if match.groups() else ""
             if kind == DOWNLOADED:
                 names = sorted(
                     path.name for path, _ in files if path.suffix not in (".lock", ".version")
@@ -83,9 +83,9 @@ def cache_entries() -> Iterator[CacheEntry]:
                 kind=kind,
                 dataset="files of one's own" if dataset == "file" else dataset,
                 path=folder,
-                n_bytes=sum(one.st_size for _, one in files),
+                n_bytes=sum(status.st_size for _, status in files),
                 used=max(
-                    (max(one.st_mtime, one.st_atime) for _, one in files),
+                    (max(status.st_mtime, status.st_atime) for _, status in files),
                     default=folder.stat().st_mtime,
                 ),
             )
@@ -94,8 +94,8 @@ def cache_entries() -> Iterator[CacheEntry]:
 def remove_entry(entry: CacheEntry) -> bool:
     """Remove a folder of the cache; return False if another process is writing the data set.
 
-    The folder first gets a name that no reader looks for, so that a kill leaves no half of it.
-    Processes that have its arrays open keep them.
+    The folder is renamed first, so that a killed removal leaves no incomplete folder under its
+    name. Processes that have its arrays open keep them.
 
     Raises
     ------
@@ -103,23 +103,23 @@ def remove_entry(entry: CacheEntry) -> bool:
         If it can't be removed.
     """
     try:
-        with ExitStack() as held:
+        with ExitStack() as locks:
             for lock in _locks(entry):
                 lock.parent.mkdir(parents=True, exist_ok=True)
-                held.enter_context(FileLock(lock, timeout=0))
-            gone = entry.path.with_name(f".{entry.path.name}-{os.getpid()}-removed")
-            entry.path.rename(gone)
-            shutil.rmtree(gone)
+                locks.enter_context(FileLock(lock, timeout=0))
+            renamed = entry.path.with_name(f".{entry.path.name}-{os.getpid()}-removed")
+            entry.path.rename(renamed)
+            shutil.rmtree(renamed)
     except Timeout:
         return False
     except OSError as error:
-        why = error.strerror or str(error)
-        raise CacheError(f"can't remove {entry.path}: {why}{CACHE_HINT}") from error
+        reason = error.strerror or str(error)
+        raise CacheError(f"can't remove {entry.path}: {reason}{CACHE_HINT}") from error
     return True
 
 
 def _locks(entry: CacheEntry) -> list[Path]:
-    """Return the locks that writers of a folder hold; nobody waits for compiled loops."""
+    """Return the locks that writers of a folder hold; compiled loops have none."""
     if entry.kind == DOWNLOADED:
         return sorted(entry.path.glob("*.lock"))
     if entry.kind == OPENML:

@@ -42,26 +42,29 @@ def dataset_card(name: str, mirror: str | None = None) -> dict[str, Any]:
     UnknownNameError
         If there is no such data set.
     """
-    one = entry(parse_name(name).base)
+    dataset = entry(parse_name(name).base)
     return {
-        "dataset": one.name,
-        "what": one.title,
-        "task": one.task,
-        "rows": one.n_samples,
-        "features": one.n_features,
-        "counts": list(one.counts),
-        "test rows": one.n_test,
-        "test counts": list(one.test_counts),
-        "density": one.density,
-        "where": prepare.status(one.name, mirror),
-        "papers": {paper: printed_in_words(one, said) for paper, said in one.papers.items()},
-        "derivation": " ".join(derivation_in_words(one)),
-        "notes": " ".join(one.notes),
-        "files": [f"{file.name} ({verification(file)})" for file in one.files],
-        "urls": [shown_address(file.url) for file in one.files if file.url],
-        "licence": one.licence,
-        "citation": one.citation,
-        "homepage": one.homepage,
+        "dataset": dataset.name,
+        "what": dataset.title,
+        "task": dataset.task,
+        "rows": dataset.n_samples,
+        "features": dataset.n_features,
+        "counts": list(dataset.counts),
+        "test rows": dataset.n_test,
+        "test counts": list(dataset.test_counts),
+        "density": dataset.density,
+        "where": prepare.status(dataset.name, mirror),
+        "papers": {
+            paper: printed_in_words(dataset, statement)
+            for paper, statement in dataset.papers.items()
+        },
+        "derivation": " ".join(derivation_in_words(dataset)),
+        "notes": " ".join(dataset.notes),
+        "files": [f"{file.name} ({verification(file)})" for file in dataset.files],
+        "urls": [shown_address(file.url) for file in dataset.files if file.url],
+        "licence": dataset.licence,
+        "citation": dataset.citation,
+        "homepage": dataset.homepage,
     }
 
 
@@ -97,7 +100,7 @@ def file_card(
         If the file can't be read.
     """
     wanted = openml.reference(path)
-    told: dict[str, Any] = {}
+    further: dict[str, Any] = {}
     if wanted is None and not label_column:
         facts = load_own(path, text=text, impute=impute).facts
     else:
@@ -106,14 +109,14 @@ def file_card(
             X, _ = table.columns
             missing = frames.missing_values(X)
             how_text = text or frames.DEFAULT_TEXT
-            _, said = frames.encoder(X, text=how_text, impute=True, scale=False)
-            told["columns"] = said[: 1 + (X.shape[1] > len(frames.numeric_columns(X)))]
-            how = "filled in" if impute else "refused unless --impute is given"
-            told["missing values"] = f"{missing}: {how}" if missing else "none"
+            _, steps = frames.encoder(X, text=how_text, impute=True, scale=False)
+            further["columns"] = steps[: 1 + (X.shape[1] > len(frames.numeric_columns(X)))]
+            treatment = "filled in" if impute else "refused unless --impute is given"
+            further["missing values"] = f"{missing}: {treatment}" if missing else "none"
             impute = impute or bool(missing)
         facts = table.dataset(text, impute=impute).facts
         if wanted is not None:
-            told |= _of_openml(wanted, table.bunch)
+            further |= _of_openml(wanted, table.bunch)
     return {
         "file" if wanted is None else "dataset": path if wanted is None else wanted.name,
         "task": facts["task"],
@@ -121,19 +124,21 @@ def file_card(
         "features": facts["n_features"],
         "counts": dict(zip(facts["classes"], facts["counts"], strict=True)),
         "density": f"{facts['density']:.3g}",
-        **told,
+        **further,
         **({"left out": " and ".join(facts["left_out"])} if "left_out" in facts else {}),
         "sha256": next(iter(facts["files"].values())),
     }
 
 
 def _of_openml(wanted: openml.Reference, bunch: Any) -> dict[str, Any]:
-    """Return what OpenML says of a data set, as lines of its card."""
-    said = bunch.details
+    """Return OpenML's facts about a data set, as lines of its card."""
+    about = bunch.details
     return {
-        "what": f"{line(said.get('name', ''), 100)}, version {line(said.get('version', '?'), 20)}",
+        "what": (
+            f"{line(about.get('name', ''), 100)}, version {line(about.get('version', '?'), 20)}"
+        ),
         "label": frames.listed([line(name, 100) for name in bunch.target_names]),
-        "licence": line(said.get("licence") or "not stated", 100),
+        "licence": line(about.get("licence") or "not stated", 100),
         "homepage": f"https://www.openml.org/d/{wanted.number}",
     }
 
@@ -155,28 +160,28 @@ def list_rows(mirror: str | None = None) -> list[dict[str, Any]]:
     return [
         {
             "dataset": name,
-            "rows": one.n_samples,
-            "test": one.n_test,
-            "features": one.n_features,
-            "classes": shown_n_classes(one),
-            "density": "" if one.density is None else f"{one.density:.3g}",
-            "task": one.task,
-            "papers": ", ".join(one.papers),
-            "licence": one.licence,
+            "rows": dataset.n_samples,
+            "test": dataset.n_test,
+            "features": dataset.n_features,
+            "classes": shown_n_classes(dataset),
+            "density": "" if dataset.density is None else f"{dataset.density:.3g}",
+            "task": dataset.task,
+            "papers": ", ".join(dataset.papers),
+            "licence": dataset.licence,
             "where": prepare.status(name, mirror),
         }
-        for name, one in registry().items()
+        for name, dataset in registry().items()
     ]
 
 
-def shown_n_classes(one: DatasetEntry) -> int | str:
+def shown_n_classes(dataset: DatasetEntry) -> int | str:
     """Return the number of classes of an entry, or "" if it is unknown."""
-    return len(one.counts) or (2 if one.task == "binary" else "")
+    return len(dataset.counts) or (2 if dataset.task == "binary" else "")
 
 
-def was_prepared(one: DatasetEntry) -> bool:
+def was_prepared(dataset: DatasetEntry) -> bool:
     """Return True if the data set was ever prepared; else its counts come from a publication."""
-    return one.density is not None
+    return dataset.density is not None
 
 
 def verification(file: SourceFile) -> str:
@@ -190,74 +195,76 @@ def verification(file: SourceFile) -> str:
     return "unverified until the first fetch, which checks the counts and records the hash"
 
 
-def expected(one: DatasetEntry, said: Statement) -> dict[str, Any]:
+def expected(dataset: DatasetEntry, statement: Statement) -> dict[str, Any]:
     """Return the counts of an entry as the paper counts them, with test rows or without."""
-    counts = list(one.counts)
-    if said.parts == "all" and one.test_counts:
-        counts = [a + b for a, b in zip(one.counts, one.test_counts, strict=True)]
+    counts = list(dataset.counts)
+    if statement.parts == "all" and dataset.test_counts:
+        counts = [a + b for a, b in zip(dataset.counts, dataset.test_counts, strict=True)]
     return {
-        "n_samples": one.n_samples + (one.n_test if said.parts == "all" else 0),
-        "n_features": one.n_features,
+        "n_samples": dataset.n_samples + (dataset.n_test if statement.parts == "all" else 0),
+        "n_features": dataset.n_features,
         "counts": counts,
     }
 
 
-def stated(said: Statement) -> dict[str, Any]:
+def stated(statement: Statement) -> dict[str, Any]:
     """Return the counts that a paper prints."""
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key in ("n_samples", "n_features", "counts")
-        if (value := getattr(said, key)) is not None
+        if (value := getattr(statement, key)) is not None
     }
 
 
-def printed_differences(one: DatasetEntry, said: Statement) -> list[str]:
+def printed_differences(dataset: DatasetEntry, statement: Statement) -> list[str]:
     """Return a sentence for each printed count that differs from the data set."""
-    have = expected(one, said)
+    counts = expected(dataset, statement)
     return [
-        f"{key} is {have[key]}, printed as {value}"
-        for key, value in stated(said).items()
-        if value != have[key]
+        f"{key} is {counts[key]}, printed as {value}"
+        for key, value in stated(statement).items()
+        if value != counts[key]
     ]
 
 
-def printed_in_words(one: DatasetEntry, said: Statement) -> str:
+def printed_in_words(dataset: DatasetEntry, statement: Statement) -> str:
     """Describe the paper's counts of a data set, with the reasons for differences."""
     words = []
-    if said.stands_in_for:
-        words.append(f"stands in for {said.stands_in_for}")
-    elif said.published_as:
-        words.append(f"printed as {said.published_as}")
-    differ = printed_differences(one, said)
+    if statement.stands_in_for:
+        words.append(f"stands in for {statement.stands_in_for}")
+    elif statement.published_as:
+        words.append(f"printed as {statement.published_as}")
+    differ = printed_differences(dataset, statement)
     if differ:
-        words.append("; ".join(differ) + f" ({said.why})")
-    elif stated(said):
+        words.append("; ".join(differ) + f" ({statement.why})")
+    elif stated(statement):
         words.append(
-            "counts as printed" if was_prepared(one) else "counts as printed, not seen yet"
+            "counts as printed" if was_prepared(dataset) else "counts as printed, not seen yet"
         )
-    elif said.why:
-        words.append(said.why)
+    elif statement.why:
+        words.append(statement.why)
     return ", ".join(words) or "used without printed counts"
 
 
-def derivation_in_words(one: DatasetEntry) -> list[str]:
+def derivation_in_words(dataset: DatasetEntry) -> list[str]:
     """Return sentences that describe the steps from the files to the data set."""
-    if one.builtin:
-        arguments = ", ".join(f"{key} = {value}" for key, value in one.parameters.items())
-        said = [f"Made by {one.builtin}({arguments})."]
+    if dataset.builtin:
+        arguments = ", ".join(f"{key} = {value}" for key, value in dataset.parameters.items())
+        sentences = [f"Made by {dataset.builtin}({arguments})."]
     else:
-        parts = {part: [f.name for f in one.files if f.part == part] for part in ("train", "test")}
-        said = [f"Training rows from {' and '.join(parts['train'])}."]
+        parts = {
+            part: [f.name for f in dataset.files if f.part == part] for part in ("train", "test")
+        }
+        sentences = [f"Training rows from {' and '.join(parts['train'])}."]
         if parts["test"]:
-            said.append(f"Test rows from {' and '.join(parts['test'])}.")
-        said += _reading_in_words(one.reading)
-    return said + _steps_in_words(one.derivation)
+            sentences.append(f"Test rows from {' and '.join(parts['test'])}.")
+        sentences += _reading_in_words(dataset.reading)
+    return sentences + _steps_in_words(dataset.derivation)
 
 
 def _reading_in_words(reading: Reading) -> list[str]:
-    said = []
+    sentences = []
     if reading.drop:
-        said.append(f"Left out: column {', '.join(map(str, reading.drop))}.")
+        sentences.append(f"Left out: column {', '.join(map(str, reading.drop))}.")
     by_rule: dict[str, list[str]] = {}
     for column, rule in reading.encode.items():
         if isinstance(rule, str):
@@ -269,36 +276,38 @@ def _reading_in_words(reading: Reading) -> list[str]:
             words = ", ".join(f"{word} = {number:g}" for word, number in rule.items())
         by_rule.setdefault(words, []).append(column)
     for words, columns in by_rule.items():
-        said.append(f"Column {', '.join(columns)}: {words}.")
+        sentences.append(f"Column {', '.join(columns)}: {words}.")
     if reading.missing is not None:
-        what = {
+        treatment = {
             "refuse": "refused",
             "drop": "a reason to leave the row out",
             "mean": "replaced by the mean of the column's training values",
             "category": "a word like any other",
         }[reading.incomplete]
-        said.append(f"A missing value ({reading.missing}) is {what}.")
+        sentences.append(f"A missing value ({reading.missing}) is {treatment}.")
     if reading.sort_indices:
-        said.append("Indices out of order are sorted.")
-    return said
+        sentences.append("Indices out of order are sorted.")
+    return sentences
 
 
-def _steps_in_words(what: Derivation) -> list[str]:
-    said = []
-    if what.select:
-        said.append(f"Classes kept: {', '.join(what.select)}.")
-    if what.select_pair_of is not None:
-        said.append(f"The pair of classes kept that has {what.select_pair_of:,} rows together.")
-    if what.drop_features:
-        said.append(f"Features left out: {', '.join(map(str, what.drop_features))}.")
-    if what.rows is not None:
-        said.append(f"Rows {what.rows[0]:,} up to {what.rows[1]:,} kept.")
-    if what.positive:
-        said.append(f"Positive: {' or '.join(what.positive)}; negative: every other class.")
-    if what.novelty is not None:
-        said.append(
-            f"Normal (+1): {' or '.join(what.novelty.normal)}; abnormal (−1): every other class, "
-            f"thinned to {what.novelty.ratio:g} rows for each normal one "
-            f"(seed {what.novelty.seed})."
+def _steps_in_words(steps: Derivation) -> list[str]:
+    sentences = []
+    if steps.select:
+        sentences.append(f"Classes kept: {', '.join(steps.select)}.")
+    if steps.select_pair_of is not None:
+        sentences.append(
+            f"The pair of classes kept that has {steps.select_pair_of:,} rows together."
         )
-    return said
+    if steps.drop_features:
+        sentences.append(f"Features left out: {', '.join(map(str, steps.drop_features))}.")
+    if steps.rows is not None:
+        sentences.append(f"Rows {steps.rows[0]:,} up to {steps.rows[1]:,} kept.")
+    if steps.positive:
+        sentences.append(f"Positive: {' or '.join(steps.positive)}; negative: every other class.")
+    if steps.novelty is not None:
+        sentences.append(
+            f"Normal (+1): {' or '.join(steps.novelty.normal)}; abnormal (−1): every other class, "
+            f"thinned to {steps.novelty.ratio:g} rows for each normal one "
+            f"(seed {steps.novelty.seed})."
+        )
+    return sentences

@@ -62,19 +62,19 @@ def writing(name: str) -> Iterator[None]:
         If the lock or the files can't be written.
     """
     cache = paths.cache_dir()
-    place = cache / "locks" / f"{name}.lock"
+    lock = cache / "locks" / f"{name}.lock"
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(place):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock):
             yield
     except OSError as error:
-        why = error.strerror or str(error)
-        raise CacheError(f"can't write to {cache}: {why}{store.CACHE_HINT}") from error
+        reason = error.strerror or str(error)
+        raise CacheError(f"can't write to {cache}: {reason}{store.CACHE_HINT}") from error
 
 
 def described(derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
     """Return `facts` with the facts of the arrays: rows, classes, counts, density."""
-    said = {
+    all_facts = {
         **facts,
         "n_samples": int(derived.X.shape[0]),
         "n_features": int(derived.X.shape[1]),
@@ -85,10 +85,10 @@ def described(derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
         "storage": "csr" if sp.issparse(derived.X) else "dense",
     }
     if derived.y_test is not None:
-        said["test_counts"] = _counts(derived.y_test, len(derived.classes))
+        all_facts["test_counts"] = _counts(derived.y_test, len(derived.classes))
     else:
-        said.pop("test_counts", None)
-    return said
+        all_facts.pop("test_counts", None)
+    return all_facts
 
 
 def _counts(y: np.ndarray, n_classes: int) -> list[int]:

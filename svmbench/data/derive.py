@@ -33,10 +33,10 @@ MISSING_WORDS = frozenset(
     {"", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "#N/A N/A"}
     | {"NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 )
-#: A range of values that scikit-learn's scalers don't take for rounding, and one whose square
-#: doesn't overflow.
+#: The smallest range of values that scikit-learn's scalers don't treat as rounding errors, and the
+#: largest range whose square doesn't overflow.
 SMALLEST_RANGE, LARGEST_RANGE = 10 * np.finfo(np.float64).eps, 1e150
-#: Features of which each has a place in `ranges`.
+#: Largest number of features for which `ranges` returns an entry for every feature.
 MOST_RANGES = 1_000_000
 #: The name of the negative class lists at most this many classes.
 MAX_CLASSES_IN_NAME = 5
@@ -54,9 +54,9 @@ class LabelledRows:
     labels : ndarray of shape (n_samples,)
         Labels in the file: words or numbers.
     left_out : tuple of str
-        What was left out of the file, such as saved row names.
+        Descriptions of columns that were left out of the file, such as saved row names.
     n_columns : int
-        Number of columns of a LIBSVM file whose empty columns were left out; else 0.
+        Number of columns of a LIBSVM file before its empty columns were left out; else 0.
     """
 
     X: Any
@@ -85,8 +85,8 @@ class Derived:
     classes: list[str]
 
 
-#: Numbers that are one label however they are written: 1, +1, 1.0, and 1.0e+00, as programs print.
-#: Others, such as 007 and 1E2, are words, as is a number with more digits than float64 tells apart.
+#: Numbers whose spellings are the same label: 1, +1, 1.0, and 1.0e+00, as programs print them.
+#: Others, such as 007 and 1E2, are words, as are numbers with more digits than float64 can hold.
 _PLAIN_LABEL = re.compile(
     r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|[0-9]\.[0-9]+[eE][+-][0-9]{2,3})", re.ASCII
 )
@@ -101,7 +101,7 @@ def are_plain(words: Iterable[str]) -> bool:
 
 
 def _digits(number: str) -> int:
-    """Return how many digits a number has, without an exponent and the zeros of its fraction."""
+    """Count the digits of a number, without exponent and without the final zeros of a fraction."""
     mantissa = number.lower().partition("e")[0]
     return sum(map(str.isdigit, mantissa.rstrip("0") if "." in mantissa else mantissa))
 
@@ -109,7 +109,7 @@ def _digits(number: str) -> int:
 def label_words(labels: np.ndarray) -> np.ndarray:
     """Return labels as words; plain numbers in their shortest form: ``+1`` and ``1.0`` are ``1``.
 
-    If one label is no plain number, all are compared as they are written.
+    If any label is not a plain number, all labels stay as they are written.
     """
     if labels.dtype.kind in "OUS":
         codes, kinds = pd.factorize(labels, use_na_sentinel=False)
@@ -130,7 +130,7 @@ def label_words(labels: np.ndarray) -> np.ndarray:
 
 
 def refuse_merged_labels(labels: np.ndarray, where: str) -> None:
-    """Raise an error for labels so large that float64 doesn't tell neighbours apart, and for NaN.
+    """Raise an error for NaN, and for labels so large that different ones may be equal in float64.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def derive(name: str, train: LabelledRows, test: LabelledRows | None, what: Deri
     ----------
     name : str
         Name of the data set, for errors.
-    train, test : Part
+    train, test : LabelledRows
         Rows of the files; `test` may be None.
     what : Derivation
         Classes to select, features and rows to leave out, labels to map.
@@ -244,9 +244,13 @@ def pair_of(name: str, words: np.ndarray, total: int) -> tuple[str, str]:
         if sizes[i] + sizes[j] == total
     ]
     if len(pairs) != 1:
-        held = ", ".join(f"{word}: {size:,}" for word, size in zip(classes, sizes, strict=True))
-        found = "no pair" if not pairs else f"{len(pairs)} pairs"
-        raise DataError(f"{name}: {found} of its classes has {total:,} rows together ({held})")
+        listed_sizes = ", ".join(
+            f"{word}: {size:,}" for word, size in zip(classes, sizes, strict=True)
+        )
+        n_pairs = "no pair" if not pairs else f"{len(pairs)} pairs"
+        raise DataError(
+            f"{name}: {n_pairs} of its classes has {total:,} rows together ({listed_sizes})"
+        )
     return pairs[0]
 
 
@@ -276,8 +280,8 @@ def _codes(
         y = np.where(np.isin(words, plus), np.int64(1), np.int64(-1))
         rest = " or ".join(minus) if len(minus) <= MAX_CLASSES_IN_NAME else "the rest"
         return [rest, " or ".join(plus)], y
-    place = {word: code for code, word in enumerate(order)}
-    return order, np.array([place[word] for word in words], dtype=np.int64)
+    code_of = {word: code for code, word in enumerate(order)}
+    return order, np.array([code_of[word] for word in words], dtype=np.int64)
 
 
 def thinned(is_normal: np.ndarray, what: Novelty) -> np.ndarray:
@@ -347,9 +351,9 @@ def _widened(X: Any, n_features: int) -> Any:
 
 
 def ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest value of each feature, of CSR with zero among them.
+    """Return the smallest and the largest value of each feature; CSR counts as having a zero.
 
-    Of CSR with more than `MOST_RANGES` features, the features alone that occur.
+    For CSR with more than `MOST_RANGES` features, only the features that occur are returned.
     """
     if sp.issparse(X):
         places, n_features = X.indices, X.shape[1]
@@ -366,19 +370,25 @@ def ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
 def why_not_scaled(low: np.ndarray, high: np.ndarray, *, named: bool = True) -> str:
     """Return why scikit-learn's scalers would spoil a feature; empty if they wouldn't.
 
-    They take a feature for a constant if its range is below ten times the rounding of 1, whatever
-    its unit, and a range or a variance that overflows makes all values 0. `named` is True if
-    the places in `low` and `high` are the numbers of the features.
+    They treat a feature as constant if its range is below ten times the rounding error of 1,
+    whatever its unit. A range or a variance that overflows makes all values 0.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_features,)
+        Smallest and largest value of each feature.
+    named : bool, default=True
+        Whether positions in `low` and `high` are the numbers of the features.
     """
     with np.errstate(over="ignore"):
-        found = high - low
-    bad = ((found > 0) & (found < SMALLEST_RANGE)) | (found > LARGEST_RANGE)
+        widths = high - low
+    bad = ((widths > 0) & (widths < SMALLEST_RANGE)) | (widths > LARGEST_RANGE)
     if not bad.any():
         return ""
     j = int(np.argmax(bad))
-    what = f"feature {j + 1}" if named else "a feature"
+    subject = f"feature {j + 1}" if named else "a feature"
     return (
-        f"{what} has values from {low[j]:g} to {high[j]:g}; scaling needs a range between"
+        f"{subject} has values from {low[j]:g} to {high[j]:g}; scaling needs a range between"
         f" {SMALLEST_RANGE:.1g} and {LARGEST_RANGE:g}, so use another unit, or scaling: none"
     )
 

@@ -37,7 +37,7 @@ PACE_CHECK_AFTER_S = 30.0
 MOST_ATTEMPTS = 4
 RETRY_PAUSE_S = 0.5
 CHUNK_BYTES = 1 << 16
-#: Ending of the file beside a partial one that names the version which it is a part of.
+#: Ending of the file beside a partial download with the version of the downloaded file.
 VERSION_SUFFIX = ".version"
 
 
@@ -97,10 +97,10 @@ def download(
         message has the URL without user, password and query.
     """
     name = file_name(url)
-    why = paths.why_unfit(name)
-    if why:
+    reason = paths.why_unfit(name)
+    if reason:
         raise DataUnavailableError(
-            f"the file name {name!r} in the address {why} ({shown_address(url)})"
+            f"the file name {name!r} in the address {reason} ({shown_address(url)})"
         )
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
@@ -155,12 +155,12 @@ class _Transfer:
         raise DataUnavailableError(f"{reason} ({shown_address(self.url)})")
 
     def _attempt(self) -> None:
-        have = self.partial.stat().st_size if self.partial.exists() else 0
+        n_bytes = self.partial.stat().st_size if self.partial.exists() else 0
         headers = {"Accept-Encoding": "identity", "User-Agent": "svmbench"}
         if self.version is None:  # nothing tells which version the first part belongs to
-            have = 0
-        if have and self.version is not None:
-            headers["Range"] = f"bytes={have}-"
+            n_bytes = 0
+        if n_bytes and self.version is not None:
+            headers["Range"] = f"bytes={n_bytes}-"
             if validator := self.version.validator:
                 headers["If-Range"] = validator
         with response_within_timeout(self.url, headers) as answer:
@@ -172,64 +172,64 @@ class _Transfer:
             if answer.status_code not in (200, 206):
                 raise _RetryError(f"the server answered {answer.status_code}")
             if answer.status_code == 200:
-                have = 0
-            elif not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+                n_bytes = 0
+            elif not answer.headers.get("Content-Range", "").startswith(f"bytes {n_bytes}-"):
                 self.partial.unlink()
                 raise _RetryError("the server sent a different range than requested")
-            found = _Version.of(answer)
-            if have and not found.continues(self.version):
+            version = _Version.of(answer)
+            if n_bytes and not version.continues(self.version):
                 self.partial.unlink()
                 self.version = None
                 raise _RetryError("the server has another version of the file now")
-            if not have:
-                self._keep_version(found)
-            self._body(answer, have, _announced(answer, have))
+            if not n_bytes:
+                self._keep_version(version)
+            self._body(answer, n_bytes, _announced(answer, n_bytes))
 
-    def _body(self, answer: requests.Response, have: int, total: int | None) -> None:
+    def _body(self, answer: requests.Response, n_bytes: int, total: int | None) -> None:
         if total is not None and total > self.max_bytes:
             raise _GivenUpError(self._too_long())
-        began, start = time.monotonic(), have
-        with self.partial.open("ab" if have else "wb") as out:
+        started, start = time.monotonic(), n_bytes
+        with self.partial.open("ab" if n_bytes else "wb") as out:
             # read1 returns the bytes that have arrived; iter_content would wait for a whole chunk
             # and lose its beginning when the connection ends.
             while piece := answer.raw.read1(CHUNK_BYTES):
                 out.write(piece)
-                have += len(piece)
+                n_bytes += len(piece)
                 if self.progress is not None:
-                    self.progress(have, total)
-                if have > self.max_bytes:
+                    self.progress(n_bytes, total)
+                if n_bytes > self.max_bytes:
                     out.close()
                     self.partial.unlink(missing_ok=True)
                     raise _GivenUpError(self._too_long())
-                self._keep_pace(have - start, time.monotonic() - began)
-        if total is not None and have != total:
-            raise _RetryError(f"the connection ended after {have:,} of {total:,} bytes")
+                self._keep_pace(n_bytes - start, time.monotonic() - started)
+        if total is not None and n_bytes != total:
+            raise _RetryError(f"the connection ended after {n_bytes:,} of {total:,} bytes")
 
-    def _keep_version(self, found: _Version) -> None:
+    def _keep_version(self, version: _Version) -> None:
         """Note the version of the file that begins; without a validator, for this process alone."""
         self.partial.unlink(missing_ok=True)
-        self.version = found
-        if found.etag or found.modified:
-            self.version_file.write_text(json.dumps(asdict(found)), encoding="utf-8")
+        self.version = version
+        if version.etag or version.modified:
+            self.version_file.write_text(json.dumps(asdict(version)), encoding="utf-8")
         else:
             self.version_file.unlink(missing_ok=True)
 
     def _too_long(self) -> str:
         return f"the file has more than the allowed {self.max_bytes:,} bytes"
 
-    def _keep_pace(self, came: int, seconds: float) -> None:
+    def _keep_pace(self, n_bytes: int, seconds: float) -> None:
         if time.monotonic() > self.deadline:
             raise _GivenUpError(f"the transfer was not complete after {TRANSFER_TIMEOUT_S:g} s")
-        if seconds > PACE_CHECK_AFTER_S and came < LOWEST_BYTES_PER_S * seconds:
+        if seconds > PACE_CHECK_AFTER_S and n_bytes < LOWEST_BYTES_PER_S * seconds:
             raise _GivenUpError(
-                f"the server sends too slowly: {came:,} bytes in {seconds:.0f} s; they are kept,"
+                f"the server sends too slowly: {n_bytes:,} bytes in {seconds:.0f} s; they are kept,"
                 " and the next fetch continues from there"
             )
 
 
 @dataclass(frozen=True)
 class _Version:
-    """What a server says of the version of a file; `total` is its length in bytes or -1."""
+    """The version of a file as a server states it; `total` is its length in bytes or -1."""
 
     etag: str
     modified: str
@@ -238,14 +238,14 @@ class _Version:
     @classmethod
     def of(cls, answer: requests.Response) -> _Version:
         """Return the version that the head of a response names."""
-        said = answer.headers
-        length = said.get("Content-Length", "")
+        response_headers = answer.headers
+        length = response_headers.get("Content-Length", "")
         if answer.status_code == 206:
-            length = said.get("Content-Range", "").rpartition("/")[2]
+            length = response_headers.get("Content-Range", "").rpartition("/")[2]
         is_length = length.isascii() and length.isdigit() and len(length) < 16
         return cls(
-            said.get("ETag", "")[:1000],
-            said.get("Last-Modified", "")[:1000],
+            response_headers.get("ETag", "")[:1000],
+            response_headers.get("Last-Modified", "")[:1000],
             int(length) if is_length else -1,
         )
 
@@ -259,16 +259,16 @@ class _Version:
         if begun is None or self.total not in (-1, begun.total) or begun.total == -1:
             return False
         return not any(
-            one and one != other
-            for one, other in ((begun.etag, self.etag), (begun.modified, self.modified))
+            earlier and earlier != present
+            for earlier, present in ((begun.etag, self.etag), (begun.modified, self.modified))
         )
 
 
 def _read_version(path: Path) -> _Version | None:
     """Return the version of a partial file that an earlier process noted, if it did."""
     try:
-        said = json.loads(paths.read_regular(path, 1 << 14))
-        etag, modified, total = (said[name] for name in ("etag", "modified", "total"))
+        content = json.loads(paths.read_regular(path, 1 << 14))
+        etag, modified, total = (content[name] for name in ("etag", "modified", "total"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     is_whole = isinstance(etag, str) and isinstance(modified, str) and isinstance(total, int)
@@ -308,12 +308,12 @@ def response_within_timeout(
     return outcome[0]
 
 
-def _announced(answer: requests.Response, have: int) -> int | None:
+def _announced(answer: requests.Response, n_bytes: int) -> int | None:
     """Return the total number of bytes if the server states it in digits, else None."""
     length = answer.headers.get("Content-Length", "").strip()
     if not (length.isascii() and length.isdigit() and len(length) < 16):
         return None
-    return have + int(length)
+    return n_bytes + int(length)
 
 
 def network_reason(error: Exception) -> str:

@@ -33,17 +33,17 @@ def shown_address(url: str) -> str:
 
     A folder is returned unchanged. A URL with a malformed host is reduced to its scheme.
     """
-    found = re.match(r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)", url, re.IGNORECASE)
-    if found is None:
+    match = re.match(r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)", url, re.IGNORECASE)
+    if match is None:
         return url
-    is_host = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d*)?", found[2])
-    return found[1] + (found[2] + found[3] if is_host else "…")
+    is_host = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d*)?", match[2])
+    return match[1] + (match[2] + match[3] if is_host else "…")
 
 
 def _fit(name: str) -> str:
-    why = paths.why_unfit(name)
-    if why:
-        raise ValueError(f"{name[: paths.MAX_FILE_NAME_BYTES]!r} {why}")
+    reason = paths.why_unfit(name)
+    if reason:
+        raise ValueError(f"{name[: paths.MAX_FILE_NAME_BYTES]!r} {reason}")
     return name
 
 
@@ -102,8 +102,8 @@ class Reading(Strict):
     @classmethod
     def _is_one_character(cls, separator: str) -> str:
         # pandas takes a longer separator for a regular expression.
-        one = len(separator) == 1 and (separator.isprintable() or separator == "\t")
-        if separator != "whitespace" and (not one or separator == '"'):
+        is_character = len(separator) == 1 and (separator.isprintable() or separator == "\t")
+        if separator != "whitespace" and (not is_character or separator == '"'):
             raise ValueError(f"{separator[:80]!r} is neither one character nor 'whitespace'")
         return separator
 
@@ -133,7 +133,7 @@ class SourceFile(Strict):
         Published md5 of the official file as downloaded (compressed).
     max_bytes : int or None
         Largest size in bytes, as downloaded and unpacked; None for the limit of all files
-        (`archives.CEILING`).
+        (`archives.MOST_UNPACKED_BYTES`).
     skip_lines : int
         Lines to skip in this file, in addition to those of the reading.
     rebuilt : str

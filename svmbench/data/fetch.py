@@ -90,25 +90,27 @@ def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
     if not root.is_dir():
         raise DataUnavailableError(f"the mirror {shown_address(mirror)} is not a folder")
     index = _index(root, root.stat().st_mtime_ns)
-    found = [
-        place
+    copies = [
+        copy
         for name in (file.name, *file.aliases)
         for suffix in COMPRESSION_SUFFIXES
-        for place in index.get(name + suffix, ())
+        for copy in index.get(name + suffix, ())
     ]
-    stated = [place for place in found if file.folder and place.parent == root / file.folder]
-    return stated if stated and not file.sha256 else found
+    in_stated_folder = [
+        copy for copy in copies if file.folder and copy.parent == root / file.folder
+    ]
+    return in_stated_folder if in_stated_folder and not file.sha256 else copies
 
 
 @lru_cache(maxsize=8)
 def _index(root: Path, _changed: int) -> dict[str, list[Path]]:
-    found: dict[str, list[Path]] = {}
+    places_by_name: dict[str, list[Path]] = {}
     for folder, _, files in os.walk(root):
         for name in files:
-            found.setdefault(name, []).append(Path(folder) / name)
-    for places in found.values():
+            places_by_name.setdefault(name, []).append(Path(folder) / name)
+    for places in places_by_name.values():
         places.sort()
-    return found
+    return places_by_name
 
 
 def get(
@@ -128,39 +130,38 @@ def get(
     DataError
         If the file exists but its bytes are wrong.
     """
-    where = configured_mirror(mirror)
-    said = ""
-    if where is not None:
+    mirror_used = configured_mirror(mirror)
+    why = ""
+    if mirror_used is not None:
         try:
-            if is_url(where):
-                return _from_mirror_url(entry, file, where, progress)
-            places = on_mirror(file, where)
+            if is_url(mirror_used):
+                return _from_mirror_url(entry, file, mirror_used, progress)
+            places = on_mirror(file, mirror_used)
             if places:
                 return _from_places(entry, file, places)
-            said = f"the mirror has no {file.name}"
+            why = f"the mirror has no {file.name}"
         except NotThereError:
-            said = f"the mirror has no {file.name}"
+            why = f"the mirror has no {file.name}"
         except DataUnavailableError as error:
-            said = str(error)
+            why = str(error)
     if may_go_online(mirror, official):
         if file.url is None:
             raise DataUnavailableError(
-                f"{entry.name}: {said + ', and ' if said else ''}there is no official address for "
+                f"{entry.name}: {why + ', and ' if why else ''}there is no official address for "
                 f"{file.name}; a mirror that holds it is needed (see {entry.homepage})"
             )
         try:
             return _from_official(entry, file, progress)
         except DataUnavailableError as error:
             raise DataUnavailableError(
-                f"{entry.name}: {said + '; ' if said else ''}{file.name} can't be downloaded: "
-                f"{error}"
+                f"{entry.name}: {why + '; ' if why else ''}{file.name} can't be downloaded: {error}"
             ) from None
-    raise DataUnavailableError(f"{entry.name}: {missing_reason(entry, file, said)}")
+    raise DataUnavailableError(f"{entry.name}: {missing_reason(entry, file, why)}")
 
 
-def missing_reason(entry: DatasetEntry, file: SourceFile, said: str = "") -> str:
+def missing_reason(entry: DatasetEntry, file: SourceFile, cause: str = "") -> str:
     """Return the reason why a file is unavailable without the internet, with a remedy."""
-    reason = said or "it is not cached, and downloads are not allowed"
+    reason = cause or "it is not cached, and downloads are not allowed"
     if file.url is None:
         return f"{reason}, and it has no official address (see {entry.homepage})"
     official = shown_address(file.url)
@@ -173,7 +174,7 @@ def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> F
 
     Without a checksum, all copies must be equal.
     """
-    complaint: DataError | None = None
+    first_error: DataError | None = None
     first: tuple[Path, Fetched] | None = None
     for place in places:
         try:
@@ -181,7 +182,7 @@ def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> F
             content = decompressed(stored, place.name, max_bytes=file.max_bytes)
             fetched = _verified(entry, file, content, "mirror", place.name)
         except DataError as error:
-            complaint = complaint or error
+            first_error = first_error or error
             continue
         if fetched.verified != "unverified":
             return fetched
@@ -194,8 +195,8 @@ def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> F
             )
     if first is not None:
         return first[1]
-    assert complaint is not None
-    raise complaint
+    assert first_error is not None
+    raise first_error
 
 
 def regular(path: Path, max_bytes: int | None = None) -> bytes:
@@ -257,17 +258,17 @@ def _downloaded(
     A new download with wrong bytes is removed, so that the next fetch starts again.
     """
     folder = _downloads(*source)
-    most = file.max_bytes or archives.MOST_UNPACKED_BYTES
-    got = download.download(url, folder, progress, most)
-    if not got.is_new:
+    limit = file.max_bytes or archives.MOST_UNPACKED_BYTES
+    downloaded = download.download(url, folder, progress, limit)
+    if not downloaded.is_new:
         try:
-            return _checked_download(entry, file, got.place, source[0])
+            return _checked_download(entry, file, downloaded.place, source[0])
         except DataError:
-            got = download.download(url, folder, progress, most, again=True)
+            downloaded = download.download(url, folder, progress, limit, again=True)
     try:
-        return _checked_download(entry, file, got.place, source[0])
+        return _checked_download(entry, file, downloaded.place, source[0])
     except DataError:
-        got.place.unlink(missing_ok=True)
+        downloaded.place.unlink(missing_ok=True)
         raise
 
 
@@ -283,12 +284,12 @@ def _verified(
     entry: DatasetEntry, file: SourceFile, content: bytes, source: str, place: str
 ) -> Fetched:
     digest = hashlib.sha256(content).hexdigest()
-    binding = file.sha256 and not (source == "official" and file.rebuilt)
+    must_match = file.sha256 and not (source == "official" and file.rebuilt)
     if digest in file.sha256:
         verified = "sha256"
     elif source == "official" and file.md5 is not None:
         verified = "md5"
-    elif binding:
+    elif must_match:
         raise _mismatch(entry, place, "sha256", digest, file.sha256)
     else:
         verified = "unverified"
@@ -337,12 +338,12 @@ def _known_hashes() -> dict[str, str]:
     """Return the hashes recorded at first fetches; skip damaged entries of their file."""
     place = _hashes_file()
     try:
-        said = json.loads(paths.read_regular(place, _MAX_HASHES_BYTES))
+        content = json.loads(paths.read_regular(place, _MAX_HASHES_BYTES))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        said = error
-    if not isinstance(said, dict):
+        content = error
+    if not isinstance(content, dict):
         warnings.warn(
             f"{place} was damaged and is written again: for files without a published checksum,"
             " the next fetch counts as the first",
@@ -351,7 +352,7 @@ def _known_hashes() -> dict[str, str]:
         return {}
     return {
         name: digest
-        for name, digest in said.items()
+        for name, digest in content.items()
         if isinstance(digest, str) and len(digest) == _SHA256_LENGTH
     }
 

@@ -1,8 +1,8 @@
 """Read a table with a header into a frame, and encode its columns of numbers and of words.
 
-The columns have the types that :func:`pandas.read_csv` gives them, so that a fitted pipeline takes
-the frames that its users read. :func:`svmbench.data.load_file` reads tables in the registry's
-formats instead, unless an encoding of words is asked for.
+The columns have the types that :func:`pandas.read_csv` gives them, so that a fitted pipeline
+accepts frames that its users read. :func:`svmbench.data.load_file` reads tables in the registry's
+formats instead, unless an encoding of words is requested.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 #: A text column with more different words keeps the most frequent ones; the others share a feature.
 MOST_WORDS = 50
-#: Encoding of columns of words where none is given.
+#: Default encoding of columns of words.
 DEFAULT_TEXT = "one-hot"
-#: A sentence about columns lists at most so many.
+#: Largest number of columns that a sentence lists.
 LISTED_COLUMNS = 6
-#: What tables say of a first column without a name.
+#: Description of a first column without a name, which is left out.
 ROW_NAMES = "the first column, which the header doesn't name (saved row names)"
-#: Key of a frame's attributes for what was left out of its file.
+#: Key in a frame's attributes for the descriptions of columns that were left out of its file.
 LEFT_OUT = "left_out"
-#: What Weka, SAS and Excel write among numbers for a missing value or an error.
+#: Marks that Weka, SAS and Excel write among numbers for a missing value or an error.
 MARKS = frozenset({"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
-#: What Excel takes from a first line: the separator.
+#: A first line that tells Excel the separator.
 SEPARATOR_LINE = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)
-#: A column is of a kind if at least this share of its values are.
+#: Smallest share of a column's values that decides its kind, such as dates.
 NEARLY_ALL = 0.9
-#: A column that differs in every row is no feature in a table of at least so many rows.
+#: From this number of rows on, a column with another value in each row is not used as a feature.
 LEAST_ROWS_OF_IDS = 20
 #: A date, and the time of a day.
 ISO_DATE = r"\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d.{0,20})?\s*"
 _DIGITS = r"(\d+\.?\d*|\.\d+)"
-#: Numbers that aren't written plainly, and what to do.
+#: Patterns of numbers in an unusual form, each with advice.
 WRITTEN_NUMBERS = {
     r"[-+]?[\d.,]+\s?%": "is a percentage; write plain numbers",
     r"[-+]?\s?[$€£¥]\s?[-+]?[\d.,]+|[-+]?[\d.,]+\s?[$€£¥]": "has a currency; write plain numbers",
@@ -68,14 +68,14 @@ ID_NAMES = re.compile(
     r"(.*[ _.])?id|index|(row|sample|record|case)[ _.]?(id|index|number|nr|no)|unnamed: \d+",
     re.IGNORECASE,
 )
-#: What rows of totals are called.
+#: Names of rows of totals.
 TOTALS = r"\s*(grand |sub-?)?(totals?|sum|sums|averages?|means?)\s*:?\s*"
 #: Separators of tables by the endings of their names.
 TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": ","}
 
 
 class FormKeywords(TypedDict, total=False):
-    """The keywords that say how a file of text is written; see :func:`svmbench.load`."""
+    """The keywords for the form of a text file; see :func:`svmbench.load`."""
 
     sep: str
     encoding: str
@@ -94,19 +94,20 @@ def separator_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class TableForm:
-    """How a file of text is written, as options of the commands say it.
+    """The form of a text file, as options of the commands state it.
 
     Attributes
     ----------
     separator : str
-        Between columns; if empty, what the first line says (``sep=;``), or that of the file's
-        ending, or a semicolon or tab where the header has no such separator.
+        Separator of columns. If it is empty, the first line may state it (``sep=;``). Otherwise it
+        is that of the file's ending, or, if the header lacks that one, a semicolon, tab or comma in
+        the header.
     encoding : str
-        Of the text; UTF-8 if empty.
+        Encoding of the text; UTF-8 if empty.
     decimal : str
-        Decimal point, or comma.
+        Decimal sign: a point or a comma.
     header : bool
-        False if the first row is data; columns are then called 1, 2, 3 …
+        False if the first row is data; the columns are then named 1, 2, 3 …
     drop : tuple of str
         Names of columns to leave out.
     """
@@ -118,8 +119,8 @@ class TableForm:
     drop: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, **said: Unpack[FormKeywords]) -> TableForm | None:
-        """Return the form that keywords say; None if all of them are left at their defaults.
+    def of(cls, **keywords: Unpack[FormKeywords]) -> TableForm | None:
+        """Return the form for keywords; None if all keywords have their defaults.
 
         Raises
         ------
@@ -127,28 +128,30 @@ class TableForm:
             If the separator is no single character, or also the decimal sign, or if the decimal
             sign is neither a point nor a comma.
         TypeError
-            For a keyword that is none of these.
+            If there is no such keyword.
         """
-        if other := set(said) - set(FORM_KEYWORDS):
-            msg = f"unknown keyword {sorted(other)[0]!r}; a table's are {', '.join(FORM_KEYWORDS)}"
+        if unknown := set(keywords) - set(FORM_KEYWORDS):
+            msg = (
+                f"unknown keyword {sorted(unknown)[0]!r}; a table's are {', '.join(FORM_KEYWORDS)}"
+            )
             raise TypeError(msg)
-        sep = said.get("sep") or ""
+        sep = keywords.get("sep") or ""
         separator = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
-        decimal, drop = said.get("decimal", "."), said.get("drop", ())
+        decimal, drop = keywords.get("decimal", "."), keywords.get("drop", ())
         if len(separator) > 1:
             raise ConfigError(f"--sep {sep!r} is no single character (write tab for a tab)")
         if decimal not in (".", ","):
             raise ConfigError(f"--decimal is a point or a comma, not {decimal!r}")
         if separator == decimal:
             raise ConfigError(f"--sep and --decimal are both {decimal!r}")
-        made = cls(
+        form = cls(
             separator,
-            said.get("encoding") or "",
+            keywords.get("encoding") or "",
             decimal,
-            said.get("header", True),
+            keywords.get("header", True),
             (drop,) if isinstance(drop, str) else tuple(drop),
         )
-        return None if made == cls() else made
+        return None if form == cls() else form
 
     def text_of(self, content: bytes, name: str) -> bytes:
         """Return a file's text in UTF-8; a first line such as ``sep=;`` is blank.
@@ -164,11 +167,11 @@ class TableForm:
             raise DataError(f"--encoding {self.encoding}: there is no such encoding") from error
         except UnicodeDecodeError as error:
             line = 1 + content[: error.start].count(b"\n")
-            said = self.encoding or "UTF-8"
-            other = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin-1"
+            encoding = self.encoding or "UTF-8"
+            likely = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin-1"
             raise DataError(
-                f"{name}, line {line}: the text is not encoded as {said}; --encoding names another"
-                f" encoding, such as {other}"
+                f"{name}, line {line}: the text is not encoded as {encoding}; --encoding names"
+                f" another encoding, such as {likely}"
             ) from error
         if "\ufeff" in text:
             line = 1 + text[: text.index("\ufeff")].count("\n")
@@ -183,31 +186,31 @@ class TableForm:
             return self.separator
         encoding = self.encoding or "utf-8"
         start = content[: 1 << 20].decode(encoding, errors="replace").removeprefix("\ufeff")
-        if said := SEPARATOR_LINE.match(start):
-            return said[1]
+        if stated := SEPARATOR_LINE.match(start):
+            return stated[1]
         usual = separator_of(path)
         header = next((line for line in start.splitlines() if line.strip()), "")
-        others = [one for one in (";", "\t", ",") if one in header]
+        others = [sign for sign in (";", "\t", ",") if sign in header]
         return usual if usual in header or not others else others[0]
 
     def reader(self, content: bytes, path: Path, n_columns: int) -> str:
         """Return the call of pandas that reads the file as this module does."""
         separator = self.separator_in(content, path)
-        how = [repr(str(path)), *([f"sep={separator!r}"] if separator != "," else [])]
+        arguments = [repr(str(path)), *([f"sep={separator!r}"] if separator != "," else [])]
         text = self.text_of(content, str(path))
         if any(f"{separator} ".encode() in line for line in text.splitlines()[:2]):
-            how.append("skipinitialspace=True")
-        how += [f"encoding={self.encoding!r}"] if self.encoding else []
-        how += [f"decimal={self.decimal!r}"] if self.decimal != "." else []
+            arguments.append("skipinitialspace=True")
+        arguments += [f"encoding={self.encoding!r}"] if self.encoding else []
+        arguments += [f"decimal={self.decimal!r}"] if self.decimal != "." else []
         if SEPARATOR_LINE.match(content.decode(self.encoding or "utf-8").removeprefix("\ufeff")):
-            how.append("skiprows=1")
+            arguments.append("skiprows=1")
         if not self.header:
-            how.append(f"header=None, names=list(map(str, range(1, {n_columns + 1})))")
-        return f"pandas.read_csv({', '.join(how)})"
+            arguments.append(f"header=None, names=list(map(str, range(1, {n_columns + 1})))")
+        return f"pandas.read_csv({', '.join(arguments)})"
 
 
 def _is_arff(text: str) -> bool:
-    """Return True for a text that begins as Weka's files do, after comments and blank lines."""
+    """Return True if a text begins like Weka's files, after comments and blank lines."""
     words = (line.strip() for line in io.StringIO(text))
     first = next((word for word in words if word and not word.startswith("%")), "")
     return first.lower().startswith("@relation")
@@ -233,7 +236,7 @@ def read_frame(
     content : bytes, optional
         The file's uncompressed bytes, if they were read before.
     form : TableForm, optional
-        How the text is written.
+        The form of the text.
 
     Returns
     -------
@@ -243,8 +246,8 @@ def read_frame(
     Raises
     ------
     DataError
-        If the file can't be read, has no such column or no other column, or if a label is missing
-        or a number infinite, or numbers are written so that they can't be read.
+        If the file can't be read, has no such column or no other column; if a label is missing or a
+        number is infinite; or if numbers have an unreadable form.
     """
     import pandas as pd
 
@@ -260,7 +263,7 @@ def read_frame(
     reading = Reading(format="table", separator=separator, header=form.header)
     tables.refuse_many_columns(content, name, reading)
     _refuse_comments(content, name, separator)
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "sep": separator,
         "skipinitialspace": True,
         "low_memory": False,
@@ -268,15 +271,17 @@ def read_frame(
     }
     try:
         first = pd.read_csv(
-            io.BytesIO(content), header=None, nrows=2, dtype=object, na_filter=False, **how
+            io.BytesIO(content), header=None, nrows=2, dtype=object, na_filter=False, **options
         )
         if form.header:
-            columns = [str(column) for column in pd.read_csv(io.BytesIO(content), nrows=0, **how)]
+            columns = [
+                str(column) for column in pd.read_csv(io.BytesIO(content), nrows=0, **options)
+            ]
         else:
             columns = [str(number) for number in range(1, first.shape[1] + 1)]
-            how |= {"header": None, "names": columns}
+            options |= {"header": None, "names": columns}
         key = _label_of(columns, "last" if label is None else label, name)
-        frame = pd.read_csv(io.BytesIO(content), dtype={key: object}, **how)
+        frame = pd.read_csv(io.BytesIO(content), dtype={key: object}, **options)
     except ValueError as error:
         if "Expected" in str(error) and " in line 2, " in str(error):
             raise _short_header(name) from error
@@ -292,13 +297,15 @@ def read_frame(
     tables.refuse_short_rows(suspects, frame.shape[1], content, name, separator)
     for column in form.drop:
         if column not in columns or column == key:
-            said = "is the label" if column == key else f"is no column{suggestion(column, columns)}"
-            raise DataError(f"{name}: --drop {column!r} {said}")
-    kept = [column for column in columns if column not in form.drop]
-    names = [word for word, column in zip(names, columns, strict=True) if column in kept]
-    frame = frame[kept]
+            complaint = (
+                "is the label" if column == key else f"is no column{suggestion(column, columns)}"
+            )
+            raise DataError(f"{name}: --drop {column!r} {complaint}")
+    kept_columns = [column for column in columns if column not in form.drop]
+    names = [word for word, column in zip(names, columns, strict=True) if column in kept_columns]
+    frame = frame[kept_columns]
     _refuse_no_data(frame, key, names, name, lines)
-    unnamed = [c for c, word in zip(kept, names, strict=True) if not word and c != key]
+    unnamed = [c for c, word in zip(kept_columns, names, strict=True) if not word and c != key]
     saved = [c for c in unnamed if c == columns[0]]
     empty = [c for c in unnamed if c not in saved and frame[c].isna().all()]
     useless = {} if separator == " " else _useless(frame.drop(columns=[key, *saved, *empty]))
@@ -311,19 +318,19 @@ def read_frame(
 
 
 def write_plainly(path: Path, label: str | int | None, form: TableForm, target: Path) -> list[str]:
-    """Write a table as UTF-8 with commas and a header; return what is left out of it.
+    """Write a table as UTF-8 with commas and a header; return descriptions of omitted columns.
 
     Parameters
     ----------
     place, label, form
-        As for :func:`read_frame`.
+        See :func:`read_frame`.
     target : Path
         The new file.
 
     Raises
     ------
     DataError
-        As :func:`read_frame`.
+        See :func:`read_frame`.
     """
     X, y = read_frame(path, label, form=form)
     X.assign(**{str(y.name): y}).to_csv(target, index=False, lineterminator="\n")
@@ -331,7 +338,7 @@ def write_plainly(path: Path, label: str | int | None, form: TableForm, target: 
 
 
 def _refuse_comments(content: bytes, name: str, separator: str) -> None:
-    """Raise an error for a line that begins with # and has not the separators of most lines."""
+    """Raise an error for a line that begins with # and has fewer separators than other lines."""
     if not (content.startswith(b"#") or b"\n#" in content):
         return
     lines = [line for line in text_lines(content) if line.strip()]
@@ -342,28 +349,32 @@ def _refuse_comments(content: bytes, name: str, separator: str) -> None:
 
 
 def _useless(frame: pd.DataFrame) -> dict[Any, str]:
-    """Return columns that tell no classes apart, each with a sentence that names it."""
+    """Return columns that can't distinguish classes, each with its description."""
     import pandas as pd
 
-    found = {}
+    descriptions = {}
     for column in frame.columns:
-        held = frame[column].dropna()
-        if len(held) < LEAST_ROWS_OF_IDS:
+        values = frame[column].dropna()
+        if len(values) < LEAST_ROWS_OF_IDS:
             continue
-        if held.dtype.kind in "iu":
-            numbers = held.to_numpy()
-            if numbers[0] in (0, 1) and len(held) == len(frame) and (np.diff(numbers) == 1).all():
-                found[column] = f"the column {column} (running numbers of the rows)"
-            elif ID_NAMES.fullmatch(str(column)) and held.nunique() == len(frame):
-                found[column] = f"the column {column} (another number in each row, as ids are)"
-        elif held.dtype.kind == "O" and pd.api.types.infer_dtype(held) == "string":
-            if held.str.fullmatch(ISO_DATE).mean() >= NEARLY_ALL:
-                found[column] = f"the column {column} (dates; numbers made of them can be used)"
-            elif held.nunique() == len(frame):
-                found[column] = f"the column {column} (another word in each row, as ids are)"
-    if len(found) == frame.shape[1]:
+        if values.dtype.kind in "iu":
+            numbers = values.to_numpy()
+            if numbers[0] in (0, 1) and len(values) == len(frame) and (np.diff(numbers) == 1).all():
+                descriptions[column] = f"the column {column} (running numbers of the rows)"
+            elif ID_NAMES.fullmatch(str(column)) and values.nunique() == len(frame):
+                descriptions[column] = (
+                    f"the column {column} (another number in each row, as ids are)"
+                )
+        elif values.dtype.kind == "O" and pd.api.types.infer_dtype(values) == "string":
+            if values.str.fullmatch(ISO_DATE).mean() >= NEARLY_ALL:
+                descriptions[column] = (
+                    f"the column {column} (dates; numbers made of them can be used)"
+                )
+            elif values.nunique() == len(frame):
+                descriptions[column] = f"the column {column} (another word in each row, as ids are)"
+    if len(descriptions) == frame.shape[1]:
         return {}
-    return found
+    return descriptions
 
 
 def _short_header(name: str) -> DataError:
@@ -371,9 +382,9 @@ def _short_header(name: str) -> DataError:
 
 
 def _label_texts(labels: pd.Series) -> pd.Series:
-    """Return labels as they are written without blanks around them, or missing.
+    """Return labels without blanks around them; words for missing values become missing.
 
-    Plain numbers that are written in several ways are in their shortest form.
+    If plain numbers have several spellings, the labels are written in their shortest form.
     """
     words = labels.str.strip()
     words = words.mask(words.isin([*MISSING_WORDS]))
@@ -387,7 +398,7 @@ def _label_texts(labels: pd.Series) -> pd.Series:
 def _refuse_no_data(
     frame: pd.DataFrame, key: Any, names: list[str], name: str, lines: pd.Index
 ) -> None:
-    """Raise an error for a header among the rows, and for marks or texts among numbers."""
+    """Raise an error for a repeated header, for totals, and for marks or texts among numbers."""
     import pandas as pd
 
     words = [c for c in frame.columns if frame[c].dtype.kind == "O"]
@@ -409,28 +420,28 @@ def _refuse_no_data(
             f"{name}, line {lines[row]}: the label {odd[row][:40]!r} stands among numbers"
         )
     for column in (c for c in words if c != key):
-        held = frame[column].dropna()
-        held = held[held.map(lambda value: not isinstance(value, bool))].astype(str)
-        numbers = pd.to_numeric(held, errors="coerce")
-        other = held[numbers.isna()]
-        for pattern, written in WRITTEN_NUMBERS.items():
+        values = frame[column].dropna()
+        values = values[values.map(lambda value: not isinstance(value, bool))].astype(str)
+        numbers = pd.to_numeric(values, errors="coerce")
+        other = values[numbers.isna()]
+        for pattern, advice in WRITTEN_NUMBERS.items():
             match = other.str.strip().str.fullmatch(pattern)
-            if match.any() and match.sum() + len(held) - len(other) >= NEARLY_ALL * len(held):
+            if match.any() and match.sum() + len(values) - len(other) >= NEARLY_ALL * len(values):
                 row = match.index[match][0]
-                at = f"{name}, line {lines[row]}, column {column}"
-                raise DataError(f"{at}: {held[row][:40]!r} {written}, or --drop the column")
-        if len(held) > len(other) > 0 and len(other) <= (1 - NEARLY_ALL) * len(held):
+                place = f"{name}, line {lines[row]}, column {column}"
+                raise DataError(f"{place}: {values[row][:40]!r} {advice}, or --drop the column")
+        if len(values) > len(other) > 0 and len(other) <= (1 - NEARLY_ALL) * len(values):
             row = other.index[0]
             raise DataError(
-                f"{name}, line {lines[row]}, column {column}: {held[row][:40]!r} stands among"
+                f"{name}, line {lines[row]}, column {column}: {values[row][:40]!r} stands among"
                 " numbers; leave a missing value empty, or --drop the column"
             )
-        if len(other) < len(held) and other.str.strip().isin(MARKS).all():
+        if len(other) < len(values) and other.str.strip().isin(MARKS).all():
             row = (other.index if len(other) else numbers.astype(float).abs().nlargest(1).index)[0]
-            said = f"{held[row]!r} stands among numbers; leave a missing value empty"
+            complaint = f"{values[row]!r} stands among numbers; leave a missing value empty"
             if not len(other):
-                said = f"numbers such as {held[row][:40]!r} are too large to be read"
-            raise DataError(f"{name}, line {lines[row]}, column {column}: {said}")
+                complaint = f"numbers such as {values[row][:40]!r} are too large to be read"
+            raise DataError(f"{name}, line {lines[row]}, column {column}: {complaint}")
 
 
 def _read_parquet(path: Path, label: str | int | None, content: bytes) -> Any:
@@ -445,11 +456,11 @@ def _read_parquet(path: Path, label: str | int | None, content: bytes) -> Any:
     try:
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
     except (pa.ArrowException, OSError, ValueError) as error:
-        said = " ".join(str(error).split())[:160]
-        raise DataError(f"{path} is not a complete Parquet file: {said}") from error
+        reason = " ".join(str(error).split())[:160]
+        raise DataError(f"{path} is not a complete Parquet file: {reason}") from error
     if label in frame.index.names:
         frame = frame.reset_index(level=label)
-    index = [str(one) for one in frame.index.names if one is not None]
+    index = [str(level) for level in frame.index.names if level is not None]
     if not isinstance(frame.index, pd.RangeIndex):
         index = index or ["__index_level_0__"]
     frame = frame.reset_index(drop=True)
@@ -549,29 +560,29 @@ def encoder(
 
     numbers = numeric_columns(X)
     words = [c for c in X.columns if c not in numbers]
-    said = [f"{_counted('numeric', numbers)}{', scaled to [0, 1]' if scale else ''}"]
+    sentences = [f"{_counted('numeric', numbers)}{', scaled to [0, 1]' if scale else ''}"]
     if words:
-        named = listed([f"{c} ({X[c].nunique()} words)" for c in words])
-        said.append(f"{_counted('text', words)}, {text}: {named}")
+        listed_words = listed([f"{c} ({X[c].nunique()} words)" for c in words])
+        sentences.append(f"{_counted('text', words)}, {text}: {listed_words}")
         many = [str(c) for c in words if X[c].nunique() > MOST_WORDS]
         if many and text == "one-hot":
-            said.append(
+            sentences.append(
                 f"the {MOST_WORDS - 1} most frequent words each have a feature, and all others one:"
                 f" {listed(many)}"
             )
-    if lacking := missing_values(X):
+    if missing := missing_values(X):
         if not impute:
             raise DataError(
-                f"values are missing: {lacking}; --impute fills them in, or a config's impute: true"
-                " (numbers by the median, words by the most frequent one)"
+                f"values are missing: {missing}; --impute fills them in, or a config's impute:"
+                " true (numbers by the median, words by the most frequent one)"
             )
-        said.append(f"missing values, filled in from the training rows: {lacking}")
-    said += [f"left out: {one}" for one in X.attrs.get(LEFT_OUT, ())]
+        sentences.append(f"missing values, filled in from the training rows: {missing}")
+    sentences += [f"left out: {description}" for description in X.attrs.get(LEFT_OUT, ())]
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_WORDS)
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     if scale and numbers:
-        held = X[numbers].astype(np.float64)
-        bounds = held.min().to_numpy(), held.max().to_numpy()
+        values = X[numbers].astype(np.float64)
+        bounds = values.min().to_numpy(), values.max().to_numpy()
         if reason := why_not_scaled(*bounds):
             raise DataError(f"the numeric columns: {reason}")
     scaler = [MinMaxScaler()] if scale else []
@@ -587,4 +598,4 @@ def encoder(
         ),
         ("words", make_pipeline(*usual, *as_text), words),
     ]
-    return ColumnTransformer([step for step in steps if step[2]]), said
+    return ColumnTransformer([step for step in steps if step[2]]), sentences

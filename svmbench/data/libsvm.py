@@ -157,10 +157,10 @@ def _built(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int
 ) -> sp.csr_array:
     """Return a CSR array with int32 indices if they suffice, without explicit zeros."""
-    wide = max(len(data), n_features) > MAX_FEATURE_INDEX
-    kind = np.int64 if wide else np.int32
+    needs_int64 = max(len(data), n_features) > MAX_FEATURE_INDEX
+    index_type = np.int64 if needs_int64 else np.int32
     X = sp.csr_array(
-        (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False)),
+        (data, indices.astype(index_type, copy=False), indptr.astype(index_type, copy=False)),
         shape=(len(indptr) - 1, n_features),
     )
     X.eliminate_zeros()
@@ -233,15 +233,15 @@ class _Row:
         """Add ``index:value``; raise an error for a malformed token or a wrong index."""
         index, value = _pair(self.name, self.number, token)
         last = self.indices[-1] if self.indices else 0
-        said = ""
+        complaint = ""
         if index in self._seen if self._seen else index <= last and index in self.indices:
-            said = f"{index} occurs twice"
+            complaint = f"{index} occurs twice"
         elif index < last and not self.sort_indices:
-            said = f"{index} after {last} is not ascending"
+            complaint = f"{index} after {last} is not ascending"
         elif self.n_features and index > self.n_features:
-            said = f"{index} is above the last feature, {self.n_features}"
-        if said:
-            raise DataError(f"{_where(self.name, self.number, token)}: the index {said}")
+            complaint = f"{index} is above the last feature, {self.n_features}"
+        if complaint:
+            raise DataError(f"{_where(self.name, self.number, token)}: the index {complaint}")
         if index < last and not self._seen:
             self._seen.update(self.indices)
         if self._seen:
@@ -275,26 +275,26 @@ def _where(name: str, number: int, token: re.Match[bytes]) -> str:
 
 def _bad_label(name: str, number: int, token: re.Match[bytes], *, is_first: bool) -> NoReturn:
     where = _where(name, number, token)
-    said = f"the label {_shown(token[0])} is not a finite number"
+    complaint = f"the label {_shown(token[0])} is not a finite number"
     if is_first and token[0].lower() in (b"@relation", b"%"):
         raise DataError(f"{name} is an ARFF file of Weka; save it as CSV")
     if b":" in token[0] and _INDEX.match(token[0]):
         raise DataError(f"{where}: the row has no label; it begins with {_shown(token[0])}")
     if is_first:
-        raise DataError(f"{where}: {said} (a header? LIBSVM files have none)")
-    raise DataError(f"{where}: {said}")
+        raise DataError(f"{where}: {complaint} (a header? LIBSVM files have none)")
+    raise DataError(f"{where}: {complaint}")
 
 
 def _pair(name: str, number: int, token: re.Match[bytes]) -> tuple[int, float]:
-    left, colon, right = token[0].partition(b":")
-    if not colon or not _INDEX.fullmatch(left):
+    index, colon, right = token[0].partition(b":")
+    if not colon or not _INDEX.fullmatch(index):
         where = _where(name, number, token)
         raise DataError(f"{where}: {_shown(token[0])} is not of the form index:value")
-    if len(left) > 18 or not 1 <= int(left) <= MAX_FEATURE_INDEX:
+    if len(index) > 18 or not 1 <= int(index) <= MAX_FEATURE_INDEX:
         where = _where(name, number, token)
-        raise DataError(f"{where}: the index {_shown(left)} is not in 1 … {MAX_FEATURE_INDEX}")
+        raise DataError(f"{where}: the index {_shown(index)} is not in 1 … {MAX_FEATURE_INDEX}")
     value = _number(right)
     if value is None:
         where = _where(name, number, token)
         raise DataError(f"{where}: the value {_shown(right)} is not a finite number")
-    return int(left), value
+    return int(index), value

@@ -165,7 +165,7 @@ def fetch_many(
 
 
 def _by_files(names: list[str]) -> list[list[str]]:
-    """Return the names in groups: data sets of the same files are prepared one after the other."""
+    """Group names by their files: data sets from the same files are prepared one after another."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         files = tuple(file.name for file in entry(name).files)

@@ -44,22 +44,22 @@ def as_novelty(
         If the ratio is not a positive number.
     """
     names = [str(name) for name in source.facts["classes"]]
-    what = Novelty(normal=tuple(normal) or (names[-1],), ratio=ratio, seed=seed)
-    missing = [name for name in what.normal if name not in names]
+    novelty = Novelty(normal=tuple(normal) or (names[-1],), ratio=ratio, seed=seed)
+    missing = [name for name in novelty.normal if name not in names]
     if missing:
         known = ", ".join(names[:12])
         raise DataError(f"{source.name} has no class {missing[0]!r}; its classes are {known}")
-    if set(what.normal) == set(names):
+    if set(novelty.normal) == set(names):
         raise DataError(f"{source.name}: every class is normal; at least one must be abnormal")
     words = _words(np.asarray(source.y), names)
-    keep = np.flatnonzero(thinned(np.isin(words, what.normal), what))
-    classes, y = coded(source.name, words[keep], what.normal)
+    keep = np.flatnonzero(thinned(np.isin(words, novelty.normal), novelty))
+    classes, y = coded(source.name, words[keep], novelty.normal)
     X_test, y_test = source.X_test, None
     if source.y_test is not None:
-        is_normal = np.isin(_words(np.asarray(source.y_test), names), what.normal)
+        is_normal = np.isin(_words(np.asarray(source.y_test), names), novelty.normal)
         y_test = np.where(is_normal, np.int64(1), np.int64(-1))
-    said = f"{source.sha256} {what.model_dump_json()}"
-    identity = hashlib.sha256(said.encode()).hexdigest()
+    description = f"{source.sha256} {novelty.model_dump_json()}"
+    identity = hashlib.sha256(description.encode()).hexdigest()
     derived = Derived(source.X[keep], y, X_test, y_test, classes)
     facts = described(derived, {**source.facts, "sha256": identity})
     return replace(

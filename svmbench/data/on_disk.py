@@ -102,24 +102,26 @@ def _scanned(
 ) -> tuple[OnDisk, np.ndarray, list[str], str, str]:
     """Return a file's shape, labels, classes, identity and sha256 in its present state."""
     blocks = replace(open_blocks(path, label_column=label_column), as_words=True)
-    found: dict[Any, int] = {}
+    code_of_label: dict[Any, int] = {}
     low = high = np.empty(0)
     codes, width = [], 0
     for X, labels in blocks:
         places, words = pd.factorize(labels)
-        own = [found.setdefault(word, len(found)) for word in words.tolist()]
-        codes.append(np.array(own, dtype=np.int32)[places])
+        codes_of_block = [
+            code_of_label.setdefault(word, len(code_of_label)) for word in words.tolist()
+        ]
+        codes.append(np.array(codes_of_block, dtype=np.int32)[places])
         width = max(width, X.shape[1])
         if width <= MOST_RANGES:
             bounds = (low, high) if codes[1:] else (np.full(width, np.inf), np.full(width, -np.inf))
             # A feature that sparse rows lacked so far is 0 in them.
-            low, high = (np.pad(one, (0, width - len(one))) for one in bounds)
-            least, largest = (np.pad(one, (0, width - len(one))) for one in ranges(X))
+            low, high = (np.pad(bound, (0, width - len(bound))) for bound in bounds)
+            least, largest = (np.pad(bound, (0, width - len(bound))) for bound in ranges(X))
             low, high = np.minimum(low, least), np.maximum(high, largest)
-        if len(found) > MOST_LABEL_VALUES:
+        if len(code_of_label) > MOST_LABEL_VALUES:
             raise DataError(f"{path.name}: more than {MOST_LABEL_VALUES:,} different labels")
-    is_text = any(isinstance(label, str) for label in found)
-    words = label_words(np.array(list(found), dtype=object if is_text else np.float64))
+    is_text = any(isinstance(label, str) for label in code_of_label)
+    words = label_words(np.array(list(code_of_label), dtype=object if is_text else np.float64))
     order = class_order(set(words))
     if len(order) < 2:
         raise DataError(f"{path.name} has one class only: {order[0]}")

@@ -93,13 +93,13 @@ def reference(name: str | Path) -> Reference | None:
     text = str(name)
     if not text.startswith("openml:"):
         return None
-    found = _REFERENCE.fullmatch(text)
-    if found is None:
+    match = _REFERENCE.fullmatch(text)
+    if match is None:
         raise DataError(
             f"{line(text, 100)} names no data set of OpenML: write openml:NUMBER, or"
             " openml:NUMBER@SHA256 with 64 lower-case hexadecimal digits"
         )
-    return Reference(int(found[1]), found[2] or "")
+    return Reference(int(match[1]), match[2] or "")
 
 
 def keep(wanted: Reference, *, official: bool | None = None) -> Kept:
@@ -120,65 +120,65 @@ def keep(wanted: Reference, *, official: bool | None = None) -> Kept:
         If the checksum is another one, or the answers are damaged. Nothing is kept then.
     """
     folder = paths.cache_dir() / "openml" / str(wanted.number)
-    held = _read(folder)
-    if held is None:
+    kept = _read(folder)
+    if kept is None:
         if official is False or (official is None and os.environ.get("SVMBENCH_OFFLINE")):
             raise DataUnavailableError(
                 f"{wanted.name}: no whole copy is kept here, and downloads are not allowed; run"
                 f" 'svmbench describe {wanted.name}' where OpenML can be reached"
             )
         with writing(f"openml-{wanted.number}"):
-            held = _read(folder) or _download(wanted, folder)
-    if wanted.sha256 not in ("", held.sha256):
-        raise _other_checksum(wanted, held.sha256)
-    return held
+            kept = _read(folder) or _download(wanted, folder)
+    if wanted.sha256 not in ("", kept.sha256):
+        raise _other_checksum(wanted, kept.sha256)
+    return kept
 
 
 def _read(folder: Path) -> Kept | None:
-    """Return what is kept in a folder, or None if it is missing or damaged."""
+    """Return the answers kept in a folder, or None if they are missing or damaged."""
     try:
-        stated = paths.read_regular(folder / _CHECKSUM_FILE, 1000).decode().split()
-        held = _answers(folder)
+        checksums = paths.read_regular(folder / _CHECKSUM_FILE, 1000).decode().split()
+        kept = _answers(folder)
     except (OSError, ValueError, DataError):
         return None
-    return held if [held.sha256, held.described] == stated else None
+    return kept if [kept.sha256, kept.described] == checksums else None
 
 
 def _answers(folder: Path) -> Kept:
     """Return the answers in a folder of scikit-learn; raise DataError without an ARFF file."""
-    described = hashlib.sha256()
+    other_answers = hashlib.sha256()
     arff = None
     for place in sorted(folder.rglob("*.gz")):
         content = decompressed(fetch.regular(place), place.name)
         if "api" in place.relative_to(folder).parts:
-            described.update(content)
+            other_answers.update(content)
         else:
             arff = content
-    if arff is None:  # the server named a place outside the folder
+    if arff is None:  # the server named a file outside the folder
         raise DataError(f"{folder} has no ARFF file")
-    return Kept(folder, arff, hashlib.sha256(arff).hexdigest(), described.hexdigest())
+    return Kept(folder, arff, hashlib.sha256(arff).hexdigest(), other_answers.hexdigest())
 
 
 def _download(wanted: Reference, folder: Path) -> Kept:
     """Download a data set into a temporary folder, verify it, and move it to its place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in folder.parent.glob(f".{folder.name}-*"):  # left by a killed process
-        shutil.rmtree(left, ignore_errors=True)
-    half = folder.with_name(f".{folder.name}-{os.getpid()}-{uuid4().hex[:8]}")
+    for unfinished in folder.parent.glob(f".{folder.name}-*"):  # left by a killed process
+        shutil.rmtree(unfinished, ignore_errors=True)
+    temporary = folder.with_name(f".{folder.name}-{os.getpid()}-{uuid4().hex[:8]}")
     try:
-        bunch = fetch_bunch(wanted, half)
+        bunch = fetch_bunch(wanted, temporary)
         try:
-            held = _answers(half)
+            kept = _answers(temporary)
         except DataError as error:
             raise _damaged(wanted, error) from error
-        if wanted.sha256 not in ("", held.sha256):
-            raise _other_checksum(wanted, held.sha256)
-        (half / _CHECKSUM_FILE).write_text(f"{held.sha256} {held.described}\n")
+        if wanted.sha256 not in ("", kept.sha256):
+            raise _other_checksum(wanted, kept.sha256)
+        (temporary / _CHECKSUM_FILE).write_text(f"{kept.sha256} {kept.described}\n")
         shutil.rmtree(folder, ignore_errors=True)
-        half.rename(folder)
+        temporary.rename(folder)
     finally:
-        shutil.rmtree(half, ignore_errors=True)
-    return replace(held, folder=folder, bunch=bunch)
+        shutil.rmtree(temporary, ignore_errors=True)
+    return replace(kept, folder=folder, bunch=bunch)
 
 
 def _other_checksum(wanted: Reference, found: str) -> DataError:
@@ -210,10 +210,10 @@ def fetch_bunch(wanted: Reference, folder: Path) -> Any:
             )
     except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         if isinstance(error, HTTPError):
-            why = f"the server answered {error.code}"
+            reason = f"the server answered {error.code}"
         else:
-            why = network_reason(error)
-        raise DataUnavailableError(f"{wanted.name} can't be downloaded: {why}") from error
+            reason = network_reason(error)
+        raise DataUnavailableError(f"{wanted.name} can't be downloaded: {reason}") from error
     except OSError as error:
         if error.errno is not None:  # the disk's
             raise
@@ -255,8 +255,8 @@ def columns_of(bunch: Any, label: str | int | None, name: str) -> tuple[Any, Any
 
 
 def _damaged(wanted: Reference, error: Exception) -> DataError:
-    why = line(f"{type(error).__name__}: {error}", 150)
-    return DataError(f"{wanted.name}: OpenML's answer is damaged or can't be read ({why})")
+    reason = line(f"{type(error).__name__}: {error}", 150)
+    return DataError(f"{wanted.name}: OpenML's answer is damaged or can't be read ({reason})")
 
 
 __all__ = ["Kept", "Reference", "columns_of", "fetch_bunch", "keep", "reference"]

@@ -71,16 +71,16 @@ def blocks(
     try:
         with parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
-            every = schema.names
-            label = _place(every, label_column, index_columns(schema), path.name)
-            left_out = index_columns(schema) - {every[label]}
-            names = [name for name in every if name not in left_out]
+            all_names = schema.names
+            label = _label_index(all_names, label_column, index_columns(schema), path.name)
+            left_out = index_columns(schema) - {all_names[label]}
+            names = [name for name in all_names if name not in left_out]
             _check_columns(schema, label, left_out, n_features, path.name)
             height = max(FEWEST_BLOCK_ROWS, PARQUET_BLOCK_BYTES // (8 * len(names)))
             done = 0
-            chosen = names if left_out else None
-            for batch in file.iter_batches(height, columns=chosen, use_threads=False):
-                yield _arrays(batch, batch.schema.names.index(every[label]), done, path.name)
+            columns = names if left_out else None
+            for batch in file.iter_batches(height, columns=columns, use_threads=False):
+                yield _arrays(batch, batch.schema.names.index(all_names[label]), done, path.name)
                 done += batch.num_rows
                 if on_progress is not None:
                     on_progress(total * done // file.metadata.num_rows, total)
@@ -89,18 +89,18 @@ def blocks(
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: a column's name is not encoded as UTF-8") from None
     except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split()).rstrip(".")[:160]
-        raise DataError(f"{path.name} is not a complete Parquet file: {said}") from None
+        reason = " ".join(str(error).split()).rstrip(".")[:160]
+        raise DataError(f"{path.name} is not a complete Parquet file: {reason}") from None
 
 
 def index_columns(schema: Any) -> set[str]:
     """Return the columns that hold the index of a frame of pandas: row names, and no data."""
     try:
-        said = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-        named = {one for one in said if isinstance(one, str)}
+        stated = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        stated_names = {name for name in stated if isinstance(name, str)}
     except (KeyError, ValueError, TypeError, RecursionError):
-        named = set()
-    return {one for one in schema.names if one in named or INDEX_NAME.fullmatch(one)}
+        stated_names = set()
+    return {name for name in schema.names if name in stated_names or INDEX_NAME.fullmatch(name)}
 
 
 def left_out_of(path: Path, label_column: int | str | None) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def left_out_of(path: Path, label_column: int | str | None) -> tuple[str, ...]:
     with require_pyarrow().ParquetFile(path) as file:
         schema = file.schema_arrow
     index = index_columns(schema)
-    label = schema.names[_place(schema.names, label_column, index, path.name)]
+    label = schema.names[_label_index(schema.names, label_column, index, path.name)]
     return tuple(map(left_out_words, sorted(index - {label})))
 
 
@@ -117,15 +117,15 @@ def left_out_words(column: str) -> str:
     return f"the column {column!r} (pandas' index)"
 
 
-def _place(names: list[str], wanted: int | str | None, index: set[str], name: str) -> int:
-    """Return the place of the label's column; an index is neither the first nor the last column."""
+def _label_index(names: list[str], wanted: int | str | None, index: set[str], name: str) -> int:
+    """Return the position of the label's column; an index of pandas is not "first" or "last"."""
     if wanted in names:
         return names.index(str(wanted))
     if wanted in (None, "first", "last"):
-        places = [place for place, one in enumerate(names) if one not in index]
-        if not places:
+        positions = [position for position, column in enumerate(names) if column not in index]
+        if not positions:
             raise DataError(f"{name} has no columns but an index")
-        return places[0 if wanted == "first" else -1]
+        return positions[0 if wanted == "first" else -1]
     if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):  # type: ignore[arg-type]
         return int(wanted) - 1  # type: ignore[arg-type]
     near = suggestion(str(wanted), names)
@@ -137,30 +137,30 @@ def _check_columns(
 ) -> None:
     import pyarrow.types as kinds
 
-    found = len(schema.names) - 1 - len(left_out)
-    if found < 1 or (n_features is not None and found != n_features):
-        raise DataError(f"{name} has {found} features, not {n_features or 'one or more'}")
-    for place, field in enumerate(schema):
+    n_found = len(schema.names) - 1 - len(left_out)
+    if n_found < 1 or (n_features is not None and n_found != n_features):
+        raise DataError(f"{name} has {n_found} features, not {n_features or 'one or more'}")
+    for position, field in enumerate(schema):
         is_number = any(
             is_kind(field.type)
             for is_kind in (kinds.is_floating, kinds.is_integer, kinds.is_boolean)
         )
-        if not is_number and place != label and field.name not in left_out:
+        if not is_number and position != label and field.name not in left_out:
             raise DataError(f"{name}, column {field.name!r}: {field.type} is not a numeric type")
 
 
 def _arrays(batch: Any, label: int, done: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the inputs and labels of a batch that follows `done` rows."""
     X = np.empty((batch.num_rows, batch.num_columns - 1))
-    features = [place for place in range(batch.num_columns) if place != label]
-    for place in range(batch.num_columns):
-        column = batch.column(place)
+    features = [position for position in range(batch.num_columns) if position != label]
+    for position in range(batch.num_columns):
+        column = batch.column(position)
         if column.null_count:
             row = done + 1 + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            where = f"{name}, row {row:,}, column {batch.schema.names[place]!r}"
+            where = f"{name}, row {row:,}, column {batch.schema.names[position]!r}"
             raise DataError(f"{where}: the value is missing")
-    for j, place in enumerate(features):
-        X[:, j] = batch.column(place).to_numpy(zero_copy_only=False)
+    for j, position in enumerate(features):
+        X[:, j] = batch.column(position).to_numpy(zero_copy_only=False)
     if not np.isfinite(np.einsum("ij->", X)) and not np.isfinite(X).all():
         row, j = np.argwhere(~np.isfinite(X))[0]
         where = f"{name}, row {done + 1 + row:,}, column {batch.schema.names[features[j]]!r}"

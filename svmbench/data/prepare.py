@@ -29,15 +29,15 @@ from svmbench.data.userfile import load_own
 
 @dataclass
 class FilesRead:
-    """The content of the files that were read last: several data sets may be made of it.
+    """The content of the files that were read last, from which several data sets may be made.
 
     Attributes
     ----------
     of : tuple
-        What the content depends on: where the files are looked for, and how an entry reads them.
+        Everything that the content depends on: the sources, and the entry's settings for reading.
     files : list of Fetched
-    parts : tuple of LabelledRows, or None for no test part
-        As :func:`read_entry_files` returns them.
+    parts : tuple of (LabelledRows, LabelledRows or None), or None
+        The training and the test part; see :func:`read_entry_files`. None before files were read.
     """
 
     of: tuple[Any, ...] = ()
@@ -74,8 +74,8 @@ def load(
     mirror, official
         As for :func:`ensure`.
     label_column : str or int, optional
-        Of a table, the label's column: a name, a number from 1, ``"first"`` or ``"last"``. With a
-        name, the table has a header and is read as ``svmbench try`` reads it. Default: the last
+        The label's column of a table: a name, a number from 1, ``"first"`` or ``"last"``. With a
+        name, the table has a header and is read like a table by ``svmbench try``. Default: the last
         column of a table without a header, or the column that OpenML names.
     text : {"one-hot", "ordinal"}, optional
         Encoding of the columns of words of a table with a header; default ``"one-hot"``.
@@ -83,8 +83,9 @@ def load(
         True to fill in missing values of such a table instead of refusing them: numbers by the
         median of all rows, words by the most frequent one.
     sep, encoding, decimal : str, optional
-        Separator, encoding and decimal sign of such a table, as of ``svmbench try``: ``"tab"`` or
-        one character, by default from the file; default UTF-8; a point (default) or a comma.
+        Separator, encoding and decimal sign of such a table, as in ``svmbench try``. The separator
+        is ``"tab"`` or one character, by default derived from the file. The default encoding is
+        UTF-8. The decimal sign is a point (default) or a comma.
     header : bool, default=True
         False if the first row of such a table is data; its columns are 1, 2, 3 …, and
         `label_column` is one of them as text, such as ``"3"``.
@@ -95,7 +96,7 @@ def load(
     Warns
     -----
     DataWarning
-        Of what was left out of a file, such as saved row names.
+        About columns of a file that were left out, such as saved row names.
 
     Raises
     ------
@@ -107,8 +108,10 @@ def load(
         If a file has wrong content.
     """
     if isinstance(name, Path) or label_column is not None or _is_own_file(name):
-        given = TableForm.of(**form)
-        return load_own(name, label_column, text=text, impute=impute, official=official, form=given)
+        table_form = TableForm.of(**form)
+        return load_own(
+            name, label_column, text=text, impute=impute, official=official, form=table_form
+        )
     if text is not None or impute or form:
         raise DataError(
             f"'text', 'impute', {', '.join(map(repr, FORM_KEYWORDS))} are for tables; give the"
@@ -130,7 +133,7 @@ def load(
 
 
 def _is_own_file(name: str) -> bool:
-    """Return True for OpenML, and for a file whose name is no registered one."""
+    """Return True for a data set of OpenML, and for a file whose name isn't registered."""
     if name.startswith("openml:"):
         return True
     return name.split("+")[0].split("[")[0] not in registry() and paths.is_file(name)
@@ -158,35 +161,35 @@ def ensure(
     progress : callable, optional
         Called with (file name, bytes so far, total bytes or None) during downloads.
     last : FilesRead, optional
-        Is used if it holds this data set's files, and holds them afterwards.
+        Used if it holds this data set's files; it holds them afterwards.
 
     Raises
     ------
     UnknownNameError, DataUnavailableError, DataError
         As :func:`load`.
     """
-    one = entry(parse_name(name).base)
-    folder = _folder(one)
-    held = store.map_arrays(folder)
-    if held is None:
-        return _prepared(one, folder, mirror, official, progress, last or FilesRead())
-    return held[1]
+    dataset = entry(parse_name(name).base)
+    folder = _folder(dataset)
+    prepared = store.map_arrays(folder)
+    if prepared is None:
+        return _prepared(dataset, folder, mirror, official, progress, last or FilesRead())
+    return prepared[1]
 
 
-def cached_facts(one: DatasetEntry) -> dict[str, Any] | None:
+def cached_facts(dataset: DatasetEntry) -> dict[str, Any] | None:
     """Return the facts of an entry if its arrays are prepared and unchanged, else None."""
-    held = store.map_arrays(_folder(one))
-    return None if held is None else held[1]
+    prepared = store.map_arrays(_folder(dataset))
+    return None if prepared is None else prepared[1]
 
 
-def is_cached(one: DatasetEntry) -> bool:
+def is_cached(dataset: DatasetEntry) -> bool:
     """Return True if an entry's arrays are in the cache, by names and sizes of its files."""
-    return store.read_facts(_folder(one)) is not None
+    return store.read_facts(_folder(dataset)) is not None
 
 
-def _folder(one: DatasetEntry, joined: bool = False) -> Path:
+def _folder(dataset: DatasetEntry, joined: bool = False) -> Path:
     """Return the cache folder of an entry; its key covers sources, derivation and format."""
-    said = one.model_dump(
+    sources = dataset.model_dump(
         mode="json",
         include={
             "files",
@@ -202,44 +205,44 @@ def _folder(one: DatasetEntry, joined: bool = False) -> Path:
             "test_counts",
         },
     )
-    for file in said["files"]:
+    for file in sources["files"]:
         # The source of a file matters only if no checksum identifies the file.
-        where = ("url", "folder", "aliases") if file["sha256"] else ()
-        for attribute in (*where, "rebuilt", "max_bytes"):
+        address_fields = ("url", "folder", "aliases") if file["sha256"] else ()
+        for attribute in (*address_fields, "rebuilt", "max_bytes"):
             del file[attribute]
-    key = json.dumps([store.CACHE_FORMAT, said, joined], sort_keys=True)
+    key = json.dumps([store.CACHE_FORMAT, sources, joined], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-    return paths.cache_dir() / "prepared" / f"{one.name}{'+test' if joined else ''}-{digest}"
+    return paths.cache_dir() / "prepared" / f"{dataset.name}{'+test' if joined else ''}-{digest}"
 
 
 def _opened(
     selection: NameParts, mirror: str | None, official: bool | None
 ) -> tuple[Derived, dict[str, Any]]:
-    one = entry(selection.base)
-    folder = _folder(one)
-    held = store.map_arrays(folder)
-    if held is None:
-        _prepared(one, folder, mirror, official, None, FilesRead())
-        held = store.map_arrays(folder)
-        if held is None:
-            raise DataError(f"{one.name}: the prepared arrays in {folder} can't be read back")
+    dataset = entry(selection.base)
+    folder = _folder(dataset)
+    prepared = store.map_arrays(folder)
+    if prepared is None:
+        _prepared(dataset, folder, mirror, official, None, FilesRead())
+        prepared = store.map_arrays(folder)
+        if prepared is None:
+            raise DataError(f"{dataset.name}: the prepared arrays in {folder} can't be read back")
     if not selection.with_test:
-        return held
-    joined_folder = _folder(one, joined=True)
+        return prepared
+    joined_folder = _folder(dataset, joined=True)
     joined = store.map_arrays(joined_folder)
     if joined is None:
-        with writing(one.name):
+        with writing(dataset.name):
             joined = store.map_arrays(joined_folder)
             if joined is None:
-                derived, facts = held
-                whole = _joined(derived)
-                store.write(joined_folder, whole, described(whole, facts))
+                derived, facts = prepared
+                joined_parts = _with_test_rows(derived)
+                store.write(joined_folder, joined_parts, described(joined_parts, facts))
                 joined = store.map_arrays(joined_folder)
     assert joined is not None
     return joined
 
 
-def _joined(derived: Derived) -> Derived:
+def _with_test_rows(derived: Derived) -> Derived:
     assert derived.y_test is not None
     if sp.issparse(derived.X) or sp.issparse(derived.X_test):
         both = [sp.csr_array(derived.X), sp.csr_array(derived.X_test)]
@@ -250,7 +253,7 @@ def _joined(derived: Derived) -> Derived:
 
 
 def _prepared(
-    one: DatasetEntry,
+    dataset: DatasetEntry,
     folder: Path,
     mirror: str | None,
     official: bool | None,
@@ -258,66 +261,68 @@ def _prepared(
     last: FilesRead,
 ) -> dict[str, Any]:
     """Prepare an entry under its lock, unless another process has prepared it meanwhile."""
-    with writing(one.name):
-        held = store.map_arrays(folder)
-        if held is not None:
-            return held[1]
+    with writing(dataset.name):
+        prepared = store.map_arrays(folder)
+        if prepared is not None:
+            return prepared[1]
         if folder.exists():
             warnings.warn(
-                f"{one.name}: the prepared copy was damaged and is prepared again", stacklevel=3
+                f"{dataset.name}: the prepared copy was damaged and is prepared again", stacklevel=3
             )
-        got: list[fetch.Fetched] = []
-        if one.builtin:
-            train, test = _generated(one)
+        fetched_files: list[fetch.Fetched] = []
+        if dataset.builtin:
+            train, test = _generated(dataset)
         else:
-            _read_files(one, mirror, official, progress, last)
+            _read_files(dataset, mirror, official, progress, last)
             assert last.parts is not None
-            got, (train, test) = last.files, last.parts
-        derived = derive(one.name, train, test, one.derivation)
-        facts = described(derived, _origin(one, got))
-        check_entry_counts(one, facts)
-        for fetched in got:
+            fetched_files, (train, test) = last.files, last.parts
+        derived = derive(dataset.name, train, test, dataset.derivation)
+        facts = described(derived, _origin(dataset, fetched_files))
+        check_entry_counts(dataset, facts)
+        for fetched in fetched_files:
             fetch.record(fetched)
         return store.write(folder, derived, facts)
 
 
-def _generated(one: DatasetEntry) -> tuple[LabelledRows, LabelledRows | None]:
+def _generated(dataset: DatasetEntry) -> tuple[LabelledRows, LabelledRows | None]:
     """Call the builtin function of an entry, and return the training and test part."""
-    assert one.builtin is not None
-    make = synthetic.BUILTINS.get(one.builtin)
+    assert dataset.builtin is not None
+    make = synthetic.BUILTINS.get(dataset.builtin)
     if make is None:
-        near = suggestion(one.builtin, list(synthetic.BUILTINS))
-        raise DataError(f"{one.name}: unknown builtin {one.builtin!r}{near}")
+        near = suggestion(dataset.builtin, list(synthetic.BUILTINS))
+        raise DataError(f"{dataset.name}: unknown builtin {dataset.builtin!r}{near}")
     try:
-        synthetic.refuse_large(one.parameters)
-        return make(**one.parameters)
+        synthetic.refuse_large(dataset.parameters)
+        return make(**dataset.parameters)
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
-        said = " ".join(str(error).split())
-        raise DataError(f"{one.name}: {one.builtin} can't use its parameters: {said}") from error
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"{dataset.name}: {dataset.builtin} can't use its parameters: {reason}"
+        ) from error
 
 
 def _read_files(
-    one: DatasetEntry,
+    dataset: DatasetEntry,
     mirror: str | None,
     official: bool | None,
     progress: FileProgress | None,
     last: FilesRead,
 ) -> None:
-    """Have `last` hold the files of an entry."""
-    dropped = set(one.derivation.drop_features)
-    of = (mirror, official, one.files, one.reading, one.n_features, dropped)
+    """Read the files of an entry into `last`, unless it holds them already."""
+    dropped = set(dataset.derivation.drop_features)
+    of = (mirror, official, dataset.files, dataset.reading, dataset.n_features, dropped)
     if last.parts is None or last.of != of:
-        last.of, last.files, last.parts = (), [], None  # one content at a time is in the memory
-        last.files = _fetched(one, mirror, official, progress)
-        last.parts = read_entry_files(one, last.files)
+        last.of, last.files, last.parts = (), [], None  # free the memory before reading
+        last.files = _fetched(dataset, mirror, official, progress)
+        last.parts = read_entry_files(dataset, last.files)
         last.of = of
 
 
 def _fetched(
-    one: DatasetEntry, mirror: str | None, official: bool | None, progress: FileProgress | None
+    dataset: DatasetEntry, mirror: str | None, official: bool | None, progress: FileProgress | None
 ) -> list[fetch.Fetched]:
-    got = []
-    for file in one.files:
+    fetched_files = []
+    for file in dataset.files:
         report = None
         if progress is not None:
 
@@ -326,30 +331,32 @@ def _fetched(
             ) -> None:
                 to(name, done, total)
 
-        got.append(fetch.get(one, file, mirror=mirror, official=official, progress=report))
-    return got
+        fetched_files.append(
+            fetch.get(dataset, file, mirror=mirror, official=official, progress=report)
+        )
+    return fetched_files
 
 
-def _origin(one: DatasetEntry, got: list[fetch.Fetched]) -> dict[str, Any]:
+def _origin(dataset: DatasetEntry, fetched_files: list[fetch.Fetched]) -> dict[str, Any]:
     """Return the facts about the source and the verification of the files."""
-    if not got:
+    if not fetched_files:
         return {
-            "task": one.task,
-            "source": "scikit-learn" if one.builtin.startswith("sklearn") else "generated",  # type: ignore[union-attr]
+            "task": dataset.task,
+            "source": "scikit-learn" if dataset.builtin.startswith("sklearn") else "generated",  # type: ignore[union-attr]
             "verified": "generated",
             "files": {},
         }
-    kinds = {fetched.verified for fetched in got}
+    kinds = {fetched.verified for fetched in fetched_files}
     weakest = next(kind for kind in ("unverified", "md5", "sha256") if kind in kinds)
     return {
-        "task": one.task,
-        "source": got[0].source,
+        "task": dataset.task,
+        "source": fetched_files[0].source,
         "verified": weakest,
-        "files": {fetched.file.name: fetched.sha256 for fetched in got},
+        "files": {fetched.file.name: fetched.sha256 for fetched in fetched_files},
     }
 
 
-def check_entry_counts(one: DatasetEntry, facts: dict[str, Any]) -> None:
+def check_entry_counts(dataset: DatasetEntry, facts: dict[str, Any]) -> None:
     """Compare rows, features and class counts of a data set with those of its entry.
 
     Raises
@@ -358,32 +365,32 @@ def check_entry_counts(one: DatasetEntry, facts: dict[str, Any]) -> None:
         If a count differs; the message names every such count.
     """
     wrong = []
-    for what, expected in (
-        ("n_samples", one.n_samples),
-        ("n_features", one.n_features),
-        ("counts", list(one.counts) or facts["counts"]),
-        ("n_test", one.n_test),
-        ("test_counts", list(one.test_counts) or facts.get("test_counts", [])),
+    for name, expected in (
+        ("n_samples", dataset.n_samples),
+        ("n_features", dataset.n_features),
+        ("counts", list(dataset.counts) or facts["counts"]),
+        ("n_test", dataset.n_test),
+        ("test_counts", list(dataset.test_counts) or facts.get("test_counts", [])),
     ):
-        found = facts.get(what, [])
-        if found != expected:
-            wrong.append(f"{what} is {found} instead of {expected}")
-    if one.density is not None and abs(facts["density"] - one.density) > DENSITY_TOLERANCE:
-        wrong.append(f"density is {facts['density']} instead of {one.density}")
+        counted = facts.get(name, [])
+        if counted != expected:
+            wrong.append(f"{name} is {counted} instead of {expected}")
+    if dataset.density is not None and abs(facts["density"] - dataset.density) > DENSITY_TOLERANCE:
+        wrong.append(f"density is {facts['density']} instead of {dataset.density}")
     if wrong:
-        raise DataError(f"{one.name}: {'; '.join(wrong)}")
+        raise DataError(f"{dataset.name}: {'; '.join(wrong)}")
 
 
 def read_entry_files(
-    one: DatasetEntry, got: list[fetch.Fetched]
+    dataset: DatasetEntry, fetched_files: list[fetch.Fetched]
 ) -> tuple[LabelledRows, LabelledRows | None]:
     """Read the files of an entry; return the training and the test part.
 
     Parameters
     ----------
-    one : Entry
+    dataset : DatasetEntry
         The entry, with the format of its files.
-    got : list of Fetched
+    fetched_files : list of Fetched
         Bytes of the files, in the order of the entry.
 
     Raises
@@ -394,38 +401,39 @@ def read_entry_files(
     readings = [
         fetched.file.reading
         if fetched.source == "official" and fetched.file.reading is not None
-        else one.reading
-        for fetched in got
+        else dataset.reading
+        for fetched in fetched_files
     ]
     formats = {reading.format for reading in readings}
     if formats == {"idx"}:
-        return _images(one, got)
+        return _images(dataset, fetched_files)
     if formats == {"libsvm"}:
         pieces = [
-            _rows(one, fetched, reading) for fetched, reading in zip(got, readings, strict=True)
+            _rows(dataset, fetched, reading)
+            for fetched, reading in zip(fetched_files, readings, strict=True)
         ]
     elif len(set(map(id, readings))) == 1:
-        pieces = _encoded_together(got, readings[0])
+        pieces = _encoded_together(fetched_files, readings[0])
     else:
         pieces = [
             _encoded_together([fetched], reading)[0]
-            for fetched, reading in zip(got, readings, strict=True)
+            for fetched, reading in zip(fetched_files, readings, strict=True)
         ]
     parts: dict[str, list[LabelledRows]] = {"train": [], "test": []}
-    for fetched, piece in zip(got, pieces, strict=True):
+    for fetched, piece in zip(fetched_files, pieces, strict=True):
         parts[fetched.file.part].append(piece)
     return _stacked(parts["train"]), _stacked(parts["test"]) if parts["test"] else None
 
 
-def _rows(one: DatasetEntry, fetched: fetch.Fetched, reading: Reading) -> LabelledRows:
+def _rows(dataset: DatasetEntry, fetched: fetch.Fetched, reading: Reading) -> LabelledRows:
     X, labels = libsvm.parse_libsvm(
         fetched.content, fetched.file.name, sort_indices=reading.sort_indices
     )
     # A LIBSVM file doesn't state the number of features; the entry does, without dropped ones.
-    n_features = one.n_features + len(set(one.derivation.drop_features))
+    n_features = dataset.n_features + len(set(dataset.derivation.drop_features))
     if X.shape[1] > n_features:
         raise DataError(
-            f"{one.name}: {fetched.file.name} has the index {X.shape[1]} "
+            f"{dataset.name}: {fetched.file.name} has the index {X.shape[1]} "
             f"but {n_features} features are expected"
         )
     return LabelledRows(
@@ -433,36 +441,40 @@ def _rows(one: DatasetEntry, fetched: fetch.Fetched, reading: Reading) -> Labell
     )
 
 
-def _encoded_together(got: list[fetch.Fetched], reading: Reading) -> list[LabelledRows]:
+def _encoded_together(fetched_files: list[fetch.Fetched], reading: Reading) -> list[LabelledRows]:
     frames = []
-    for fetched in got:
+    for fetched in fetched_files:
         skip = reading.skip_lines + fetched.file.skip_lines
-        own = reading.model_copy(update={"skip_lines": skip})
-        frames.append(tables.read_table(fetched.content, fetched.file.name, own))
+        reading_of_file = reading.model_copy(update={"skip_lines": skip})
+        frames.append(tables.read_table(fetched.content, fetched.file.name, reading_of_file))
     return [
         LabelledRows(X, labels)
-        for X, labels in tables.samples(frames, [fetched.file.name for fetched in got], reading)
+        for X, labels in tables.samples(
+            frames, [fetched.file.name for fetched in fetched_files], reading
+        )
     ]
 
 
 def _images(
-    one: DatasetEntry, got: list[fetch.Fetched]
+    dataset: DatasetEntry, fetched_files: list[fetch.Fetched]
 ) -> tuple[LabelledRows, LabelledRows | None]:
-    found: dict[str, LabelledRows] = {}
+    parts: dict[str, LabelledRows] = {}
     for part in ("train", "test"):
-        held = {
-            f.file.role: idx.read_idx(f.content, f.file.name) for f in got if f.file.part == part
+        arrays = {
+            f.file.role: idx.read_idx(f.content, f.file.name)
+            for f in fetched_files
+            if f.file.part == part
         }
-        if not held:
+        if not arrays:
             continue
-        images, labels = held["samples"], held["labels"]
+        images, labels = arrays["samples"], arrays["labels"]
         if labels.ndim != 1 or len(images) != len(labels):
             raise DataError(
-                f"{one.name}: {len(images):,} images don't match {labels.size:,} labels"
+                f"{dataset.name}: {len(images):,} images don't match {labels.size:,} labels"
             )
         rows = sp.csr_array(images.reshape(len(images), -1))
-        found[part] = LabelledRows(rows.astype(np.float64), labels)
-    return found["train"], found.get("test")
+        parts[part] = LabelledRows(rows.astype(np.float64), labels)
+    return parts["train"], parts.get("test")
 
 
 def _stacked(pieces: list[LabelledRows]) -> LabelledRows:
@@ -479,22 +491,22 @@ def why_unavailable(name: str, mirror: str | None = None, official: bool | None 
 
     No file is read: a file on the mirror counts as available, whatever its content.
     """
-    one = entry(parse_name(name).base)
-    if one.builtin or is_cached(one) or fetch.may_go_online(mirror, official):
+    dataset = entry(parse_name(name).base)
+    if dataset.builtin or is_cached(dataset) or fetch.may_go_online(mirror, official):
         return ""
-    where = fetch.configured_mirror(mirror)
-    if where is not None and fetch.is_url(where):
+    mirror_used = fetch.configured_mirror(mirror)
+    if mirror_used is not None and fetch.is_url(mirror_used):
         return ""
-    for file in one.files:
-        said = ""
-        if where is not None:
+    for file in dataset.files:
+        reason = ""
+        if mirror_used is not None:
             try:
-                if fetch.on_mirror(file, where):
+                if fetch.on_mirror(file, mirror_used):
                     continue
-                said = f"the mirror has no {file.name}"
+                reason = f"the mirror has no {file.name}"
             except DataUnavailableError as error:
-                said = str(error)
-        return f"{one.name}: {fetch.missing_reason(one, file, said)}"
+                reason = str(error)
+        return f"{dataset.name}: {fetch.missing_reason(dataset, file, reason)}"
     return ""
 
 
@@ -507,16 +519,18 @@ def status(name: str, mirror: str | None = None) -> str:
         ``"cached"``, ``"built-in"`` (generated, or shipped with scikit-learn), ``"mirror"``,
         ``"official"`` (official addresses only) or ``"nowhere"`` (neither mirror nor address).
     """
-    one = entry(parse_name(name).base)
-    if is_cached(one):
+    dataset = entry(parse_name(name).base)
+    if is_cached(dataset):
         return "cached"
-    if one.builtin:
+    if dataset.builtin:
         return "built-in"
-    where = fetch.configured_mirror(mirror)
-    if where is not None:
+    mirror_used = fetch.configured_mirror(mirror)
+    if mirror_used is not None:
         try:
-            if fetch.is_url(where) or all(fetch.on_mirror(file, where) for file in one.files):
+            if fetch.is_url(mirror_used) or all(
+                fetch.on_mirror(file, mirror_used) for file in dataset.files
+            ):
                 return "mirror"
         except DataUnavailableError:
             pass
-    return "official" if all(file.url for file in one.files) else "nowhere"
+    return "official" if all(file.url for file in dataset.files) else "nowhere"

@@ -36,22 +36,22 @@ def _read(places: tuple[Path, ...]) -> dict[str, DatasetEntry]:
     entries: dict[str, DatasetEntry] = {}
     problems: list[str] = []
     n_values = 0
-    for place in places:
-        own = _parsed(place)
-        own_origins = own.pop("origin", {})
+    for file in places:
+        added = _parsed(file)
+        own_origins = added.pop("origin", {})
         if not _is_table_of_tables(own_origins):
-            problems.append(f"{place.name}: origin: must be a table of tables")
+            problems.append(f"{file.name}: origin: must be a table of tables")
             own_origins = {}
         origins |= own_origins
-        for name in own:
+        for name in added:
             if name in raw:
-                problems.append(f"{place.name}: {name}: is already registered")
-            elif not isinstance(own[name], dict):
+                problems.append(f"{file.name}: {name}: is already registered")
+            elif not isinstance(added[name], dict):
                 problems.append(
-                    f"{place.name}: {_shown(name)}: must be a table, not {_shown(own[name])}"
+                    f"{file.name}: {_shown(name)}: must be a table, not {_shown(added[name])}"
                 )
-        new = [name for name in own if name not in raw and isinstance(own[name], dict)]
-        raw |= {name: own[name] for name in new}
+        new = [name for name in added if name not in raw and isinstance(added[name], dict)]
+        raw |= {name: added[name] for name in new}
         for name in new:
             try:
                 resolved = _resolved(name, raw, origins)
@@ -63,13 +63,13 @@ def _read(places: tuple[Path, ...]) -> dict[str, DatasetEntry]:
                         if n_values > MOST_REGISTRY_VALUES
                         else "the remaining entries were not checked"
                     )
-                    problems.append(f"{place.name}: {_shown(name)}: {too_many}")
+                    problems.append(f"{file.name}: {_shown(name)}: {too_many}")
                     break
                 entries[name] = DatasetEntry.model_validate(resolved)
             except ValidationError as error:
-                problems += [f"{place.name}: {said}" for said in _sentences(name, error)]
+                problems += [f"{file.name}: {message}" for message in _sentences(name, error)]
             except ConfigError as error:
-                problems += [f"{place.name}: {problem}" for problem in error.problems]
+                problems += [f"{file.name}: {problem}" for problem in error.problems]
     if problems:
         raise ConfigError(problems)
     return entries
@@ -82,12 +82,12 @@ def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, Da
     known = paper_folders.papers()
     problems = [
         f"{name}: papers: {none_of(paper, list(known))}"
-        for name, one in entries.items()
-        for paper in one.papers
+        for name, dataset in entries.items()
+        for paper in dataset.papers
         if paper not in known
     ]
     stated: dict[str, dict[str, Statement]] = {}
-    for paper in (one for one in known.values() if one.folder in folders):
+    for paper in (each for each in known.values() if each.folder in folders):
         for name, printed in paper.datasets.items():
             where = f"{paper.key}/paper.toml: datasets: {_shown(name)}"
             if name not in entries:
@@ -97,12 +97,12 @@ def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, Da
             try:
                 stated.setdefault(name, {})[paper.key] = Statement.model_validate(dict(printed))
             except ValidationError as error:
-                problems += [f"{where}: {sentence(one)}" for one in error.errors()]
+                problems += [f"{where}: {sentence(mistake)}" for mistake in error.errors()]
     if problems:
         raise ConfigError(problems[:MOST_REPORTED_PROBLEMS])
-    for name, own in stated.items():
-        one = entries[name]
-        entries[name] = one.model_copy(update={"papers": {**own, **one.papers}})
+    for name, statements in stated.items():
+        papers = {**statements, **entries[name].papers}
+        entries[name] = entries[name].model_copy(update={"papers": papers})
     return entries
 
 
@@ -117,12 +117,12 @@ def _shown(value: Any) -> str:
 
 def _sentences(name: str, error: ValidationError) -> list[str]:
     """Return a sentence for each invalid field, with its value."""
-    said = []
-    for found in error.errors():
-        where = ".".join(_shown(part).strip("'") for part in found["loc"])
-        at = f"{_shown(name).strip(chr(39))}{f': {where}' if where else ''}"
-        said.append(f"{at}: {sentence(found)}")
-    return said
+    sentences = []
+    for mistake in error.errors():
+        where = ".".join(_shown(part).strip("'") for part in mistake["loc"])
+        place = f"{_shown(name).strip(chr(39))}{f': {where}' if where else ''}"
+        sentences.append(f"{place}: {sentence(mistake)}")
+    return sentences
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -137,8 +137,8 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry, with those inherited from its origin and its base."""
-    own = dict(raw[name])
-    base = own.pop("based_on", None)
+    fields = dict(raw[name])
+    base = fields.pop("based_on", None)
     if base is not None:
         if not isinstance(base, str) or base not in raw:
             raise ConfigError(f"{name}: based on the unknown entry {_shown(base)}")
@@ -147,11 +147,11 @@ def _resolved(name: str, raw: dict[str, Any], origins: dict[str, Any]) -> dict[s
         inherited = _resolved(base, raw, origins)
         inherited = {k: v for k, v in inherited.items() if k not in ("papers", "name")}
     else:
-        origin = own.pop("origin", None)
+        origin = fields.pop("origin", None)
         if origin is not None and (not isinstance(origin, str) or origin not in origins):
             raise ConfigError(f"{name}: origin {_shown(origin)} is not in the file's origin table")
         inherited = {} if origin is None else origins[origin]
-    return {**inherited, **own, "name": name}
+    return {**inherited, **fields, "name": name}
 
 
 def check_dataset_name(name: str) -> None:
@@ -175,10 +175,10 @@ def registry() -> dict[str, DatasetEntry]:
     ConfigError
         If a file has mistakes; the message has a sentence for each.
     """
-    folders = tuple(one.folder for one in paper_folders.papers().values())
-    own = (folder / "datasets.toml" for folder in folders)
-    places = (*paths.registry_files(), *(place for place in own if place.is_file()))
-    return _stated(places, folders)
+    folders = tuple(paper.folder for paper in paper_folders.papers().values())
+    of_papers = (folder / "datasets.toml" for folder in folders)
+    files = (*paths.registry_files(), *(file for file in of_papers if file.is_file()))
+    return _stated(files, folders)
 
 
 def names() -> list[str]:
@@ -202,11 +202,11 @@ def entry(name: str) -> DatasetEntry:
 
 def datasets_by_paper() -> dict[str, list[str]]:
     """Return, for each paper, the names of its data sets, in the registry's order."""
-    found: dict[str, list[str]] = {paper: [] for paper in paper_folders.papers()}
-    for name, one in registry().items():
-        for paper in one.papers:
-            found[paper].append(name)
-    return found
+    names_by_paper: dict[str, list[str]] = {paper: [] for paper in paper_folders.papers()}
+    for name, dataset in registry().items():
+        for paper in dataset.papers:
+            names_by_paper[paper].append(name)
+    return names_by_paper
 
 
 def names_of_paper(paper: str) -> list[str]:
@@ -263,13 +263,13 @@ def parse_name(name: str) -> NameParts:
             f"{name!r} is not the name of a data set; a name may end with '+test' and with "
             "rows as in 'a9a[:6414]'"
         )
-    one = entry(match["base"])
+    dataset = entry(match["base"])
     with_test = match["test"] is not None
-    if with_test and not one.n_test:
-        raise ConfigError(f"{name!r}: {one.name} has no test part")
+    if with_test and not dataset.n_test:
+        raise ConfigError(f"{name!r}: {dataset.name} has no test part")
     start = int(match["start"]) if match["start"] else None
     stop = int(match["stop"]) if match["stop"] else None
-    n_rows = one.n_samples + (one.n_test if with_test else 0)
+    n_rows = dataset.n_samples + (dataset.n_test if with_test else 0)
     if (stop is not None and stop > n_rows) or (start or 0) >= (n_rows if stop is None else stop):
-        raise ConfigError(f"{name!r}: {one.name} has {n_rows:,} rows, numbered from 0")
-    return NameParts(base=one.name, with_test=with_test, start=start, stop=stop)
+        raise ConfigError(f"{name!r}: {dataset.name} has {n_rows:,} rows, numbered from 0")
+    return NameParts(base=dataset.name, with_test=with_test, start=start, stop=stop)

@@ -84,14 +84,14 @@ def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, An
         return _write(folder, derived, facts)
     except OSError as error:
         # NumPy's error for a short write has no errno and no message.
-        why = error.strerror or "the disk is full or a file may not be as large"
-        raise CacheError(f"can't write {folder}: {why}{CACHE_HINT}") from error
+        reason = error.strerror or "the disk is full or a file may not be as large"
+        raise CacheError(f"can't write {folder}: {reason}{CACHE_HINT}") from error
 
 
 def _write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, Any]:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in folder.parent.glob(f".{folder.name}-*"):  # left by a killed process
-        shutil.rmtree(left, ignore_errors=True)
+    for unfinished in folder.parent.glob(f".{folder.name}-*"):  # left by a killed process
+        shutil.rmtree(unfinished, ignore_errors=True)
     temporary = folder.with_name(f".{folder.name}-{os.getpid()}-{uuid4().hex[:8]}")
     temporary.mkdir()
     try:
@@ -160,20 +160,20 @@ def _meta(folder: Path) -> dict[str, Any] | None:
     try:
         meta = json.loads(paths.read_regular(folder / "meta.json", _MAX_META_BYTES))
         facts, shapes, sizes = meta["facts"], meta["shapes"], meta["sizes"]
-        said = all(isinstance(facts[name], kind) for name, kind in _REQUIRED_FACTS.items())
-        shaped = all(
+        has_facts = all(isinstance(facts[name], kind) for name, kind in _REQUIRED_FACTS.items())
+        has_shapes = all(
             stem in ("X", "X_test")
             and len(shape) == 2
             and all(isinstance(length, int) and length >= 0 for length in shape)
             for stem, shape in shapes.items()
         )
-        whole = "X" in shapes and all(
+        has_files = "X" in shapes and all(
             not paths.why_unfit(name) and (folder / name).stat().st_size == size
             for name, size in sizes.items()
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return meta if said and shaped and whole else None
+    return meta if has_facts and has_shapes and has_files else None
 
 
 def map_arrays(folder: Path) -> tuple[Derived, dict[str, Any]] | None:

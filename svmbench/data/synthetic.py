@@ -153,19 +153,19 @@ def separable(
     """
     rng = np.random.default_rng(seed)
     w = rng.uniform(-1, 1, n_features)
-    kept: list[sp.csr_array] = []
+    rows_outside: list[sp.csr_array] = []
     scores: list[np.ndarray] = []
-    have = drawn = 0
-    while have < n_samples:
+    n_kept = drawn = 0
+    while n_kept < n_samples:
         X = _random_bits(rng, 2048, n_features, density)
         score = X @ w
         outside = np.abs(score) > 1
-        kept.append(X[outside])
+        rows_outside.append(X[outside])
         scores.append(score[outside])
-        have, drawn = have + int(outside.sum()), drawn + len(outside)
-        if have < LEAST_ACCEPTANCE_RATE * drawn:
+        n_kept, drawn = n_kept + int(outside.sum()), drawn + len(outside)
+        if n_kept < LEAST_ACCEPTANCE_RATE * drawn:
             raise ValueError("hardly any row lies outside the margin; raise density or n_features")
-    X = sp.csr_array(sp.vstack(kept, format="csr"))[:n_samples]
+    X = sp.csr_array(sp.vstack(rows_outside, format="csr"))[:n_samples]
     y = np.where(np.concatenate(scores)[:n_samples] > 0, 1, -1)
     return LabelledRows(X, y), None
 
@@ -312,16 +312,16 @@ def sklearn_breast_cancer() -> TrainAndTest:
     """Load scikit-learn's Wisconsin diagnostic breast cancer data; benign is positive."""
     from sklearn.datasets import load_breast_cancer
 
-    held = load_breast_cancer()
-    return LabelledRows(held.data, np.array(held.target_names)[held.target]), None
+    bunch = load_breast_cancer()
+    return LabelledRows(bunch.data, np.array(bunch.target_names)[bunch.target]), None
 
 
 def sklearn_digits() -> TrainAndTest:
     """Load scikit-learn's 8 × 8 digits (the test part of optdigits), labelled 0 … 9."""
     from sklearn.datasets import load_digits
 
-    held = load_digits()
-    return LabelledRows(held.data, held.target), None
+    bunch = load_digits()
+    return LabelledRows(bunch.data, bunch.target), None
 
 
 #: The functions that an entry's ``builtin`` may name.

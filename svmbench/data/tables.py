@@ -18,7 +18,7 @@ from svmbench.data.libsvm import check_text, text_lines
 #: Largest number of columns of a table; each column takes at least 0.1 ms.
 MOST_TABLE_COLUMNS = 100_000
 
-#: Said where rows have more columns than the header.
+#: Advice for rows that have more columns than the header.
 SHORT_HEADER = (
     "The header may lack the name of the first column, as where R's write.table saves row names;"
     " add it, for example as rownames"
@@ -71,10 +71,10 @@ def read_table(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
     except pd.errors.EmptyDataError:
         raise DataError(f"{name} has no data rows") from None
     except (pd.errors.ParserError, ValueError) as error:
-        said = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-        if reading.header and said.startswith("Expected"):
-            said += f". {SHORT_HEADER}"
-        raise DataError(f"{name} can't be read as a table: {said}") from None
+        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        if reading.header and reason.startswith("Expected"):
+            reason += f". {SHORT_HEADER}"
+        raise DataError(f"{name} can't be read as a table: {reason}") from None
     frame = _stripped(frame)
     frame.index = line_numbers(content, len(frame), reading)
     suspects = set(frame.index[(frame.iloc[:, -1] == "").to_numpy()])
@@ -91,12 +91,12 @@ def refuse_many_columns(content: bytes, name: str, reading: Reading) -> None:
     """Raise an error if the first row has too many columns."""
     lines = (line for line in islice(text_lines(content), reading.skip_lines, None) if line.strip())
     first = next(lines, b"")
-    blanks = reading.separator == "whitespace"
-    found = len(first.split()) if blanks else 1 + first.count(reading.separator.encode())
-    if found > MOST_TABLE_COLUMNS:
+    by_blanks = reading.separator == "whitespace"
+    n_columns = len(first.split()) if by_blanks else 1 + first.count(reading.separator.encode())
+    if n_columns > MOST_TABLE_COLUMNS:
         raise DataError(
-            f"{name} has {found:,} columns; a table may have {MOST_TABLE_COLUMNS:,}. Use LIBSVM's"
-            " format, which has no such limit"
+            f"{name} has {n_columns:,} columns; a table may have {MOST_TABLE_COLUMNS:,}. Use"
+            " LIBSVM's format, which has no such limit"
         )
 
 
@@ -104,8 +104,8 @@ def _named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the frame with its first row as the names of the columns."""
     header = pd.Index(frame.iloc[0].astype(str))
     if header.has_duplicates:
-        twice = header[header.duplicated()][0]
-        raise DataError(f"{name}: the header names the column {twice[:40]!r} twice")
+        repeated = header[header.duplicated()][0]
+        raise DataError(f"{name}: the header names the column {repeated[:40]!r} twice")
     frame = frame.iloc[1:]
     frame.columns = header
     return frame
@@ -113,9 +113,9 @@ def _named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
     words = [w.strip() if isinstance(w, str) else w for w in frame.to_numpy(dtype=object).ravel()]
-    held = np.empty(len(words), dtype=object)
-    held[:] = words
-    return pd.DataFrame(held.reshape(frame.shape), dtype=object)
+    array = np.empty(len(words), dtype=object)
+    array[:] = words
+    return pd.DataFrame(array.reshape(frame.shape), dtype=object)
 
 
 def refuse_short_rows(
@@ -199,18 +199,18 @@ def samples(
     columns: list[list[np.ndarray]] = [[] for _ in frames]
     plain = [feature for feature in features if encodings.get(feature) is None]
     numbers = _numbers([frame[plain] for frame in frames], reading, names)
-    place = {feature: j for j, feature in enumerate(plain)}
+    column_in_numbers = {feature: j for j, feature in enumerate(plain)}
     for feature in features:
-        if feature in place:
-            found = [part[:, place[feature]] for part in numbers]
+        if feature in column_in_numbers:
+            encoded = [part[:, column_in_numbers[feature]] for part in numbers]
         else:
             parts = [frame[feature] for frame in frames]
-            found = _encoded(parts, encodings[feature], reading, feature, names)
-        for held, own in zip(columns, found, strict=True):
-            held.append(own)
+            encoded = _encoded(parts, encodings[feature], reading, feature, names)
+        for parts_of_frame, part_of_feature in zip(columns, encoded, strict=True):
+            parts_of_frame.append(part_of_feature)
     return [
-        (np.column_stack(held), _labels(frame[label], name, reading))
-        for held, frame, name in zip(columns, frames, names, strict=True)
+        (np.column_stack(parts_of_frame), _labels(frame[label], name, reading))
+        for parts_of_frame, frame, name in zip(columns, frames, names, strict=True)
     ]
 
 
@@ -238,19 +238,19 @@ def column_of(frame: pd.DataFrame, key: int | str, name: str) -> Any:
 
 def refuse_missing_labels(labels: pd.Series, name: str, reading: Reading) -> None:
     """Raise an error for a label that is a word for a missing value, with its line."""
-    bad = labels.isin([*MISSING_WORDS, reading.missing]).to_numpy()
-    if bad.any():
-        at = int(np.argmax(bad))
-        said = f" ({labels.iloc[at]!r})" if labels.iloc[at] else ""
-        raise DataError(f"{name}, line {labels.index[at]}: the label is missing{said}")
+    is_missing = labels.isin([*MISSING_WORDS, reading.missing]).to_numpy()
+    if is_missing.any():
+        position = int(np.argmax(is_missing))
+        written = f" ({labels.iloc[position]!r})" if labels.iloc[position] else ""
+        raise DataError(f"{name}, line {labels.index[position]}: the label is missing{written}")
 
 
 def _labels(words: pd.Series, name: str, reading: Reading) -> np.ndarray:
     labels = words.str.rstrip(reading.label_strip) if reading.label_strip else words
     refuse_missing_labels(labels, name, reading)
-    held = labels.to_numpy(dtype=object)
-    refuse_long_labels(held, name)
-    return held
+    array = labels.to_numpy(dtype=object)
+    refuse_long_labels(array, name)
+    return array
 
 
 def _encoded(
@@ -292,7 +292,7 @@ def _encoded(
 
 def _numbers(parts: list[pd.DataFrame], reading: Reading, names: list[str]) -> list[np.ndarray]:
     """Convert all numeric columns of each part at once."""
-    found: list[np.ndarray] = []
+    numbers_of_parts: list[np.ndarray] = []
     for part in parts:
         words = part.to_numpy(dtype=object)
         flat = pd.Series(words.ravel(), dtype=object)
@@ -304,31 +304,33 @@ def _numbers(parts: list[pd.DataFrame], reading: Reading, names: list[str]) -> l
         if reading.missing is not None and reading.incomplete == "mean":
             missing = words == reading.missing
             for j in np.flatnonzero(missing.any(axis=0)):
-                known = np.ascontiguousarray((found[0] if found else numbers)[:, j])
+                known = np.ascontiguousarray(
+                    (numbers_of_parts[0] if numbers_of_parts else numbers)[:, j]
+                )
                 fill = np.nanmean(known) if np.isfinite(known).any() else np.nan
                 numbers[missing[:, j], j] = fill
-        found.append(numbers)
-    bad = [np.isnan(numbers).any(axis=0) for numbers in found]
-    for j in np.flatnonzero(np.any(bad, axis=0))[:1]:
-        for numbers, part, name in zip(found, parts, names, strict=True):
-            said = "is not a finite number"
-            _refuse_nan(numbers[:, j], part.iloc[:, j], reading, part.columns[j], name, said)
-    return found
+        numbers_of_parts.append(numbers)
+    has_nan = [np.isnan(numbers).any(axis=0) for numbers in numbers_of_parts]
+    for j in np.flatnonzero(np.any(has_nan, axis=0))[:1]:
+        for numbers, part, name in zip(numbers_of_parts, parts, names, strict=True):
+            complaint = "is not a finite number"
+            _refuse_nan(numbers[:, j], part.iloc[:, j], reading, part.columns[j], name, complaint)
+    return numbers_of_parts
 
 
 def _refuse_nan(
     numbers: np.ndarray, part: pd.Series, reading: Reading, feature: Any, name: str, what: str
 ) -> None:
-    bad = np.isnan(numbers)
-    if not bad.any():
+    is_nan = np.isnan(numbers)
+    if not is_nan.any():
         return
-    at = int(np.argmax(bad))
-    word = part.iloc[at]
+    position = int(np.argmax(is_nan))
+    word = part.iloc[position]
     shown = repr(word if len(word) <= 40 else word[:39] + "…")
-    where = f"{name}, line {part.index[at]}, column {feature}"
+    where = f"{name}, line {part.index[position]}, column {feature}"
     if word in ("", reading.missing):
         raise DataError(f"{where}: the value is missing")
-    if at == 0 and not reading.header:
+    if position == 0 and not reading.header:
         raise DataError(
             f"{where}: {shown} {what} (a header taken for data? --label, or label_column, names the"
             " column of labels)"

@@ -115,8 +115,8 @@ class _Rows:
             return False
         room = n + int(MOST_VALUES_PER_BYTE * (len(self.piece) - line)) + 1
         self.indices, self.values = (
-            np.concatenate([held[:n], np.empty(room - n, dtype=held.dtype)])
-            for held in (self.indices, self.values)
+            np.concatenate([array[:n], np.empty(room - n, dtype=array.dtype)])
+            for array in (self.indices, self.values)
         )
         return True
 
@@ -229,8 +229,8 @@ def _fast_table(
             list(words.columns).index(key)
             for key in tables.saved_row_names(words.columns, label_key, reading)
         }
-        others = [place for place in range(words.shape[1]) if place != label]
-        kinds = {place: str if place in left_out else np.float64 for place in others}
+        features = [position for position in range(words.shape[1]) if position != label]
+        kinds = {position: str if position in left_out else np.float64 for position in features}
         frame = pd.read_csv(io.BytesIO(text), dtype={**kinds, label: str}, **options)
         if frame.shape[1] != words.shape[1]:
             return None
@@ -248,7 +248,7 @@ def _slow_table(
     text: bytes, header: bytes, name: str, line: int, reading: Reading
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the rows of a piece like a whole table; raise an error for a wrong line."""
-    # Blank lines stand for the lines before, so that errors have the right line number.
+    # Blank lines replace the lines before, so that errors have the right line number.
     before = header + b"\n" * (line - 1 - bool(header))
     frame = tables.read_table(before + text, name, reading)
     ((X, labels),) = tables.samples([frame], [name], reading)

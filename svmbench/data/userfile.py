@@ -74,14 +74,16 @@ def load_file(
     DataError
         If the file is missing or malformed; with line and column.
     """
-    place = Path(path)
-    content = decompressed(fetch.regular(place), place.name)
-    if ending_of(place) == ".parquet":
-        what = Derivation(positive=positive)
-        said = ["parquet", str(label_column), what.model_dump_json()]
-        return _cached(path, content, said, what, lambda: _parquet_rows(place, label_column))
+    file = Path(path)
+    content = decompressed(fetch.regular(file), file.name)
+    if ending_of(file) == ".parquet":
+        derivation = Derivation(positive=positive)
+        description = ["parquet", str(label_column), derivation.model_dump_json()]
+        return _cached(
+            path, content, description, derivation, lambda: _parquet_rows(file, label_column)
+        )
     reading = reading_of(
-        place,
+        file,
         label_column,
         separator=separator,
         header=header,
@@ -89,14 +91,14 @@ def load_file(
         incomplete=incomplete,
         sort_indices=sort_indices,
     )
-    what = Derivation(positive=positive)
-    said = [reading.model_dump_json(), what.model_dump_json()]
+    derivation = Derivation(positive=positive)
+    description = [reading.model_dump_json(), derivation.model_dump_json()]
 
     def read() -> LabelledRows:
-        rows = parse_file(content, place.name, reading)
+        rows = parse_file(content, file.name, reading)
         return without_empty_columns(rows) if reading.format == "libsvm" else rows
 
-    return _cached(path, content, said, what, read)
+    return _cached(path, content, description, derivation, read)
 
 
 def without_empty_columns(rows: LabelledRows) -> LabelledRows:
@@ -122,31 +124,31 @@ def without_empty_columns(rows: LabelledRows) -> LabelledRows:
 def _cached(
     path: str | Path,
     content: bytes,
-    said: list[str],
-    what: Derivation,
+    description: list[str],
+    derivation: Derivation,
     read: Callable[[], LabelledRows],
     further_facts: dict[str, Any] | None = None,
 ) -> Dataset:
-    """Return the prepared rows of a file's content; `said` identifies the way to read it."""
+    """Return the prepared rows of a file's content; `description` identifies the way to read it."""
     name = Path(path).name
     digest = hashlib.sha256(content)
     sha256 = digest.hexdigest()
-    digest.update("\n".join([str(store.CACHE_FORMAT), FORMAT, *said]).encode())
+    digest.update("\n".join([str(store.CACHE_FORMAT), FORMAT, *description]).encode())
     folder = paths.cache_dir() / "prepared" / f"file-{digest.hexdigest()[:24]}"
-    held = store.map_arrays(folder)
-    if held is None:
+    prepared = store.map_arrays(folder)
+    if prepared is None:
         with writing(folder.name):
             if store.map_arrays(folder) is None:  # no other process has prepared it
-                _prepare(name, read(), sha256, what, folder, further_facts or {})
-        held = store.map_arrays(folder)
-        assert held is not None
-    derived, facts = held
+                _prepare(name, read(), sha256, derivation, folder, further_facts or {})
+        prepared = store.map_arrays(folder)
+        assert prepared is not None
+    derived, facts = prepared
     warn_of(name, facts.get("left_out", ()))
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
 
 
 def warn_of(name: str, left_out: Sequence[str]) -> None:
-    """Warn of what was left out of a file, at the line of the caller outside of this package."""
+    """Warn about columns of a file that were left out, at the line of the package's caller."""
     if not left_out:
         return
     level, frame = 1, sys._getframe()
@@ -156,9 +158,9 @@ def warn_of(name: str, left_out: Sequence[str]) -> None:
 
 
 def _parquet_rows(path: Path, label_column: int | str | None) -> LabelledRows:
-    found = list(parquet.blocks(path, label_column, None, None))
-    labels = np.concatenate([labels for _, labels in found])
-    X = np.vstack([X for X, _ in found])
+    blocks = list(parquet.blocks(path, label_column, None, None))
+    labels = np.concatenate([labels for _, labels in blocks])
+    X = np.vstack([X for X, _ in blocks])
     return LabelledRows(X, labels, parquet.left_out_of(path, label_column))
 
 
@@ -173,14 +175,14 @@ def load_own(
 ) -> Dataset:
     """Load a file or a data set of OpenML with the options of ``svmbench try``.
 
-    The name of a label makes a file a table of columns. Without it, the file is read as
-    :func:`load_file` reads it by default. All rows decide the encoding and the values that are
-    filled in, whatever they later serve for.
+    With the name of a label's column, a file is read as a table with a header. Without it, the file
+    is read by :func:`load_file` with its defaults. The encoding and the values that are filled in
+    are computed from all rows, including those that later become test rows.
 
     Raises
     ------
     DataError
-        As :func:`load_file`, and for `text`, `impute` or `form` without the name of a file's label.
+        See :func:`load_file`; also for `text`, `impute` or `form` without the name of the label.
     """
     is_openml = openml.reference(path) is not None
     if form is not None and is_openml:
@@ -202,18 +204,18 @@ class Table:
     ----------
     path : str or Path
     label : str, int or None
-        The label's column; None for the last one, or the one that OpenML names.
+        The label's column. Default: the last column, or the one that OpenML names.
     official : bool, optional
-        As for :func:`svmbench.data.openml.keep`.
+        See :func:`svmbench.data.openml.keep`.
     form : TableForm, optional
-        How the text of a file is written.
+        The form of the text in a file.
 
     Attributes
     ----------
     name : str
-        For errors and tables.
+        The name in errors and tables.
     openml : openml.Reference or None
-        The data set of OpenML, if it is one.
+        The data set of OpenML; None for a file.
 
     Raises
     ------
@@ -233,17 +235,17 @@ class Table:
         self._label = label
         self.form = form or frames.TableForm()
         self._path = Path(path)
-        self._said = ["frame", str(label)]
+        self._description = ["frame", str(label)]
         self._kept: openml.Kept | None = None
         if self.openml is None:
             self.name = str(path)
             self._content = decompressed(fetch.regular(self._path), self._path.name)
-            self._said += [frames.separator_of(self._path), repr(self.form)]
+            self._description += [frames.separator_of(self._path), repr(self.form)]
         else:
             self._kept = openml.keep(self.openml, official=official)
             self.name = self.openml.name
             self._content = self._kept.content
-            self._said.append(self._kept.described)
+            self._description.append(self._kept.described)
 
     @cached_property
     def bunch(self) -> Any:
@@ -283,10 +285,15 @@ class Table:
         text = frames.DEFAULT_TEXT if text is None else text
         if text not in ("one-hot", "ordinal"):
             raise DataError(f"text must be 'one-hot' or 'ordinal', not {text!r}")
-        said = [*self._said, text, str(impute)]
+        description = [*self._description, text, str(impute)]
         facts = {} if self.openml is None else {"source": "openml", "verified": "md5"}
         return _cached(
-            self.name, self._content, said, Derivation(), lambda: self._rows(text, impute), facts
+            self.name,
+            self._content,
+            description,
+            Derivation(),
+            lambda: self._rows(text, impute),
+            facts,
         )
 
     def _rows(self, text: str, impute: bool) -> LabelledRows:
@@ -313,16 +320,16 @@ class Table:
         """Return sparse inputs with encoded words instead of their places in the declaration."""
         import pandas as pd
 
-        known = self.bunch.categories or {}
+        categories = self.bunch.categories or {}
         names = [str(name) for name in self.bunch.feature_names]
-        nominal = [j for j, name in enumerate(names) if name in known]
+        nominal = [j for j, name in enumerate(names) if name in categories]
         if not nominal:
             return X
         codes = X[:, nominal].toarray().astype(np.intp)
         words = pd.DataFrame(
             {
-                names[j]: np.array(known[names[j]], dtype=object)[codes[:, place]]
-                for place, j in enumerate(nominal)
+                names[j]: np.array(categories[names[j]], dtype=object)[codes[:, position]]
+                for position, j in enumerate(nominal)
             },
             dtype=object,
         )
@@ -373,11 +380,11 @@ def _prepare(
     name: str,
     rows: LabelledRows,
     sha256: str,
-    what: Derivation,
+    derivation: Derivation,
     folder: Path,
     further_facts: dict[str, Any],
 ) -> None:
-    derived = derive(name, rows, None, what)
+    derived = derive(name, rows, None, derivation)
     facts: dict[str, Any] = {
         "task": "binary" if len(derived.classes) == 2 else "multiclass",
         "source": "file",
@@ -387,8 +394,8 @@ def _prepare(
         **({"left_out": list(rows.left_out)} if rows.left_out else {}),
         **({"n_columns": rows.n_columns} if rows.n_columns else {}),
     }
-    named = derived.X.shape[1] <= MOST_RANGES
-    if reason := why_not_scaled(*ranges(derived.X), named=named):
+    has_all_features = derived.X.shape[1] <= MOST_RANGES
+    if reason := why_not_scaled(*ranges(derived.X), named=has_all_features):
         facts["unscalable"] = f"{name}: {reason}"
     store.write(folder, derived, described(derived, facts))
 
