@@ -159,7 +159,9 @@ class Watcher(WithBar):
                 console=console,
                 transient=True,
             )
-            self._task = self._bar.add_task(STARTING, total=self.total, left="")
+            self._task = self._bar.add_task(
+                "starting (a new machine compiles first)", total=self.total, left=""
+            )
         self._waiting = Waiting(STARTING, quiet=quiet or self._bar is not None or not cells)
 
     def __enter__(self) -> Self:
