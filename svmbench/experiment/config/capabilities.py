@@ -69,7 +69,7 @@ def why_not_borne(
     seed: int,
     classes: Sequence[str] = (),
 ) -> str:
-    """Return why a protocol can't use a data set's rows, such as too few of a class; or "".
+    """Return why a protocol can't use a data set's rows; empty if it can.
 
     Parameters
     ----------

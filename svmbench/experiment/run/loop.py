@@ -1,7 +1,8 @@
 """The loop of a run: start cells as soon as others end, and record each cell that has ended.
 
-Cells run in processes of this machine. ``cluster.py`` overrides the methods that differ if workers
-of a Dask scheduler run the cells.
+A node is a process that makes the scaled inputs and the distances that several cells share. Cells
+and nodes run in processes of this machine. ``cluster.py`` overrides the methods that differ if
+workers of a Dask scheduler run the cells.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ class RunLoop:
         return str(self.environment["id"])
 
     def _start_server_again(self, error: processes.ServerDiedError) -> None:
-        """Start another worker server, and queue the cells that ran again.
+        """Start another worker server, and put the cells that were running back into the queue.
 
         Raises
         ------
