@@ -81,8 +81,8 @@ DECREMENT_FACTOR = 2.0
 CG_RESIDUAL, CG_MAX_STEPS = 0.3, 250
 
 #: Rows of at most so many features, the constant one included, have exact Hessians: dense rows, and
-#: sparse rows of at most so many values, zeros included (8 MiB), which are made dense.
-EXACT_MAX_FEATURES, EXACT_MAX_SPARSE_VALUES = 200, 1 << 20
+#: sparse rows of at most so many values, zeros included (2 MiB), which are made dense.
+EXACT_MAX_FEATURES, EXACT_MAX_SPARSE_VALUES = 200, 1 << 18
 
 #: Stop reasons of ``exact_newton``, by their position.
 EXACT_REASONS = ("converged", "max_iter", "stalled")
