@@ -14,7 +14,8 @@ duality gaps, all of them from `svmbench.certify`. A gap of theirs far above our
 stopped further from the optimum; such a case has another line (`their_tol`), with the largest
 tolerance of `TOLERANCES` at which they come within `EQUAL` of our objective.
 Lines are sorted by ratio, the worst first. The file is written after each data set, with the
-machine and the versions beside it (default_parameters.json).
+machine and the versions (default_parameters.json) and a summary of the calls at default tolerances
+(default_summary.csv) beside it.
 """
 
 from __future__ import annotations
@@ -86,8 +87,43 @@ def write(path: Path, lines: list[dict[str, Any]]) -> None:
         writer = csv.DictWriter(stream, lines[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted(lines, key=lambda line: float(line["ratio"])))
+    summary = summaries(lines)
+    with path.with_name("default_summary.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, summary[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(summary)
     text = json.dumps(environment_facts(1), indent=1)
     path.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
+
+
+def summaries(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each call and class the least and median ratio, and the cases that are slower."""
+    of_case: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for line in lines:  # the first line of a case has the default tolerance
+        case = tuple(line[name] for name in ("call", "ours", "theirs", "dataset", "order"))
+        of_case.setdefault(case, line)
+    of_call: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for case, line in of_case.items():
+        of_call.setdefault(case[:3], []).append(line)
+    found = []
+    for (call, ours, theirs), own in sorted(of_call.items()):
+        slower = [line for line in own if float(line["ratio"]) < 1.0]
+        worst = min(own, key=lambda line: float(line["ratio"]))
+        found.append(
+            {
+                "call": call,
+                "ours": ours,
+                "theirs": theirs,
+                "cases": len(own),
+                "least": worst["ratio"],
+                "worst_case": worst["dataset"],
+                "median": f"{np.median([float(line['ratio']) for line in own]):.2f}",
+                "slower": len(slower),
+                "slower_most_rows": max((int(line["rows"]) for line in slower), default=""),
+                "slower_most_ms": max((float(line["ours_cpu_ms"]) for line in slower), default=""),
+            }
+        )
+    return found
 
 
 def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
