@@ -142,7 +142,8 @@ def fit(
     """Solve from a start, in place; return the steps."""
     limit = GAP * C * len(y) if by_gap else NO_LIMIT
     diag, bounds = raw(K.diagonal().copy()), Bounds(*label_bounds(y, C))
-    return shrinking_steps(K, diag, bounds, StoppingCriteria(TOL, 10**7, limit), beta, v)[0]
+    criteria, one_group = StoppingCriteria(TOL, 10**7, limit), np.zeros(len(y), dtype=np.int64)
+    return shrinking_steps(K, diag, bounds, criteria, beta, v, one_group)[0]
 
 
 if __name__ == "__main__":

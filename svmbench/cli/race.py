@@ -359,7 +359,8 @@ def time_(
     type=POSITIVE_NUMBER,
     metavar="TIMES",
     help="With --base or --base-python: exit with code 4 if a solver takes more than this many"
-    " times the CPU time of the base, in the median of the rounds.",
+    " times the CPU time of the base, in the median of the rounds, or if its accuracy on the test"
+    " rows is more than 1 point lower.",
 )
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the config of the race; run nothing.")
 @_race_options
@@ -489,9 +490,9 @@ def _race_versions(
 ) -> None:
     """Compare two versions, and print the result.
 
-    Exit with 3 if a cell failed, and with 4 if a solver is slower than is allowed.
+    Exit with 3 if a cell failed, and with 4 if a solver is slower or less accurate than is allowed.
     """
-    from svmbench.studies.versions import compare_environments, compare_versions, slower
+    from svmbench.studies.versions import compare_environments, compare_versions, regressions
 
     def note(line: str) -> None:
         if not shared.as_json:
@@ -504,19 +505,20 @@ def _race_versions(
         result = compare_environments(config, versions.python, **how)
     else:
         result = compare_versions(config, racers, str(versions.commit), **how)
-    too_slow = [] if versions.fail_above is None else slower(result, versions.fail_above)
+    worse = [] if versions.fail_above is None else regressions(result, versions.fail_above)
     if shared.as_json:
         terminal.write_output(json.dumps(result, indent=1))
     else:
         print_versions(result)
-        for sentence in too_slow:
+        for sentence in worse:
             terminal.print_line(sentence)
-        if versions.fail_above is not None and not too_slow:
-            terminal.print_line(f"no solver takes more than {versions.fail_above:g} times the base")
+        if versions.fail_above is not None and not worse:
+            limit = f"{versions.fail_above:g} times the base"
+            terminal.print_line(f"no solver takes more than {limit} or is less accurate")
         terminal.check_written()
     if any(one[side]["reason"] for one in result["results"] for side in ("base", "new")):
         raise SystemExit(EXIT_FAILED_CELLS)
-    if too_slow:
+    if worse:
         raise SystemExit(EXIT_REGRESSION)
 
 

@@ -27,6 +27,8 @@ from svmbench.studies.racing import Racer
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 #: Seconds in which a command has to end after SIGTERM before it is killed.
 TIME_TO_END_S = 20.0
+#: How many percentage points of accuracy a version may lose before a gate fails.
+ACCURACY_POINTS = 1.0
 #: Results that a comparison of versions shows: the name in records, its head, the format.
 SHOWN = (("accuracy_pct", "accuracy (%)", ".2f"), ("objective", "objective", ".7g"))
 
@@ -335,19 +337,29 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
     return made
 
 
-def slower(result: dict[str, Any], limit: float) -> list[str]:
-    """Return a sentence for each solver that takes more times the base's CPU time than `limit`.
+def regressions(result: dict[str, Any], limit: float) -> list[str]:
+    """Return a sentence for each solver that has become slower or less accurate.
 
     Parameters
     ----------
     result : dict
         What :func:`compare_versions` returns.
     limit : float
-        The median over the rounds decides.
+        The times of the base's CPU time that are allowed, in the median over the rounds. On the
+        test rows, `ACCURACY_POINTS` fewer are allowed.
     """
-    return [
-        f"slower: {one['solver']} on {one['dataset']} takes {one['times']:.3g} times the CPU time"
-        f" of the base; {limit:g} times are allowed"
-        for one in result["results"]
-        if one["times"] is not None and one["times"] > limit
-    ]
+    sentences = []
+    for one in result["results"]:
+        solver = f"{one['solver']} on {one['dataset']}"
+        if one["times"] is not None and one["times"] > limit:
+            sentences.append(
+                f"slower: {solver} takes {one['times']:.3g} times the CPU time of the base;"
+                f" {limit:g} times are allowed"
+            )
+        base, new = (one[side]["accuracy_pct"] for side in ("base", "new"))
+        if base is not None and new is not None and base - new > ACCURACY_POINTS:
+            sentences.append(
+                f"less accurate: {solver} has {new:.2f} % on the test rows, the base {base:.2f} %;"
+                f" {ACCURACY_POINTS:g} point less is allowed"
+            )
+    return sentences

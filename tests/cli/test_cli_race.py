@@ -127,7 +127,7 @@ def test_two_versions_of_ones_own_class_are_compared(
     source.write_text(SOLVER.format(n_fits=1))
     gated = svmbench(*race, "hersvm_versions.HerSVM", "C=1", "--fail-above", 1.3)
     assert gated.code == 0, gated.said
-    assert "no solver takes more than 1.3 times the base" in gated.out
+    assert "no solver takes more than 1.3 times the base or is less accurate" in gated.out
     # A solver of another place than this repository has no version here.
     ended = svmbench(*race, "dcd-l1")
     assert ended.code == 1

@@ -30,3 +30,21 @@ def test_an_interrupt_lets_the_command_end_by_itself(tmp_path: Path) -> None:
             tmp_path / "c.yaml", tmp_path / "out", dict(os.environ), quiet=True, python=str(standin)
         )
     assert (tmp_path / "ended").exists()
+
+
+def test_a_gate_fails_for_time_and_for_accuracy():
+    def of(times, base, new):
+        sides = {"base": {"accuracy_pct": base}, "new": {"accuracy_pct": new}}
+        one = {"solver": "s", "dataset": "d", "times": times, **sides}
+        return versions.regressions({"results": [one]}, 1.3)
+
+    assert of(1.3, 90.0, 89.0) == []
+    assert of(None, None, None) == []
+    assert of(1.0, 50.0, 90.0) == []
+    assert of(1.31, 90.0, 90.0) == [
+        "slower: s on d takes 1.31 times the CPU time of the base; 1.3 times are allowed"
+    ]
+    assert of(0.5, 87.33, 50.5) == [
+        "less accurate: s on d has 50.50 % on the test rows, the base 87.33 %;"
+        " 1 point less is allowed"
+    ]

@@ -63,6 +63,22 @@ def plain(value: Any, place: str = "") -> Any:
     raise BadAnswerError(f"{place or 'the result'} can't be recorded: {_shown(value)}")
 
 
+def with_nan(value: Any) -> Any:
+    """Return JSON types with NaN in lists where :func:`plain` wrote None.
+
+    A record's own fields stay None: only numbers stand in lists of a point.
+
+    Parameters
+    ----------
+    value : object
+    """
+    if isinstance(value, dict):
+        return {name: with_nan(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [math.nan if item is None else with_nan(item) for item in value]
+    return value
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
         return "a number of more than 63 bits"

@@ -266,7 +266,7 @@ def _run(
         spec=spec,
         shared=None if shared is None else Path(shared),
         memory_gb=limits["memory_gb"],
-        done=done,
+        done=ipc.with_nan(dict(done)),
         emit=emit,
         artifact=None if artifact is None else Path(artifact),
     )

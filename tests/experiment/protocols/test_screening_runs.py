@@ -20,6 +20,7 @@ from svmbench.experiment.protocols import check, screening
 from svmbench.experiment.protocols.check import check_property as run_check
 from svmbench.experiment.protocols.path import path
 from svmbench.experiment.protocols.task import Task
+from svmbench.experiment.run import ipc
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="too slow as plain Python")
 
@@ -112,6 +113,26 @@ def test_a_value_without_a_margin_has_no_score(
     assert cell["metrics"]["accuracy_pct:nu-svm"] == 50.0
     # The objectives without a margin are rounding, and are not compared.
     assert cell["metrics"]["objective_difference:srbo-nu-svm:nu-svm"] < 1e-6
+
+
+def test_a_path_whose_points_are_recorded_goes_on_where_objectives_are_missing() -> None:
+    """Without a margin there is no objective: NaN, for which a record has null."""
+    params, grid = {"kernel": "linear", "tol": 1e-6}, {"nu": [0.05, 0.9]}
+    names = ("nu-svm", "srbo-nu-svm")
+    solvers = [{"name": name, "params": params, "grid": grid} for name in names]
+    block = {"name": "main", "protocol": "screening", "pairs": [["srbo-nu-svm", "nu-svm"]]}
+    datasets = ["breast-cancer[:80]"]
+    config = {"title": "t", "solvers": solvers, "datasets": datasets, "blocks": [block]}
+    (cell,) = make_plan(Config.model_validate(config), "t", "paper").cells
+    points: dict[str, Any] = {}
+    whole = screening.screening(
+        Task(cell.spec, emit=lambda name, values: points.update({name: ipc.plain(values)}))
+    )
+    for point in points.values():
+        point["params"]["objectives"][0] = None
+    again = screening.screening(Task(cell.spec, done=ipc.with_nan(points)))
+    assert again["metrics"].keys() == whole["metrics"].keys()
+    assert ipc.with_nan({"a": None, "b": [1.0, None]})["a"] is None
 
 
 @pytest.mark.slow
