@@ -82,7 +82,10 @@ def print_result(result: RaceResult) -> None:
         terminal.print_line(f"note: {result['note']}")
     problems = {one["problem"] for one in result["solvers"]}
     if "" in problems:
-        terminal.print_line("note: objectives of programs and foreign classes are not known here")
+        terminal.print_line(
+            "note: objectives of programs are not known here, nor those of foreign classes without"
+            " problem=… (docs/certificates.md)"
+        )
     elif len(problems) > 1:
         terminal.print_line(
             "note: the solvers minimise different problems; their objectives can't be compared"

@@ -53,7 +53,8 @@ WRITTEN_NUMBERS = {
     r"[-+]?\s?[$€£¥]\s?[-+]?[\d.,]+|[-+]?[\d.,]+\s?[$€£¥]": "has a currency; write plain numbers",
     r"[-+]?\d{1,3}([,' ]\d{3})+(\.\d+)?": "has a thousands separator; write plain numbers (or, if"
     ' it is a decimal comma, say --decimal ",")',
-    r"[-+]?\d*,\d+([eE][-+]?\d+)?": 'has a decimal comma: say --decimal ","',
+    r"[-+]?\d*,\d+([eE][-+]?\d+)?": 'has a decimal comma: say --decimal "," if all numbers'
+    " of the file have one",
     r"[-+]?\d{1,3}(\.\d{3})*,\d+": "has a thousands separator; write plain numbers",
     rf"[−–]\s?{_DIGITS}": "has a typographic minus; write -",
     rf"{_DIGITS}-": "has its minus at the end; write it in front",
@@ -439,7 +440,12 @@ def _refuse_no_data(
         if len(other) < len(values) and other.str.strip().isin(MARKS).all():
             row = (other.index if len(other) else numbers.astype(float).abs().nlargest(1).index)[0]
             complaint = f"{values[row]!r} stands among numbers; leave a missing value empty"
-            if not len(other):
+            if not len(other) and "." in values[row] and np.isfinite(float(numbers[row])):
+                complaint = (
+                    f"{values[row][:40]!r} has a decimal point, and --decimal says a comma;"
+                    " write all numbers alike"
+                )
+            elif not len(other):
                 complaint = f"numbers such as {values[row][:40]!r} are too large to be read"
             raise DataError(f"{name}, line {lines[row]}, column {column}: {complaint}")
 

@@ -195,6 +195,13 @@ def test_numbers_that_are_not_written_plainly_are_named(
         read_frame(write_rows(tmp_path / "t.csv", "a,b,class", row), "class")
 
 
+def test_decimal_points_beside_decimal_commas_are_named(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "t.csv", "a,b,class", '"{x},5",{x}.25,{y}')
+    message = "column b: '10.25' has a decimal point, and --decimal says a comma"
+    with pytest.raises(DataError, match=message):
+        read_frame(file, "class", form=TableForm(decimal=","))
+
+
 def test_words_among_numbers_comments_and_totals_are_named(tmp_path: Path) -> None:
     file = write_rows(tmp_path / "t.csv", "a,b,class", "{i},{x},{y}")
     text = file.read_text()

@@ -71,7 +71,9 @@ def forecast(
     to_fetch = [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
     lines += to_fetch
     if missing:
-        lines.append("the cells of data sets that are not here are counted once for each solver")
+        lines.append(
+            "the cells of data sets that are not here yet are counted once for each solver"
+        )
     if not todo and to_fetch:
         return [*lines, "what is to run is known when these data sets are here"]
     if not todo:
