@@ -292,6 +292,15 @@ def _check_placeholders(draft: Draft, findings: Findings) -> None:
                     findings.add((*place, "program"), message, place)
 
 
+def _chosen_datasets(profile: Profile) -> Iterator[tuple[ConfigPlace, str]]:
+    """Yield the place and name of each data set that a profile keeps."""
+    if isinstance(profile.datasets, dict):
+        for block, names in profile.datasets.items():
+            yield from (((block, i), name) for i, name in enumerate(names))
+    else:
+        yield from (((i,), name) for i, name in enumerate(profile.datasets or []))
+
+
 def _is_lost(draft: Draft, kind: str, name: str) -> bool:
     """Return True if a name may be that of an item that could not be read."""
     return kind in draft.nameless or name in draft.lost.get(kind, ())
@@ -337,10 +346,15 @@ def _check_profiles(draft: Draft, findings: Findings) -> None:
     swept = list(dict.fromkeys(name for version in versions for name in _dimensions(version)))
     for name, profile in config.profiles.items():
         place: ConfigPlace = ("profiles", name)
-        for i, dataset in enumerate(profile.datasets or []):
+        for where, dataset in _chosen_datasets(profile):
             if dataset not in datasets and not _is_lost(draft, "datasets", dataset):
                 what = "this config has no data set"
-                findings.unknown((*place, "datasets", i), what, dataset, datasets, place)
+                findings.unknown((*place, "datasets", *where), what, dataset, datasets, place)
+        if isinstance(profile.datasets, dict) and not draft.lacks("blocks"):
+            blocks = [block.name for version in versions for block in version.blocks]
+            for block in (name for name in profile.datasets if name not in blocks):
+                what = "this config has no block"
+                findings.unknown((*place, "datasets", block), what, block, blocks, place)
         for key in profile.grid:
             if key not in searched and not _is_lost(draft, "grid", key):
                 message = f"no solver searches {shown(key)} here{suggestion(key, searched)}"

@@ -48,6 +48,9 @@ ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NA
 MOST_PROFILES = 50
 
 
+_SomeNames = Annotated[list[str], Field(min_length=1)]
+
+
 class Profile(Model):
     """The settings that a profile changes; all other settings keep the config's values.
 
@@ -59,7 +62,8 @@ class Profile(Model):
     sizes: Sizes | None = None
     features: Features | None = None
     sweep: Sweep = {}
-    datasets: Annotated[list[str], Field(min_length=1)] | None = None
+    #: Names of the data sets that stay, in all blocks or by the names of blocks.
+    datasets: _SomeNames | dict[Name, _SomeNames] | None = None
     grid: Grid = {}
     params: dict[str, Params] = {}
     timeout_s: Limit | None = None

@@ -51,14 +51,20 @@ def apply_profile(config: Config, name: str) -> Config:
             sweeps["features"] = profile.features
         return spec.model_copy(update=sweeps)
 
-    def chosen(specs: list[DatasetSpec]) -> list[DatasetSpec]:
+    def chosen(specs: list[DatasetSpec], block: str = "") -> list[DatasetSpec]:
         keep = profile.datasets
+        if isinstance(keep, dict):
+            keep = keep.get(block)
         return [cut_dataset(s) for s in specs if keep is None or s.name in keep]
+
+    def chosen_of(block: Block) -> list[DatasetSpec]:
+        is_named = isinstance(profile.datasets, dict) and block.name in profile.datasets
+        return chosen(config.datasets_of(block) if is_named else block.datasets, block.name)
 
     def cut_block(block: Block) -> Block:
         known = type(block).model_fields
         update: dict[str, Any] = {name: value for name, value in cuts.items() if name in known}
-        update["datasets"] = chosen(block.datasets)
+        update["datasets"] = chosen_of(block)
         if isinstance(block, TrainingBlock):
             update["solvers"] = [cut_solver(s) for s in block.solvers]
             sweeps = {**{k: v for k, v in aliases.items() if v is not None}, **profile.sweep}
@@ -72,7 +78,7 @@ def apply_profile(config: Config, name: str) -> Config:
         "datasets": chosen(config.datasets),
         "solvers": [cut_solver(s) for s in config.solvers],
         # A block is dropped if the profile leaves none of its data sets; its tables say "no cells".
-        "blocks": [cut_block(b) for b in config.blocks if not b.datasets or chosen(b.datasets)],
+        "blocks": [cut_block(b) for b in config.blocks if not b.datasets or chosen_of(b)],
     }
     if profile.timeout_s is not None:
         update["timeout_s"] = profile.timeout_s

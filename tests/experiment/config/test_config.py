@@ -110,6 +110,20 @@ def test_profile_cuts(tmp_path: Path) -> None:
         apply_profile(config, "quik")
 
 
+def test_a_profile_chooses_data_sets_of_all_blocks_or_of_one(tmp_path: Path) -> None:
+    text = GOOD.replace("[breast-cancer]", "[breast-cancer, iris]")
+
+    def names_of(cut: str) -> list[list[str]]:
+        config = load_config(write(tmp_path, text.replace("quick: {", f"quick: {{{cut}, ")))
+        quick = apply_profile(config, "quick")
+        return [[spec.name for spec in quick.datasets_of(block)] for block in quick.blocks]
+
+    both = ["breast-cancer", "iris"]
+    block = load_config(write(tmp_path, text)).blocks[0].name
+    assert names_of("datasets: [iris]") == [["iris"], ["iris"]]
+    assert names_of(f"datasets: {{{block}: [iris]}}") == [["iris"], both]
+
+
 def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
     text = (
         GOOD.replace("name: alsvm,", "name: alsmv,")
@@ -243,6 +257,14 @@ QUICK = "{folds: 2, max_samples: 50, grid: {C: [1.0]}, params: {liblinear-l1: {t
             "{datasets: [breast-cancr]}",
             "12:22: profiles.quick: this config has no data set 'breast-cancr'; did you mean"
             " 'breast-cancer'?",
+        ),
+        (
+            "{datasets: {vc: [breast-cancer]}}",
+            "12:22: profiles.quick: this config has no block 'vc'",
+        ),
+        (
+            "{datasets: {cv: [breast-cancr]}}",
+            "12:27: profiles.quick: this config has no data set 'breast-cancr'; did you mean",
         ),
         (
             "{grid: {c: [1]}}",
