@@ -11,6 +11,7 @@ from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.settings.values import (
     MAX_RESOURCE_LIMIT,
     MOST_THREADS,
+    ChosenDatasets,
     Features,
     Grid,
     Limit,
@@ -48,9 +49,6 @@ ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NA
 MOST_PROFILES = 50
 
 
-_SomeNames = Annotated[list[str], Field(min_length=1)]
-
-
 class Profile(Model):
     """The settings that a profile changes; all other settings keep the config's values.
 
@@ -62,8 +60,7 @@ class Profile(Model):
     sizes: Sizes | None = None
     features: Features | None = None
     sweep: Sweep = {}
-    #: Names of the data sets that stay, in all blocks or by the names of blocks.
-    datasets: _SomeNames | dict[Name, _SomeNames] | None = None
+    datasets: ChosenDatasets | None = None
     grid: Grid = {}
     params: dict[str, Params] = {}
     timeout_s: Limit | None = None

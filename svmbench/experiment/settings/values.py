@@ -89,6 +89,14 @@ class ExponentRange(Model):
 _BY_FORM = Discriminator(lambda value: "mapping" if isinstance(value, dict | Model) else "list")
 
 
+#: Names of data sets for all blocks, or by the names of blocks.
+ChosenDatasets = Annotated[
+    Annotated[list[str], Field(min_length=1), Tag("list")]
+    | Annotated[dict[str, Annotated[list[str], Field(min_length=1)]], Tag("mapping")],
+    _BY_FORM,
+]
+
+
 class PowerGrid(Model):
     """A geometric grid: `base` to the power of each exponent."""
 
