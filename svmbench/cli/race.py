@@ -527,11 +527,11 @@ def _race_versions(
 
 def print_versions(result: dict[str, Any]) -> None:
     """Print a comparison of versions as a table, and a line for each failure."""
+    from svmbench.experiment.run.session import counted
     from svmbench.studies.versions import SHOWN
 
-    terminal.print_line(
-        f"{result['new']} (new) against {result['base']} (base), {result['rounds']} rounds"
-    )
+    rounds = counted(result["rounds"], "round")
+    terminal.print_line(f"{result['new']} (new) against {result['base']} (base), {rounds}")
     rows = []
     for one in result["results"]:
         low, high = one["range"] or (0, 0)

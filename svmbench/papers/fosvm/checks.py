@@ -55,7 +55,8 @@ def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) ->
     own, reference = solvers[name], solvers[REFERENCE]
     behind = difference(reference, own, claim.metrics[0])
     holds = is_within(behind, claim.limits["points"])
-    said = f"AUC {figure('auc_pct', own.value)} %, {format_signed(-behind.value)} to {REFERENCE}"
+    ahead = difference(own, reference, claim.metrics[0]).spelt()
+    said = f"AUC {figure('auc_pct', own.value)} %, {ahead} to {REFERENCE}"
     beside = [
         f"{format_signed(own.value - solvers[other].value)} to {other}"
         for other in BESIDE
