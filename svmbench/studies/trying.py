@@ -456,6 +456,7 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
         if best.trial.score_pct - one.trial.score_pct
         <= min(standard_error(best, one), MOST_POINTS_LESS)
     ]
+    others = [f"{o.trial.solver} ({o.trial.score_pct:.2f} %)" for o in near if o is not best]
     n_predicted = [len(set(one.predicted)) for one in near]
     near = [one for one, n in zip(near, n_predicted, strict=True) if n == max(n_predicted)]
     least = min(one.trial.predict_s for one in near)
@@ -464,7 +465,8 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
     chosen = min(quick, key=lambda one: order.index(one.trial.solver))
     own, top = chosen.trial, best.trial
     if chosen is best:
-        found = f"{top.score_pct:.2f} % is the best {METRICS[metric]} of the SVMs."
+        equal = f"; within a standard error of it: {', '.join(others)}" if others else ""
+        found = f"{top.score_pct:.2f} % is the best {METRICS[metric]} of the SVMs{equal}."
         return best, f"Take {top.solver}: {found}"
     error = standard_error(best, chosen)
     reason = (

@@ -127,6 +127,12 @@ def test_the_recommendation_is_the_simplest_of_equally_good_and_fast_solvers() -
     chosen, said = trying.recommended([best, simple, quick, worse], 500, "accuracy")
     assert chosen is quick
     assert "predicts 10 times as fast" in said
+    # The best is taken, and those that are as good are named.
+    slow = fitted("csvc", right_at(500, 448, 30), 1.0)
+    first = fitted("newton-l2", right_at(500, 450), 1.0)
+    chosen, said = trying.recommended([first, slow, worse], 500, "accuracy")
+    assert chosen is first
+    assert "90.00 % is the best accuracy of the SVMs; within a standard error of it: csvc" in said
     # A quarter of the test rows apart is no tie, however fast the other is.
     assert trying.recommended([best, worse], 500, "accuracy")[0] is best
     # Times that differ by less than the factor change nothing.
