@@ -87,6 +87,8 @@ def _type_of(field: dict[str, Any]) -> str:
         return f"list of {_type_of(field.get('items', {}))}"
     if field.get("type") == "object":
         return "mapping"
+    if isinstance(field.get("type"), list):
+        return " or ".join(_type_of({"type": one}) for one in field["type"] if one != "null")
     words = {"integer": "whole number", "string": "text", "boolean": "true or false"}
     return words.get(field.get("type", ""), field.get("type", "any"))
 
