@@ -53,7 +53,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmbench.base.compiled import compiled, compiled_sums, wide_vectors
+from svmbench.base.compiled import compiled, wide_vectors
 from svmbench.core.csvc.problem import (
     QPProblem,
     duality_gap,
@@ -63,6 +63,7 @@ from svmbench.core.csvc.problem import (
 from svmbench.core.kernels.rows import subtract_rows
 from svmbench.core.kernels.single_rows import SingleRows, make_row
 from svmbench.core.numeric.arrays import raw
+from svmbench.core.numeric.cholesky import cholesky, solve_cholesky
 from svmbench.core.numeric.submatrix import copy_part
 
 #: Samples in one piece of a selection loop. The loop keeps the best value of each piece, and
@@ -596,38 +597,6 @@ def loose_steps(
         steps += 1
 
 
-@compiled_sums
-def cholesky(A: np.ndarray) -> bool:
-    """Overwrite the lower triangle of A with its Cholesky factor; False if A isn't definite."""
-    for i in range(len(A)):
-        for j in range(i + 1):
-            rest = A[i, j]
-            for k in range(j):
-                rest -= A[i, k] * A[j, k]
-            if j < i:
-                A[i, j] = rest / A[j, j]
-            elif rest > 0.0:
-                A[i, i] = np.sqrt(rest)
-            else:
-                return False
-    return True
-
-
-@compiled_sums
-def solve_cholesky(L: np.ndarray, x: np.ndarray) -> None:
-    """Overwrite x with the solution y of ``L L' y = x``."""
-    n = len(x)
-    for i in range(n):
-        rest = x[i]
-        for k in range(i):
-            rest -= L[i, k] * x[k]
-        x[i] = rest / L[i, i]
-    for i in range(n - 1, -1, -1):
-        x[i] /= L[i, i]
-        for k in range(i):
-            x[k] -= x[i] * L[i, k]
-
-
 @compiled
 def newton_direction(
     K: np.ndarray, free: np.ndarray, group: np.ndarray, n_sums: int, v: np.ndarray
@@ -717,9 +686,10 @@ def newton_steps(
         t, first = slope / curvature if curvature > 0.0 else np.inf, -1
         for a in range(m):
             k = free[a]
-            room = (high[k] if d[a] > 0.0 else low[k]) - beta[k]
-            if d[a] != 0.0 and room < t * d[a] if d[a] > 0.0 else room > t * d[a]:
-                t, first = room / d[a], a
+            if d[a] != 0.0:
+                most = ((high[k] if d[a] > 0.0 else low[k]) - beta[k]) / d[a]
+                if most < t:
+                    t, first = most, a
         if not np.isfinite(t):
             return steps, work
         for a in range(m):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled, compiled_sums
+from svmbench.core.numeric.cholesky import cholesky, solve_cholesky
 
 #: Reasons to end: the two conditions hold; the number of steps; no step is left that float64 can
 #: see, or the Hessian is not definite in float64.
@@ -97,35 +98,6 @@ def add_squares(X: np.ndarray, rows: np.ndarray, signs: np.ndarray, G: np.ndarra
             for k in range(j + 1):
                 target[k] += a * x[k]
         i += 1
-
-
-@compiled_sums
-def solve_definite(L: np.ndarray, x: np.ndarray) -> bool:
-    """Overwrite x with the solution of a system, and its lower triangle L with a factor.
-
-    Return False if the matrix is not definite in float64.
-    """
-    n = len(x)
-    for i in range(n):
-        for j in range(i + 1):
-            rest = L[i, j]
-            for k in range(j):
-                rest -= L[i, k] * L[j, k]
-            if j < i:
-                L[i, j] = rest / L[j, j]
-            elif rest > 0.0:
-                L[i, i] = np.sqrt(rest)
-            else:
-                return False
-        rest = x[i]
-        for k in range(i):
-            rest -= L[i, k] * x[k]
-        x[i] = rest / L[i, i]
-    for i in range(n - 1, -1, -1):
-        x[i] /= L[i, i]
-        for k in range(i):
-            x[k] -= x[i] * L[i, k]
-    return True
 
 
 @compiled_sums
@@ -208,9 +180,10 @@ def exact_newton(
         L[:] = 2.0 * C * G
         for j in range(d):
             L[j, j] += 1.0
-        direction[:] = -g
-        if not solve_definite(L, direction):
+        if not cholesky(L):
             return steps, STALLED, visits, active
+        direction[:] = -g
+        solve_cholesky(L, direction)
         products(X, y, direction, changes)
         along, length = np.dot(w, direction), np.dot(direction, direction)
         t = line_search(margins, changes, along, length, C)

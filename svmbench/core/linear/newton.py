@@ -207,7 +207,9 @@ class NewtonSamples:
         self.is_narrow = few and (not is_sparse or n * d <= EXACT_MAX_SPARSE_VALUES)
 
     def labelled(self, y: np.ndarray) -> NewtonSamples:
-        """Return the same samples with other labels."""
+        """Return the same samples with other labels; narrow ones share ``X'X``."""
+        if self.is_narrow:
+            _ = self.squares  # made here, the copy has it
         other = copy(self)
         other.y = y
         other.__dict__.pop("half_gradient", None)
@@ -301,7 +303,7 @@ class NewtonL2(LinearClassifierWithC):
     counters_ : dict
         ``steps`` (Newton's, with the start's), ``conjugate_gradient_steps``
         (products with a Hessian), ``visits`` (rows read), ``passes`` (visits over samples, rounded
-        up), ``factorisations`` (of samples' Hessians), ``support_vectors``.
+        up), ``factorisations`` (of Hessians), ``support_vectors``.
 
     Examples
     --------
@@ -340,7 +342,7 @@ class NewtonL2(LinearClassifierWithC):
                 start = perf_counter()
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit one class against the rest, for each class; they share inputs and ``X'X``."""
+        """Fit one class against the rest, for each class; see :meth:`NewtonSamples.labelled`."""
         X, y = self._validate_samples(X, y)
         self.classes_ = np.unique(y)
         shared = self._samples(TrainingData(X=X, y=y, native=append_bias(X, self.bias)))
@@ -361,7 +363,7 @@ class NewtonL2(LinearClassifierWithC):
 
     def _minimise(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
         """Step from w, or from a start if it is None; store the solution and return its weights."""
-        if samples.is_narrow and not self.trace:
+        if samples.is_narrow:
             return self._minimise_exactly(samples, w)
         C, visits, made = float(self.C), samples.products.visits, samples.preconditioner.n_made
         first = samples.start(C) if w is None else NewtonResult(w)
@@ -391,12 +393,21 @@ class NewtonL2(LinearClassifierWithC):
 
     def _minimise_exactly(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
         """Step with exact Hessians, from w or from 0; store the solution and return its weights."""
-        C, tol, n = float(self.C), float(self.tol), len(samples.y)
-        w = np.zeros(samples.X.shape[1]) if w is None else w.copy()
-        ends = samples.target(C, tol), tol, int(self.max_iter)
-        steps, reason, visits, n_active = exact_newton(
-            raw(samples.dense), raw(samples.y), C, ends, samples.squares, w
-        )
+        X, y, C, n = raw(samples.dense), raw(samples.y), float(self.C), len(samples.y)
+        target, tol, max_iter = samples.target(C, float(self.tol)), float(self.tol), self.max_iter
+        w = np.zeros(X.shape[1]) if w is None else w.copy()
+        steps = visits = seconds = 0
+        trace: list[tuple[float, int, float]] = []
+        while True:
+            # With a trace, one step a call: each begins with the Hessian of all rows.
+            ends, begin = (target, tol, 1 if self.trace else int(max_iter)), process_time()
+            taken, reason, read, n_active = exact_newton(X, y, C, ends, samples.squares, w)
+            steps, visits, seconds = steps + taken, visits + read, seconds + process_time() - begin
+            if self.trace and taken:
+                slacks = np.maximum(0.0, 1.0 - y * (X @ w))
+                trace.append((seconds, steps, 0.5 * float(w @ w) + C * float(slacks @ slacks)))
+            if EXACT_REASONS[reason] != "max_iter" or steps >= max_iter:
+                break
         self._store_with_bias(
             w,
             n_iter=max(1, steps),
@@ -409,5 +420,6 @@ class NewtonL2(LinearClassifierWithC):
                 "factorisations": steps,
                 "support_vectors": n_active,
             },
+            trace=trace,
         )
         return w

@@ -85,6 +85,8 @@ def forecast(
     if len(known) < len(times):
         rest = f"{len(times) - len(known):,} of them take" if known else "they take"
         clauses.append(f"no record tells how long {rest}")
+    if missing:
+        clauses.append(f"without {counted(len(missing), 'data set')} that must be fetched first")
     clauses.append(f"a cell ends after {in_words(timeout_s)} at the latest")
     return [*lines, f"{counted(len(todo), 'cell')} to run: {'; '.join(clauses)}"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -68,8 +68,9 @@ class Work:
     fits: float
     swept: tuple[tuple[str, float], ...] = ()
 
-    def sizes(self) -> dict[str, float]:
-        """Return the logarithms of all sizes that are known, by their names."""
+    @cached_property
+    def log_sizes(self) -> dict[str, float]:
+        """The logarithms of all sizes that are known, by their names."""
         known = {"rows": self.rows, "features": self.features, "fits": self.fits}
         known |= dict(self.swept)
         return {name: math.log(value) for name, value in known.items() if value > 0}
@@ -343,7 +344,7 @@ def _net(seconds: float) -> float:
 
 def _logs(work: Work, other: Work) -> dict[str, float]:
     """Return the logarithms of the ratios of the sizes that both have, by their names."""
-    own, others = work.sizes(), other.sizes()
+    own, others = work.log_sizes, other.log_sizes
     return {name: others[name] - own[name] for name in own.keys() & others.keys()}
 
 
@@ -369,11 +370,11 @@ def _powers(found: Sequence[Timed]) -> dict[str, float]:
     than their sizes, so what varies between them counts less. A size that doesn't vary has its
     usual power.
     """
-    names = sorted({name for one in found for name in one.work.sizes()})
+    names = sorted({name for one in found for name in one.work.log_sizes})
     usual = np.array([USUAL_POWERS.get(name, 0.0) for name in names])
     of_block: dict[tuple[str, str], dict[str, list[list[float]]]] = {}
     for one in found:
-        work, sizes = one.work, one.work.sizes()
+        work, sizes = one.work, one.work.log_sizes
         point = [*(sizes.get(name, math.nan) for name in names), math.log(_net(one.seconds))]
         of_set = of_block.setdefault((work.config, work.block), {})
         of_set.setdefault(work.dataset, []).append(point)

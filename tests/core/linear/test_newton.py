@@ -14,6 +14,7 @@ from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
 from svmbench.core.contract.problems import SQUARED_HINGE
+from svmbench.core.linear import newton
 from svmbench.core.linear.exact_newton import CONVERGED, MAX_ITER, STALLED, exact_newton
 from svmbench.core.linear.hessian import (
     Diagonal,
@@ -48,6 +49,16 @@ def wide(n=40, d=400):
     rng = np.random.default_rng(5)
     X = rng.random((n, d)) * (rng.random((n, d)) < 0.02)
     return X, np.where(np.arange(n) % 2, 1.0, -1.0)
+
+
+@pytest.fixture(params=["exact Hessians", "conjugate gradients"])
+def by_either_hessian(request, monkeypatch):
+    """Let rows of few features have either kind of Hessian."""
+    if request.param != "exact Hessians":
+        monkeypatch.setattr(newton, "EXACT_MAX_FEATURES", 0)
+
+
+EITHER_HESSIAN = pytest.mark.usefixtures("by_either_hessian")
 
 
 @FORMS
@@ -123,6 +134,7 @@ def test_steps_are_those_of_newton_with_an_exact_line_search(form, C):
         assert_allclose(ours.w, w, atol=1e-3 * np.abs(w).max())
 
 
+@EITHER_HESSIAN
 @pytest.mark.parametrize("data", [make_problem(n=150, d=8), wide()])
 def test_every_step_lowers_f(data):
     X, y = data
@@ -132,8 +144,11 @@ def test_every_step_lowers_f(data):
     assert values[0] < 5.0 * len(y)
     assert values[-1] == pytest.approx(model.objective_, rel=1e-12)
     assert [point[1] for point in model.trace_] == list(range(1, model.n_iter_ + 1))
+    # A trace changes no step.
+    assert NewtonL2(C=5.0, tol=1e-8).fit(X, y).n_iter_ == model.n_iter_
 
 
+@EITHER_HESSIAN
 @FORMS
 @pytest.mark.parametrize("bias", [0.0, 2.0])
 def test_closes_the_duality_gap(bias, form):
@@ -157,6 +172,7 @@ def test_many_features_go_without_a_factorised_hessian(form):
     assert model.objective_ == pytest.approx(best, rel=1e-8)
 
 
+@EITHER_HESSIAN
 def test_tol_is_the_gradient_s_norm_relative_to_the_first():
     X, y = make_problem(n=120, d=7)
     y = np.where(np.arange(120) < 30, 1.0, -1.0)
@@ -208,6 +224,7 @@ HOSTILE = {
 }
 
 
+@EITHER_HESSIAN
 @FORMS
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
@@ -224,6 +241,7 @@ def test_ends_within_tol_of_the_optimum_wherever_the_start_is(form, hostile, C, 
     assert -1e-4 <= model.objective_ / best - 1.0 <= 0.01
 
 
+@EITHER_HESSIAN
 @FORMS
 @pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
 def test_ends_within_tol_where_a_plane_separates_the_classes(form, C):
@@ -255,7 +273,8 @@ def test_a_hessian_whose_pivots_are_rounding_is_factorised_in_double_precision()
 
 
 @needs_jit
-def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
+def test_the_start_is_the_problem_of_an_eighth_of_the_rows(monkeypatch):
+    monkeypatch.setattr(newton, "EXACT_MAX_FEATURES", 0)
     X, y = make_problem(n=4000, d=6)
     samples = NewtonSamples(X, y.astype(float), seed=lambda: 3)
     way = samples.start(1.0)
@@ -265,7 +284,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
         LiblinearL2(C=8.0, tol=1e-9, fit_intercept=False).fit(X[rows], y[rows]).objective_, rel=1e-3
     )
     # A start that is near takes fewer passes over all samples than one from zero.
-    model = NewtonL2(tol=1e-3, trace=True).fit(X, y)
+    model = NewtonL2(tol=1e-3).fit(X, y)
     cold = truncated_newton(
         RowProducts(X),
         y.astype(float),
@@ -277,6 +296,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows():
     assert NewtonSamples(X[:500], y[:500].astype(float), seed=lambda: 3).start(1.0).steps == 0
 
 
+@EITHER_HESSIAN
 @needs_jit
 @FORMS
 @pytest.mark.parametrize("C", [1e-3, 1e5])
@@ -289,12 +309,14 @@ def test_single_precision_of_the_preconditioner_changes_no_solution(form, C):
     assert linear_gap(SQUARED_HINGE, X, y, w, b, C, bias=1.0) < 1e-6 * model.objective_
 
 
+@EITHER_HESSIAN
 def test_two_samples_by_hand():
     # x = 1, 1 after folding in the labels, no offset: w = 4C / (1 + 4C).
     model = NewtonL2(C=0.5, tol=1e-12, fit_intercept=False).fit([[1.0], [-1.0]], [1, -1])
     assert model.coef_[0, 0] == pytest.approx(2 / 3)
 
 
+@EITHER_HESSIAN
 def test_samples_that_come_twice_weigh_twice():
     X, y = make_problem(n=50, d=5)
     twice = NewtonL2(C=1.0, tol=1e-10).fit(np.vstack([X, X]), np.tile(y, 2))
@@ -302,18 +324,21 @@ def test_samples_that_come_twice_weigh_twice():
     assert_allclose(twice.coef_, once.coef_, atol=1e-6)
 
 
+@EITHER_HESSIAN
 def test_too_few_steps_are_said():
     X, y = make_problem(n=100, d=8)
     with pytest.warns(ConvergenceWarning, match="newton-l2 stopped at max_iter=1 before"):
         assert NewtonL2(C=100.0, tol=1e-10, max_iter=1).fit(X, y).stop_reason_ == "max_iter"
 
 
+@EITHER_HESSIAN
 def test_what_float64_does_not_reach_is_said():
     X, y = make_problem(n=100, d=8)
     with pytest.warns(ConvergenceWarning, match="newton-l2 can make no more progress"):
         assert NewtonL2(C=1.0, tol=1e-30).fit(X, y).stop_reason_ == "stalled"
 
 
+@EITHER_HESSIAN
 def test_a_path_starts_each_solution_at_the_last():
     X, y = make_problem(n=200, d=8)
     values = [0.5, 0.6, 0.7]
@@ -324,6 +349,7 @@ def test_a_path_starts_each_solution_at_the_last():
     assert all(p.statistics["visits"] < cold for p, cold in zip(points[1:], alone[1:], strict=True))
 
 
+@EITHER_HESSIAN
 @pytest.mark.mirror
 @needs_jit
 @pytest.mark.parametrize("C", [0.01, 1.0])
@@ -369,6 +395,16 @@ def test_exact_steps_are_those_of_newton_with_an_exact_line_search(C):
         assert np.linalg.norm(gradient(X, y, start, C)) <= 1e-9
 
 
+def test_narrow_samples_with_other_labels_share_their_squares():
+    X, y = make_problem(n=40, d=3)
+    samples = NewtonSamples(X, y, lambda: 0)
+    ones = [samples.labelled(labels) for labels in (y, -y)]
+    assert ones[0].squares is ones[1].squares
+    assert ones[1].target(1.0, 0.1) == pytest.approx(ones[0].target(1.0, 0.1))
+    assert np.array_equal(ones[1].y, -y)
+
+
+@EITHER_HESSIAN
 def test_classes_against_the_rest_are_problems_of_two_classes():
     X, y = load_wine(return_X_y=True)
     X = scale(X)

@@ -41,7 +41,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     assert lines[0] == "config (quick): 8 cells, 6 to run, 0 with a result"
     assert "  main · breast-cancer: 6 cells (test-works, test-slow)" in lines
     assert lines[-1] == (
-        "6 cells to run: no record tells how long they take; a cell ends after 5 min at the latest"
+        "6 cells to run: no record tells how long they take; without 1 data set that must be"
+        " fetched first; a cell ends after 5 min at the latest"
     )
 
 
