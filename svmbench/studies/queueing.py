@@ -278,7 +278,7 @@ def dry_run_lines(run_plan: RunPlan) -> list[str]:
 
 
 def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:
-    """Return what tells the seconds of a config's cells by the kept records of its paper.
+    """Return a function that forecasts the time of a cell from the kept records of a paper.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None
     Returns
     -------
     callable
-        Returns the seconds of a planned cell; None where no record of its solver is kept.
+        Takes a planned cell and returns its seconds; None without a record of its solver.
     """
     from svmbench.report.numbers.forecasts import Forecaster, timed_cells
     from svmbench.report.reading.folders import our_runs

@@ -25,16 +25,17 @@ from svmbench.report.reading.records import CellResult, Run
 
 #: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
 CELL_OVERHEAD_S = 0.15
-#: By what power a time grows with its sizes until records of a solver tell; with others by none.
+#: The powers by which a time is taken to grow with each size before records of the solver show it;
+#: any other size has the power 0.
 USUAL_POWERS = {"rows": 1.5, "features": 0.4, "fits": 0.9, "solver.n_basis": 1.5}
-#: The usual powers count as much as records whose logarithms of a size have this sum of squares.
+#: The ridge of the regression: the usual powers count as much as records whose logarithms of a size
+#: have this sum of squares.
 _PRIOR = 2.0
-#: How much a data set's mean counts beside those of its block, where a cell's distance from its
-#: data set's mean counts 1.
+#: The weight of differences between the data sets of a block; those within a data set have 1.
 _BETWEEN = 0.2
-#: How much an e-fold of a size counts in the distance of two cells; of others, `_FAR`.
-_FARS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
-_FAR = 0.5
+#: The weights of the logarithms of sizes in the distance of two cells; of any other size, the second.
+_DISTANCE_WEIGHTS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
+_OTHER_DISTANCE_WEIGHT = 0.5
 #: So many recorded cells have a say in a forecast at most.
 _MOST_NEIGHBOURS = 9
 
@@ -106,15 +107,15 @@ class Forecaster:
         ----------
         work : Work
         """
-        place = (work.solver, work.kernel)
-        found = self._of_solver.get(place) or self._alike(work)
+        solver = (work.solver, work.kernel)
+        found = self._of_solver.get(solver) or self._alike(work)
         if not found or math.isnan(work.rows):
             return None
         near = sorted(((_distance(one.work, work), one) for one in found), key=lambda pair: pair[0])
         near = near[:_MOST_NEIGHBOURS]
-        if place not in self._powers:
-            self._powers[place] = _powers(found)
-        powers = self._powers[place]
+        if solver not in self._powers:
+            self._powers[solver] = _powers(found)
+        powers = self._powers[solver]
         return CELL_OVERHEAD_S + _weighted_median(
             [
                 (_net(one.seconds) * _scale(one.work, work, powers), 2.0 ** (near[0][0] - far))
@@ -355,7 +356,10 @@ def _distance(known: Work, work: Work) -> float:
         + 1.5 * (known.protocol != work.protocol)
         + 1.0 * (known.config != work.config)
         + 0.5 * (known.block != work.block)
-        + sum(_FARS.get(name, _FAR) * abs(one) for name, one in _logs(work, known).items())
+        + sum(
+            _DISTANCE_WEIGHTS.get(name, _OTHER_DISTANCE_WEIGHT) * abs(log)
+            for name, log in _logs(work, known).items()
+        )
     )
 
 
@@ -364,7 +368,7 @@ def _scale(known: Work, work: Work, powers: Mapping[str, float]) -> float:
 
 
 def _powers(found: Sequence[Timed]) -> dict[str, float]:
-    """Return by what powers a solver's time grows with its sizes, as its records say.
+    """Fit the powers by which a solver's time grows with its sizes, and return them by name.
 
     What varies within one data set of a block counts fully. Data sets of one block differ in more
     than their sizes, so what varies between them counts less. A size that doesn't vary has its
