@@ -396,7 +396,7 @@ class NewtonL2(LinearClassifierWithC):
         X, y, C, n = raw(samples.dense), raw(samples.y), float(self.C), len(samples.y)
         target, tol, max_iter = samples.target(C, float(self.tol)), float(self.tol), self.max_iter
         w = np.zeros(X.shape[1]) if w is None else w.copy()
-        steps = visits = seconds = 0
+        steps, visits, seconds = 0, 0, 0.0
         trace: list[tuple[float, int, float]] = []
         while True:
             # With a trace, one step a call: each begins with the Hessian of all rows.

@@ -33,7 +33,7 @@ USUAL_POWERS = {"rows": 1.5, "features": 0.4, "fits": 0.9, "solver.n_basis": 1.5
 _PRIOR = 2.0
 #: The weight of differences between the data sets of a block; those within a data set have 1.
 _BETWEEN = 0.2
-#: The weights of the logarithms of sizes in the distance of two cells; of any other size, the second.
+#: The weights of the logarithms of sizes in the distance of two cells; the second, of other sizes.
 _DISTANCE_WEIGHTS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
 _OTHER_DISTANCE_WEIGHT = 0.5
 #: So many recorded cells have a say in a forecast at most.
