@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SHARE_BEFORE_ESTIMATE = 0.1
 
 
-#: Seconds of one step after which a command first says that it is still at it, after an earlier
-#: sign of life and without one. Each next wait is longer by a factor, up to a limit, so that hours
+#: Seconds after which a command first reports that a step is still running: if it has printed
+#: nothing yet, and if it has. Each next wait is longer by a factor, up to a limit, so that hours
 #: make few lines of a log.
 FIRST_SIGN_S, NEXT_SIGN_S = 2.0, 30.0
 LONGER, LONGEST_S = 4.0, 1800.0
@@ -42,14 +42,14 @@ STARTING = (
 
 
 class Waiting:
-    """A context that says on standard error, now and then, at what a command still is.
+    """A context that reports on standard error, at growing intervals, which step is still running.
 
     Parameters
     ----------
     step : str
-        What is done first.
+        The first step.
     quiet : bool, default=False
-        Say nothing.
+        Report nothing.
     """
 
     def __init__(self, step: str, *, quiet: bool = False) -> None:
@@ -59,7 +59,7 @@ class Waiting:
         self._turn(step, FIRST_SIGN_S)
 
     def turn_to(self, step: str, wait_s: float = FIRST_SIGN_S) -> None:
-        """Begin another step, which is first told of after some seconds."""
+        """Begin another step, which is first reported after `wait_s` seconds."""
         with self._changed:
             self._turn(step, wait_s)
             self._changed.notify()

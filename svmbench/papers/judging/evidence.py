@@ -69,7 +69,7 @@ class Source:
 
     @property
     def environments(self) -> str:
-        """The environments of the results that count: one machine, at several commits say."""
+        """The environments of the results that count, for example of one machine at two commits."""
         counts = Counter(cell.environment for cell in self.cells if cell.status == "ok")
         return ", ".join(name for name, _ in counts.most_common())
 
