@@ -1,11 +1,11 @@
 """Newton's method for the squared hinge on few features: each Hessian exact, one compiled loop.
 
 Problem
-    min_w  f(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w'x_i)^2,   that of ``newton``.
-    With A = {i : y_i w'x_i < 1}, g = w - 2C sum_A y_i (1 - y_i w'x_i) x_i and
+    min_w  f(w) = 1/2 ||w||^2 + C sum_i max(0, s_i)^2,   that of ``newton``, where the slack
+    s_i = 1 - y_i w'x_i. With A = {i : s_i > 0}, g = w - 2C sum_A y_i s_i x_i and
     H = I + 2C sum_A x_i x_i'.
 Given
-    Dense rows X (n_samples, d) of few features, y in {-1, +1}, C, and where to start.
+    Dense rows X (n_samples, d) of few features, y in {-1, +1}, C, and w and s to start from.
 Returned
     w with ||g(w)|| at most a target, and 1/2 ||g(w)||^2, which bounds the distance to the optimum,
     at most a share of f(w).
@@ -34,14 +34,14 @@ LINE_SEARCH_SLOPE, LINE_SEARCH_TRIES = 1e-12, 60
 
 
 @compiled_sums
-def slope(margins: np.ndarray, changes: np.ndarray, step: float) -> tuple[float, float]:
-    """Return the sums of ``-(1 - m_i) dm_i`` and ``dm_i^2`` over the rows active after a step.
+def slope(slacks: np.ndarray, changes: np.ndarray, step: float) -> tuple[float, float]:
+    """Return the sums of ``-s_i dm_i`` and ``dm_i^2`` over the rows active after a step.
 
-    Here m = margins + step * changes. Times 2C, the sums are slope and curvature of the losses.
+    Here s = slacks - step * changes. Times 2C, the sums are slope and curvature of the losses.
     """
     first, second = 0.0, 0.0
-    for i in range(len(margins)):
-        slack = 1.0 - margins[i] - step * changes[i]
+    for i in range(len(slacks)):
+        slack = slacks[i] - step * changes[i]
         if slack > 0.0:
             first -= slack * changes[i]
             second += changes[i] * changes[i]
@@ -50,20 +50,20 @@ def slope(margins: np.ndarray, changes: np.ndarray, step: float) -> tuple[float,
 
 @compiled_sums
 def line_search(
-    margins: np.ndarray,  # (n_samples,): ``y_i w'x_i``
+    slacks: np.ndarray,  # (n_samples,): ``1 - y_i w'x_i``
     changes: np.ndarray,  # (n_samples,): ``y_i d'x_i``
     along: float,  # ``w'd``
     square: float,  # ``d'd``
     C: float,
 ) -> float:
     """Return the step that minimises f along a direction d; 0 where f does not fall."""
-    first, _ = slope(margins, changes, 0.0)
+    first, _ = slope(slacks, changes, 0.0)
     start = along + 2.0 * C * first
     if start >= 0.0:
         return 0.0
     low, high, step = 0.0, np.inf, 1.0
     for _ in range(LINE_SEARCH_TRIES):
-        first, second = slope(margins, changes, step)
+        first, second = slope(slacks, changes, step)
         value = along + step * square + 2.0 * C * first
         if abs(value) <= -LINE_SEARCH_SLOPE * start:
             break
@@ -112,17 +112,16 @@ def products(X: np.ndarray, y: np.ndarray, w: np.ndarray, out: np.ndarray) -> No
 
 @compiled_sums
 def losses_and_gradient(
-    X: np.ndarray, y: np.ndarray, C: float, margins: np.ndarray, w: np.ndarray, g: np.ndarray
+    X: np.ndarray, y: np.ndarray, C: float, slacks: np.ndarray, w: np.ndarray, g: np.ndarray
 ) -> tuple[float, int]:
     """Write the gradient at w to g; return the sum of squared losses and the size of A."""
     losses, active = 0.0, 0
     g[:] = w
     for i in range(len(y)):
-        slack = 1.0 - margins[i]
-        if slack > 0.0:
+        if slacks[i] > 0.0:
             active += 1
-            losses += slack * slack
-            factor = 2.0 * C * y[i] * slack
+            losses += slacks[i] * slacks[i]
+            factor = 2.0 * C * y[i] * slacks[i]
             for j in range(len(g)):
                 g[j] -= factor * X[i, j]
     return losses, active
@@ -130,16 +129,16 @@ def losses_and_gradient(
 
 @compiled
 def follow_active(
-    X: np.ndarray, margins: np.ndarray, active: int, is_inside: np.ndarray, G: np.ndarray
+    X: np.ndarray, slacks: np.ndarray, active: int, is_inside: np.ndarray, G: np.ndarray
 ) -> int:
     """Make G the sum of ``x_i x_i'`` over A in place of the rows marked; return the rows read.
 
     `is_inside` marks the rows of A afterwards; `active` is their number.
     """
-    rows, signs = np.empty(len(margins), dtype=np.int64), np.empty(len(margins))
+    rows, signs = np.empty(len(slacks), dtype=np.int64), np.empty(len(slacks))
     moved = 0
-    for i in range(len(margins)):
-        if (margins[i] < 1.0) != is_inside[i]:
+    for i in range(len(slacks)):
+        if (slacks[i] > 0.0) != is_inside[i]:
             is_inside[i] = not is_inside[i]
             rows[moved], signs[moved] = i, 1.0 if is_inside[i] else -1.0
             moved += 1
@@ -158,16 +157,16 @@ def exact_newton(
     ends: tuple[float, float, int],  # norm of the gradient, share of f, largest number of steps
     squares: np.ndarray,  # (d, d): X'X, at least its lower triangle
     w: np.ndarray,  # (d,): where to start; changed in place
+    slacks: np.ndarray,  # (n_samples,): those at w; changed in place
 ) -> tuple[int, int, int, int]:
     """Take Newton steps; return their number, the reason to end, rows read, and rows in A."""
     (n, d), (target, share, max_iter) = X.shape, ends
-    margins, changes, g, direction = np.empty(n), np.empty(n), np.empty(d), np.empty(d)
+    changes, g, direction = np.empty(n), np.empty(d), np.empty(d)
     # The rows whose squares G has: all of them.
     is_inside, G, L = np.ones(n, dtype=np.bool_), squares.copy(), np.empty((d, d))
-    products(X, y, w, margins)
-    steps, visits = 0, n
+    steps, visits = 0, 0
     while True:
-        losses, active = losses_and_gradient(X, y, C, margins, w, g)
+        losses, active = losses_and_gradient(X, y, C, slacks, w, g)
         visits += active
         # f is 1-strongly convex: ||g||^2 / 2 bounds the distance to the optimum.
         distance, value = 0.5 * np.dot(g, g), 0.5 * np.dot(w, w) + C * losses
@@ -176,7 +175,7 @@ def exact_newton(
         if steps >= max_iter:
             return steps, MAX_ITER, visits, active
         # H d = -g with H = I + 2C G.
-        visits += follow_active(X, margins, active, is_inside, G) + n
+        visits += follow_active(X, slacks, active, is_inside, G) + n
         L[:] = 2.0 * C * G
         for j in range(d):
             L[j, j] += 1.0
@@ -186,10 +185,10 @@ def exact_newton(
         solve_cholesky(L, direction)
         products(X, y, direction, changes)
         along, length = np.dot(w, direction), np.dot(direction, direction)
-        t = line_search(margins, changes, along, length, C)
+        t = line_search(slacks, changes, along, length, C)
         after = w + t * direction
         if np.all(after == w):
             return steps, STALLED, visits, active
         w[:] = after
-        margins += t * changes
+        slacks -= t * changes
         steps += 1

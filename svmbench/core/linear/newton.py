@@ -2,10 +2,11 @@
 
 Problem
     min_w  f(w) = 1/2 ||w||^2 + C sum_i max(0, 1 - y_i w'x_i)^2
-    over samples x with a constant feature ("bias absorbed"). With A = {i : y_i w'x_i < 1},
-    g = w - 2C sum_A y_i (1 - y_i w'x_i) x_i   and   H = I + 2C sum_A x_i x_i'.
+    over samples x with a constant feature ("bias absorbed"). With s_i = 1 - y_i w'x_i and
+    A = {i : s_i > 0},   g = w - 2C sum_A y_i s_i x_i   and   H = I + 2C sum_A x_i x_i'.
+    A weight c_i of a loss makes the row sqrt(c_i) x_i, and s_i = sqrt(c_i) (1 - y_i w'x_i).
 Given
-    X (n_samples, d), y in {-1, +1}, C, tol.
+    X (n_samples, d), y in {-1, +1}, C, tol; weights of the samples.
 Returned
     w with ||g(w)|| <= tol min(n+, n-) / n ||g(0)||, LIBLINEAR's rule for its -s 2, that is also at
     most tol f(w) above the optimum: the duality gap of the multipliers 2C max(0, 1 - y_i w'x_i)
@@ -50,7 +51,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from svmbench.core.contract.base import Along, PathPoint, TrainingData
+from svmbench.core.contract.base import Along, ClassWeight, PathPoint, TrainingData, Weighted
 from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear.exact_newton import exact_newton, line_search
@@ -60,7 +61,7 @@ from svmbench.core.linear.hessian import (
     SampleHessian,
     curvature_rows,
 )
-from svmbench.core.numeric.arrays import append_bias, raw
+from svmbench.core.numeric.arrays import append_bias, raw, times_rows
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: The start takes this many Newton steps on one row in `START_ROWS_DIVISOR`, if these rows are at
@@ -106,6 +107,12 @@ def newton_direction(
     return d, steps
 
 
+def objective(w: np.ndarray, slacks: np.ndarray, C: float) -> float:
+    """Return f of weights and their slacks."""
+    losses = np.maximum(0.0, slacks)
+    return 0.5 * float(w @ w) + C * float(losses @ losses)
+
+
 @dataclass(frozen=True)
 class NewtonParameters:
     """Parameters of a descent."""
@@ -135,6 +142,7 @@ def truncated_newton(
     products: RowProducts,  # of samples that carry the constant feature
     y: np.ndarray,  # (n_samples,): labels ±1
     w: np.ndarray,  # (d,): where to start
+    slacks: np.ndarray,  # (n_samples,): those at w; changed in place
     preconditioner: SampleHessian | Diagonal,
     parameters: NewtonParameters,
 ) -> NewtonResult:
@@ -142,16 +150,15 @@ def truncated_newton(
     C, way = parameters.C, NewtonResult(w)
     everything = np.arange(len(y), dtype=np.int32)
     begin = process_time()
-    margins = y * products.times(everything, w) if np.any(w) else np.zeros(len(y))
     cg, decrement = parameters.patience + 1, np.inf
     while True:
-        inside = margins < 1.0
+        inside = slacks > 0.0
         active = np.flatnonzero(inside).astype(np.int32)
         way.n_active = len(active)
-        slacks = 1.0 - margins[active]
-        # g = w - 2C sum_A y_i (1 - y_i w'x_i) x_i
-        g = way.w - products.combine(active, 2.0 * C * y[active] * slacks)
-        near = parameters.tol * (0.5 * float(way.w @ way.w) + C * float(slacks @ slacks))
+        inner = slacks[active]
+        # g = w - 2C sum_A y_i s_i x_i
+        g = way.w - products.combine(active, 2.0 * C * y[active] * inner)
+        near = parameters.tol * (0.5 * float(way.w @ way.w) + C * float(inner @ inner))
         is_flat = float(np.linalg.norm(g)) <= parameters.target
         changed = preconditioner.n_changed(inside)
         estimate = np.inf
@@ -177,30 +184,40 @@ def truncated_newton(
         )
         decrement = -0.5 * float(g @ d) if is_known else np.inf
         changes = y * products.times(everything, d)
-        t = line_search(margins, changes, float(way.w @ d), float(d @ d), C)
+        t = line_search(slacks, changes, float(way.w @ d), float(d @ d), C)
         new = way.w + t * d
         if np.array_equal(new, way.w):
             way.stop_reason = "stalled"
             break
         way.w, way.steps, way.cg_steps = new, way.steps + 1, way.cg_steps + cg
-        margins += t * changes
+        slacks -= t * changes
         if parameters.trace:
             now = process_time()
-            value = 0.5 * float(new @ new) + C * float(np.sum(np.maximum(0.0, 1.0 - margins) ** 2))
+            value = objective(new, slacks, C)
             way.trace.append((now - begin, way.steps, value))
             begin += process_time() - now
     return way
 
 
 class NewtonSamples:
-    """Samples, with the preconditioner and sums that serve every value of C."""
+    """Samples, with the preconditioner and sums that serve every value of C.
+
+    With weights, samples of weight 0 are left out, and rows are times the roots of their weights.
+    """
 
     def __init__(
         self,
         X: Any,  # (n_samples, d): with the constant feature
         y: np.ndarray,  # (n_samples,): labels ±1
         seed: Callable[[], int],  # returns the seed of the sample
+        weights: np.ndarray | None = None,  # (n_samples,): of the losses, none below 0; all 1
     ) -> None:
+        #: The slacks at w = 0: the roots of the weights.
+        self.roots = np.ones(len(y))
+        if weights is not None:
+            rows = np.flatnonzero(weights)
+            self.roots = np.sqrt(weights[rows])
+            X, y = times_rows(X[rows], self.roots), y[rows]
         self.X, self.y, self._seed = X, y, seed
         (n, d), is_sparse = X.shape, sp.issparse(X)
         few = d <= EXACT_MAX_FEATURES
@@ -243,8 +260,15 @@ class NewtonSamples:
 
     @cached_property
     def half_gradient(self) -> float:
-        """The norm of ``sum_i y_i x_i``, the gradient at 0 over 2C."""
-        return float(np.linalg.norm(self.X.T @ self.y))
+        """The norm of ``sum_i y_i s_i x_i`` at w = 0, the gradient there over 2C."""
+        return float(np.linalg.norm(self.X.T @ (self.y * self.roots)))
+
+    def slacks(self, w: np.ndarray) -> np.ndarray:
+        """Return ``s_i`` of each sample at w, shape (n_samples,)."""
+        if not np.any(w):
+            return self.roots.copy()
+        everything = np.arange(len(self.y), dtype=np.int32)
+        return self.roots - self.y * self.products.times(everything, w)
 
     def target(self, C: float, tol: float) -> float:
         """Return the norm of the gradient at which LIBLINEAR's -s 2 would stop."""
@@ -262,7 +286,9 @@ class NewtonSamples:
         part = self.X[rows]
         products, exact = RowProducts(part), SampleHessian(part, np.arange(m), m)
         few_steps = NewtonParameters(C * n / m, 0.0, 0.0, START_STEPS, patience=0)
-        way = truncated_newton(products, self.y[rows], np.zeros(d), exact, few_steps)
+        way = truncated_newton(
+            products, self.y[rows], np.zeros(d), self.roots[rows], exact, few_steps
+        )
         self.products.visits += products.visits
         self.preconditioner.n_made += exact.n_made
         return way
@@ -279,7 +305,7 @@ class NewtonSamples:
     "(the race newton-l2 of perf_linear, to within 0.1 % of the optimum)",
 )
 @dataclass(eq=False, repr=False, kw_only=True)
-class NewtonL2(LinearClassifierWithC):
+class NewtonL2(Weighted, LinearClassifierWithC):
     """Newton's method for the squared hinge loss: the problem of LIBLINEAR's -s 2.
 
     :class:`~svmbench.core.linear.dcd.DCDL2` solves the same problem in the dual, and takes less
@@ -316,6 +342,10 @@ class NewtonL2(LinearClassifierWithC):
     max_iter: int = 1000
     random_state: Any = 0
     trace: bool = False
+    class_weight: ClassWeight = None
+
+    balances_weights = True
+    warm_with = ({}, {"class_weight": "balanced"})
 
     def train(self, data: TrainingData) -> Self:
         """Step until the gradient is as small as `tol` asks."""
@@ -342,7 +372,12 @@ class NewtonL2(LinearClassifierWithC):
                 start = perf_counter()
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit one class against the rest, for each class; see :meth:`NewtonSamples.labelled`."""
+        """Fit one class against the rest, for each class; see :meth:`NewtonSamples.labelled`.
+
+        With weights the classes share nothing.
+        """
+        if sample_weight is not None or self.class_weight is not None:
+            return super()._fit_several(X, y, sample_weight)
         X, y = self._validate_samples(X, y)
         self.classes_ = np.unique(y)
         shared = self._samples(TrainingData(X=X, y=y, native=append_bias(X, self.bias)))
@@ -359,7 +394,7 @@ class NewtonL2(LinearClassifierWithC):
         def seed() -> int:
             return int(check_random_state(self.random_state).randint(1, 2**31 - 1))
 
-        return NewtonSamples(data.native, data.y, seed)
+        return NewtonSamples(data.native, data.y, seed, data.weights)
 
     def _minimise(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
         """Step from w, or from a start if it is None; store the solution and return its weights."""
@@ -371,8 +406,9 @@ class NewtonL2(LinearClassifierWithC):
         parameters = NewtonParameters(
             C, samples.target(C, tol), tol, self.max_iter, trace=self.trace
         )
+        slacks = samples.slacks(first.w)
         way = truncated_newton(
-            samples.products, samples.y, first.w, samples.preconditioner, parameters
+            samples.products, samples.y, first.w, slacks, samples.preconditioner, parameters
         )
         visits = samples.products.visits - visits
         self._store_with_bias(
@@ -396,16 +432,16 @@ class NewtonL2(LinearClassifierWithC):
         X, y, C, n = raw(samples.dense), raw(samples.y), float(self.C), len(samples.y)
         target, tol, max_iter = samples.target(C, float(self.tol)), float(self.tol), self.max_iter
         w = np.zeros(X.shape[1]) if w is None else w.copy()
-        steps, visits, seconds = 0, 0, 0.0
+        slacks, steps, seconds = samples.slacks(w), 0, 0.0
+        visits = n if np.any(w) else 0
         trace: list[tuple[float, int, float]] = []
         while True:
             # With a trace, one step a call: each begins with the Hessian of all rows.
             ends, begin = (target, tol, 1 if self.trace else int(max_iter)), process_time()
-            taken, reason, read, n_active = exact_newton(X, y, C, ends, samples.squares, w)
+            taken, reason, read, n_active = exact_newton(X, y, C, ends, samples.squares, w, slacks)
             steps, visits, seconds = steps + taken, visits + read, seconds + process_time() - begin
             if self.trace and taken:
-                slacks = np.maximum(0.0, 1.0 - y * (X @ w))
-                trace.append((seconds, steps, 0.5 * float(w @ w) + C * float(slacks @ slacks)))
+                trace.append((seconds, steps, objective(w, slacks, C)))
             if EXACT_REASONS[reason] != "max_iter" or steps >= max_iter:
                 break
         self._store_with_bias(

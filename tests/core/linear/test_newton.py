@@ -10,11 +10,14 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
+from sklearn.svm import LinearSVC
 from small_problems import linear_gap, make_problem, needs_jit
 
 from svmbench.baselines.liblinear import LiblinearL2, LiblinearL2Dual
+from svmbench.core.contract.base import class_weights
 from svmbench.core.contract.problems import SQUARED_HINGE
 from svmbench.core.linear import newton
+from svmbench.core.linear.dcd import DCDL2
 from svmbench.core.linear.exact_newton import CONVERGED, MAX_ITER, STALLED, exact_newton
 from svmbench.core.linear.hessian import (
     Diagonal,
@@ -90,10 +93,11 @@ def test_the_line_search_finds_the_minimum_along_the_way(C):
     for _ in range(10):
         w = rng.normal(size=5)
         d = -gradient(X, y, w, C) * 10.0 ** rng.uniform(-6, 1)
-        t = line_search(y * (X @ w), y * (X @ d), float(w @ d), float(d @ d), C)
+        slacks = 1.0 - y * (X @ w)
+        t = line_search(slacks, y * (X @ d), float(w @ d), float(d @ d), C)
         slope = gradient(X, y, w + t * d, C) @ d
         assert abs(slope) <= 1e-9 * abs(gradient(X, y, w, C) @ d)
-        assert line_search(y * (X @ w), -y * (X @ d), float(-w @ d), float(d @ d), C) == 0.0
+        assert line_search(slacks, -y * (X @ d), float(-w @ d), float(d @ d), C) == 0.0
 
 
 @FORMS
@@ -129,7 +133,9 @@ def test_steps_are_those_of_newton_with_an_exact_line_search(form, C):
         w = w + best.x * d
         hessian = SampleHessian(form(X), np.arange(90), 90)
         course = NewtonParameters(C, 0.0, 0.0, n_steps, patience=0)
-        ours = truncated_newton(RowProducts(form(X)), y, np.zeros(6), hessian, course)
+        slacks = np.ones(90)
+        ours = truncated_newton(RowProducts(form(X)), y, np.zeros(6), slacks, hessian, course)
+        assert_allclose(slacks, 1.0 - y * (X @ ours.w), atol=1e-12)
         assert ours.steps == n_steps
         assert_allclose(ours.w, w, atol=1e-3 * np.abs(w).max())
 
@@ -289,6 +295,7 @@ def test_the_start_is_the_problem_of_an_eighth_of_the_rows(monkeypatch):
         RowProducts(X),
         y.astype(float),
         np.zeros(6),
+        np.ones(4000),
         samples.preconditioner,
         NewtonParameters(1.0, 1.0, 1.0, 99),
     )
@@ -383,14 +390,17 @@ def test_exact_steps_are_those_of_newton_with_an_exact_line_search(C):
         d = -np.linalg.solve(np.eye(6) + 2.0 * C * X[A].T @ X[A], gradient(X, y, w, C))
         best = minimize_scalar(lambda t, w=w, d=d: value(X, y, w + t * d, C), bracket=(0.0, 1.0))
         w, ours = w + best.x * d, np.zeros(6)
-        found = exact_newton(X, y, C, (0.0, 0.0, n_steps), squares, ours)
+        slacks = np.ones(90)
+        found = exact_newton(X, y, C, (0.0, 0.0, n_steps), squares, ours, slacks)
+        assert_allclose(slacks, 1.0 - y * (X @ ours), atol=1e-12)
         # It may be at the optimum before, where no step changes w.
         assert found[:2] == (n_steps, MAX_ITER) or (n_steps > 2 and found[1] == STALLED)
         assert found[3] == np.count_nonzero(y * (X @ ours) < 1.0)
         assert_allclose(ours, w, atol=1e-6 * np.abs(w).max())
     # The end is the optimum, wherever it starts.
     for start in (np.zeros(6), np.full(6, 3.0)):
-        steps, reason, _, _ = exact_newton(X, y, C, (1e-9, 1e-9, 50), squares, start)
+        slacks = 1.0 - y * (X @ start)
+        steps, reason, _, _ = exact_newton(X, y, C, (1e-9, 1e-9, 50), squares, start, slacks)
         assert (steps < 20, reason) == (True, CONVERGED)
         assert np.linalg.norm(gradient(X, y, start, C)) <= 1e-9
 
@@ -416,3 +426,41 @@ def test_classes_against_the_rest_are_problems_of_two_classes():
     assert np.array_equal(
         model.predict(X), model.classes_[np.argmax(model.decision_function(X), 1)]
     )
+
+
+@EITHER_HESSIAN
+@FORMS
+@pytest.mark.parametrize("class_weight", [None, {1: 4.0}, "balanced"])
+@pytest.mark.parametrize("data", [make_problem(n=400, d=6), wide()])
+def test_weights_are_those_of_linear_svc(form, class_weight, data):
+    X, y = data
+    rng = np.random.default_rng(2)
+    weights = rng.uniform(0.1, 3.0, len(y)) * (rng.random(len(y)) < 0.9)
+    asked = {"C": 0.7, "class_weight": class_weight, "tol": 1e-10}
+    ours = NewtonL2(**asked).fit(form(X), y, sample_weight=weights)
+    theirs = LinearSVC(dual=True, max_iter=100_000, **asked).fit(X, y, sample_weight=weights)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
+    # The gradient of the weighted problem is 0, and the objective is its value.
+    v = 0.7 * class_weights(class_weight, y, weights) * weights
+    w, Z = np.append(ours.coef_[0], ours.intercept_[0]), np.column_stack([X, np.ones(len(y))])
+    slacks = np.maximum(0.0, 1.0 - y * (Z @ w))
+    assert np.linalg.norm(w - 2.0 * Z.T @ (v * y * slacks)) <= 1e-6
+    assert ours.objective_ == pytest.approx(0.5 * w @ w + v @ slacks**2, rel=1e-9)
+    assert ours.counters_["support_vectors"] == np.count_nonzero(slacks[v > 0.0])
+
+
+@EITHER_HESSIAN
+def test_a_trace_has_the_objective_of_the_weighted_problem():
+    X, y = make_problem(n=150, d=8)
+    model = NewtonL2(C=5.0, tol=1e-8, trace=True, class_weight={1: 3.0}).fit(X, y)
+    assert model.trace_[-1][2] == pytest.approx(model.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("weights", [{0: 1.0, 1: 9.0, 2: 0.2}, "balanced"])
+def test_classes_against_the_rest_have_their_own_weights(weights):
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    model = NewtonL2(tol=1e-8, class_weight=weights).fit(X, y)
+    theirs = DCDL2(tol=1e-8, max_iter=100_000, class_weight=weights).fit(X, y)
+    assert_allclose(model.coef_, theirs.coef_, atol=1e-5)
