@@ -170,6 +170,14 @@ class RowProducts:
         return out
 
 
+def times_rows(X: Any, factors: np.ndarray) -> Any:
+    """Return a dense or CSR X with each row times its factor, as a new array."""
+    if not sp.issparse(X):
+        return X * factors[:, None]
+    data = X.data * np.repeat(factors, np.diff(X.indptr))
+    return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+
 def upper_gram(X: Any, dtype: Any = np.float32) -> np.ndarray:
     """Return the upper triangle of ``X'X`` in Fortran's order."""
     n, d = X.shape

@@ -60,8 +60,9 @@ from svmbench.core.linear.hessian import (
     RowProducts,
     SampleHessian,
     curvature_rows,
+    times_rows,
 )
-from svmbench.core.numeric.arrays import append_bias, raw, times_rows
+from svmbench.core.numeric.arrays import append_bias, raw
 from svmbench.core.numeric.conjugate_gradient import conjugate_gradients
 
 #: The start takes this many Newton steps on one row in `START_ROWS_DIVISOR`, if these rows are at

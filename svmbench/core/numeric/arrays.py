@@ -80,15 +80,6 @@ def append_bias(X: Any, bias: float) -> Any:
     return sp.csr_array((data, indices, indptr), shape=(n_samples, n_features + 1))
 
 
-def times_rows(X: Any, factors: np.ndarray) -> Any:
-    """Return a dense or CSR X with each row times its factor, as a new array."""
-    if not sp.issparse(X):
-        return X * factors[:, None]
-    return sp.csr_array(
-        (X.data * np.repeat(factors, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape
-    )
-
-
 def in_fours(X: np.ndarray, axis: int) -> np.ndarray:
     """Return `X` with zeros at the end of an axis up to a multiple of four."""
     missing = -X.shape[axis] % 4
