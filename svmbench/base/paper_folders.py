@@ -1,4 +1,4 @@
-"""The folders of papers, and the model of ``paper.toml``.
+"""The folders of papers, the model of ``paper.toml``, and the shipped configs as they are written.
 
 A paper is a folder, whose name is the paper's key in configs and records:
 
@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from svmbench.base import paths
 from svmbench.base.errors import ConfigError
 from svmbench.base.escape import line
+from svmbench.base.files import read_bytes
 from svmbench.base.toml_source import read_toml
 
 #: The profile of a config that is the paper's full protocol.
@@ -209,3 +210,37 @@ def _paper(folder: Path, source: str) -> Paper:
 
 def _prefix(place: tuple[int | str, ...]) -> str:
     return f"{line('.'.join(map(str, place)), 100)}: " if place else ""
+
+
+@cache
+def shipped_config(name: str) -> Mapping[str, Any]:
+    """Return a config that ships, as its file has it; empty for any other name.
+
+    It tells the title, tables, data sets and profiles of a config of which no run may be kept. A
+    block that names no data sets has those of the config.
+
+    Parameters
+    ----------
+    name : str
+    """
+    import yaml
+
+    path = paths.asset("configs") / f"{name}.yaml"
+    if path.name != f"{name}.yaml" or not path.is_file():
+        return {}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content = yaml.load(read_bytes(path), loader)
+    if not isinstance(content, Mapping):
+        return {}
+    shared = content.get("datasets")
+    blocks = [
+        {**block, "datasets": block.get("datasets") or shared}
+        for block in content.get("blocks", [])
+    ]
+    return {**content, "blocks": blocks}
+
+
+def dataset_names(block: Mapping[str, Any]) -> list[str]:
+    """Return the names of the data sets of a block of `shipped_config`."""
+    datasets = block.get("datasets") or []
+    return [str(spec.get("name") if isinstance(spec, Mapping) else spec) for spec in datasets]

@@ -267,7 +267,7 @@ def repository() -> str:
 
 def _variants() -> dict[tuple[str, str], str]:
     """Return the solver's name for each label in a config that ships, by config and label."""
-    from svmbench.report.numbers.forecasts import shipped_config
+    from svmbench.base.paper_folders import shipped_config
 
     found: dict[tuple[str, str], str] = {}
 

@@ -5,8 +5,16 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from synthetic_runs import ENVIRONMENT
+
+from svmbench.experiment.config.loader import load_config
+from svmbench.experiment.config.profiles import apply_profile
+from svmbench.experiment.plan.counts import count_blocks
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SCREENED = ("srbo-nu-svm", "nu-svm")
 
@@ -45,6 +53,15 @@ class Kept:
         return root
 
 
+@cache
+def counts_of(config, profile):
+    """The counts in the plan of a config that ships; of an unknown profile, the full ones."""
+    whole = load_config(ROOT / "configs" / f"{config}.yaml")
+    full = count_blocks(apply_profile(whole, "paper"))
+    cut = count_blocks(apply_profile(whole, profile)) if profile in whole.profiles else full
+    return {"own": cut, "full": full}
+
+
 def write_run(folder, config, cells, blocks=(), environments=("4be1c0de",)):
     """Write one run folder from cells with their outcomes; None for cells without a record."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,6 +83,8 @@ def write_run(folder, config, cells, blocks=(), environments=("4be1c0de",)):
         "protocols": {"screening": {"caption": "paths in turn", "race": True}},
         "tables": [], "plots": [],
     }  # fmt: skip
+    if (ROOT / "configs" / f"{config}.yaml").is_file() and cells[0]["profile"] != "paper":
+        plan["counts"] = counts_of(config, cells[0]["profile"])
     (folder / "plan.json").write_text(json.dumps(plan))
     done = [cell for cell in cells if cell["status"] not in {"unavailable", "no record"}]
     (folder / "runs.jsonl").write_text("".join(json.dumps(cell) + "\n" for cell in done))

@@ -6,15 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from claimed_runs import SCENES, Kept
+from claimed_runs import SCENES, Kept, counts_of
 
 from svmbench.experiment.config.loader import load_config
-from svmbench.experiment.config.profiles import apply_profile
 from svmbench.papers import judging
 from svmbench.papers.judging import export
 from svmbench.papers.judging.cuts import fewer_settings, is_repeatable, missing_work, to_decide
 from svmbench.papers.judging.evidence import Source
-from svmbench.report.numbers.forecasts import Forecaster, Timed, n_values, whole_work_of, work_of
+from svmbench.report.numbers.forecasts import Forecaster, Timed, whole_work_of, work_of
 from svmbench.report.reading.records import CellResult, Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,9 +24,12 @@ def cell(block, solver):
     return CellResult("k", block, "cv", "p", "a", None, solver, None, "ok")
 
 
-def run(config, profile, note, **blocks):
-    return Run(Path(config), config, "p", "t", profile, "", blocks, (), (), (), {},
-               profile_note=note)  # fmt: skip
+def run(config, profile, note="", **counts):
+    """A run of a profile of a config that ships, of which some counts differ."""
+    of_plan = counts_of(config, profile)
+    own = {name: {**known, **counts.get(name, {})} for name, known in of_plan["own"].items()}
+    known = {"counts": {**counts, **own}, "full_counts": of_plan["full"], "profile_note": note}
+    return Run(Path(config), config, "p", "t", profile, "", {}, (), (), (), {}, **known)
 
 
 def profile_of(config, name):
@@ -35,8 +37,7 @@ def profile_of(config, name):
 
 
 def fewer(config, profile, block, solver, **kept):
-    note = profile_of(config, profile).note
-    return fewer_settings(run(config, profile, note, **{block: kept}), [cell(block, solver)])
+    return fewer_settings(run(config, profile, **{block: kept}), [cell(block, solver)])
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def fewer(config, profile, block, solver, **kept):
         ("nlsgd_table2", "small", "all-rows", "nl-sgd", {"outer_folds": 5, "run_folds": 0}, []),
         ("cpsp_fig2", "small", "fig2", "cpsp", {}, ["7 of 8 values of solver.n_basis"]),
         ("cpsp_table1", "small", "table1", "linear", {}, ["2 of 4 values of C"]),
-        ("srbo_table5", "thinned", "exact", "c-svm-pairwise", {"gammas": [8.0, 0.5]},
+        ("srbo_table5", "thinned", "exact", "c-svm-pairwise", {},
          ["4 of 12 values of C", "2 of 12 values of gamma"]),
         ("srbo_table4", "thinned", "exact", "nu-svm-pairwise", {}, ["30 of 986 values of nu"]),
         ("srbo_table5", "thinned", "paths", "nu-svm", {},
@@ -67,27 +68,14 @@ def test_what_a_profile_has_less_of_than_the_full_protocol_is_named(
     assert fewer(config, profile, block, solver, **kept) == said
 
 
-def test_a_grid_of_an_older_profile_has_values_that_nobody_knows_the_number_of():
-    older = run("cpsp_table1", "small", "as it was", table1={})
-    assert fewer_settings(older, [cell("table1", "linear")]) == ["few of 4 values of C"]
-    assert fewer_settings(run("no_such", "small", ""), [cell("table1", "linear")]) == []
-
-
-@pytest.mark.parametrize("name", ["cpsp_table1", "sgdlssvm_table2", "nlsgd_table2", "srbo_table5"])
-def test_values_are_counted_as_the_config_reads_them(name):
-    import yaml
-
-    config = load_config(ROOT / "configs" / f"{name}.yaml")
-    written = yaml.safe_load((ROOT / "configs" / f"{name}.yaml").read_text())["profiles"]
-    for profile, given in written.items():
-        cut = apply_profile(config, profile)
-        read = {
-            key: len(values if isinstance(values, list) else values.values())
-            for one in [*cut.solvers, *(s for b in cut.blocks for s in getattr(b, "solvers", []))]
-            for key, values in one.grid.items()
-        }
-        for key, values in given.get("grid", {}).items():
-            assert n_values(values) == read[key], (name, profile, key)
+def test_a_plan_without_counts_decides_at_a_reduced_scale_only():
+    older = replace(run("cpsp_table1", "small"), counts={}, full_counts={})
+    (said,) = fewer_settings(older, [cell("table1", "linear")])
+    assert said == "an unknown share of the protocol: the plan of cpsp_table1 has no counts"
+    assert fewer_settings(replace(older, profile="paper"), [cell("table1", "linear")]) == []
+    # A config without the profile `paper` has no full protocol.
+    own = replace(run("cpsp_table1", "small"), full_counts={})
+    assert fewer_settings(own, [cell("table1", "linear")]) == []
 
 
 @pytest.mark.parametrize("edit", [lambda cell: None, SCENES["cpsp-1"].edit])
@@ -98,7 +86,7 @@ def test_a_smaller_grid_decides_at_a_reduced_scale(edit, tmp_path):
     (found,) = judging.judge([ALL["cpsp-1"]], judging.gather_evidence([kept.write(tmp_path)]))
     assert found.outcome == ("contradicted" if edit is SCENES["cpsp-1"].edit else "supported")
     assert found.scale.kind == "reduced"
-    assert found.scale.cut == ("few of 4 values of C; few of 6 values of gamma (profile small)",)
+    assert found.scale.cut == ("2 of 4 values of C; 2 of 6 values of gamma (profile small)",)
     assert not found.is_reproduced
 
 
@@ -227,7 +215,7 @@ def test_a_cell_that_a_smaller_profile_runs_in_full_is_not_missing():
     assert sum(one.number for one in missing) == 12
     assert {one.timeout_s for one in missing} == {7200}
     fewer_folds = {"all-rows": {"outer_folds": 3, "inner_folds": 3, "run_folds": 0}}
-    cut = replace(small, blocks=fewer_folds)
+    cut = replace(small, counts={**small.counts, **fewer_folds})
     assert "iris" in {one.work.dataset for one in missing_work([cut])}
 
 

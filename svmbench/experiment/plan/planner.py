@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.errors import CacheError, DataError, DataUnavailableError
+from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.baselines.templates import is_program
 from svmbench.experiment.config.capabilities import (
     takes_whole_sets,
@@ -26,6 +27,7 @@ from svmbench.experiment.config.checks import all_solvers
 from svmbench.experiment.config.find import find_config
 from svmbench.experiment.config.loader import apply_profile, check_config
 from svmbench.experiment.config.models import Config
+from svmbench.experiment.plan.counts import count_blocks
 from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.keys import code_hash, hash_of, manifest, reaches
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
@@ -44,12 +46,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Plan:
-    """All cells of a config, in the order of the tables."""
+    """All cells of a config, in the order of the tables.
+
+    Attributes
+    ----------
+    name, profile : str
+    config : Config
+        Cut by the profile.
+    cells : list of Cell
+    full : Config or None
+        The config's full protocol, whose counts the plan carries; None for a config that has none
+        beside its own.
+    """
 
     name: str
     profile: str
     config: Config
     cells: list[Cell] = field(default_factory=list)
+    full: Config | None = None
 
     def to_json(self) -> str:
         """Return the content of ``plan.json``, which the report reads."""
@@ -92,6 +106,10 @@ class Plan:
                     for name in getattr(block, "scores", ["accuracy"])
                 )
             ),
+            "counts": {
+                "own": count_blocks(config),
+                "full": count_blocks(self.full) if self.full else {},
+            },
             "tables": [table.model_dump(mode="json") for table in config.tables],
             "plots": [plot.model_dump(mode="json") for plot in config.plots],
             **self._code(),
@@ -129,9 +147,12 @@ def prepare_plan(
     cut = apply_profile(loaded, profile)
     if on_event and prepare:
         on_event(f"{path.stem} ({profile}): planning its cells")
-    return make_plan(
+    plan = make_plan(
         cut, path.stem, profile, mirror=mirror, only=only, prepare=prepare, on_event=on_event
     )
+    if FULL_PROFILE in loaded.profiles:
+        plan.full = apply_profile(loaded, FULL_PROFILE)
+    return plan
 
 
 def make_plan(

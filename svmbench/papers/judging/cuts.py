@@ -1,32 +1,23 @@
 """Parts whose records are of less than the paper's protocol, and count at a reduced scale.
 
-:mod:`svmbench.report.numbers.summary` finds fewer rows. This module finds fewer folds,
-repeats, or values of a grid or a sweep: it compares the kept profile of a run with the profile
-``paper`` of its config, which is the full protocol.
+:mod:`svmbench.report.numbers.summary` finds fewer rows. This module finds fewer folds, repeats, or
+values of a grid or a sweep: a run's plan has its own counts and those of the config's full
+protocol, which is the profile ``paper``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svmbench.base.paper_folders import FULL_PROFILE, Paper
+from svmbench.base.paper_folders import FULL_PROFILE, Paper, shipped_config
 from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
-from svmbench.report.numbers.forecasts import (
-    Forecaster,
-    Work,
-    dataset_names,
-    grids_of,
-    in_hours,
-    n_values,
-    shipped_config,
-    whole_work_of,
-    work_of,
-)
+from svmbench.report.numbers.forecasts import Forecaster, Work, in_hours, whole_work_of, work_of
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import VERSUS, CellResult, Run
 
@@ -41,8 +32,6 @@ _COUNTS = {
 }
 #: How the sentence begins on a claim of which no cell is missing.
 NONE_MISSING = "no cell of"
-#: Default time limit of a cell in seconds.
-_TIMEOUT_S = 3600.0
 #: Largest number of data sets named in a reason.
 _MOST_NAMED_DATASETS = 3
 
@@ -147,44 +136,38 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
     Parameters
     ----------
     run : Run
-        Of a config that ships: of any other nobody knows the full protocol.
+        Its plan has the counts of the full protocol, if the config has one.
     cells : sequence of Cell
     """
-    config = shipped_config(run.name)
-    profiles = config.get("profiles", {})
-    cut, full = profiles.get(run.profile) or {}, profiles.get(FULL_PROFILE) or {}
-    if run.profile == FULL_PROFILE or not config:
+    if run.profile == FULL_PROFILE:
         return []
-    # An older run was cut by another profile of this name: nobody knows by how much.
-    known = run.profile_note == cut.get("note", "")
-    blocks = {str(block.get("name")): block for block in config.get("blocks", [])}
-    said: dict[str, None] = {}
+    if not run.counts:
+        return [f"an unknown share of the protocol: the plan of {run.path.name} has no counts"]
+    if not run.full_counts:  # the config has no full protocol
+        return []
+    sentences: dict[str, None] = {}
     for name in dict.fromkeys(cell.block for cell in cells):
-        if name not in blocks:  # of an earlier form of the config, which may have had fewer values
-            said[f"block {name}, which the config has no more"] = None
+        own, full = run.counts.get(name, {}), run.full_counts.get(name)
+        if full is None:  # of an earlier form of the config, which may have had fewer values
+            sentences[f"block {name}, which the config has no more"] = None
             continue
-        block = blocks[name]
-        said.update(dict.fromkeys(_fewer_counted(run.blocks.get(name, {}), block, cut, full)))
+        sentences.update(dict.fromkeys(_fewer_counted(own, full)))
         solvers = {cell.solver for cell in cells if cell.block == name}
-        cuts = [one.get("grid", {}) for one in (cut, full)]
-        for solver, grid in grids_of(block).items():
+        for solver, grid in full.get("grids", {}).items():
             if solver in solvers:
-                said.update(dict.fromkeys(_fewer_values(grid, *cuts, known=known)))
-        sweeps = [one.get("sweep", {}) for one in (block, cut, full)]
-        said.update(dict.fromkeys(_fewer_values(*sweeps, known=known)))
-        if "gammas" in block:
-            widths = [
-                {"gamma": one["gammas"]} if "gammas" in one else {} for one in (block, cut, full)
-            ]
-            said.update(dict.fromkeys(_fewer_values(*widths, known=known)))
-    return list(said)
+                own_grid = own.get("grids", {}).get(solver, {})
+                sentences.update(dict.fromkeys(_fewer_values(own_grid, grid)))
+        sentences.update(dict.fromkeys(_fewer_values(own.get("sweep", {}), full.get("sweep", {}))))
+        widths = [{"gamma": counts.get("gammas", 0)} for counts in (own, full)]
+        sentences.update(dict.fromkeys(_fewer_values(*widths)))
+    return list(sentences)
 
 
 def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Forecaster) -> str:
     """Return which cells of an open claim's full protocol are missing, and how long they take.
 
-    The cells of a data set are those that a kept run plans. "" where no run of a config that ships
-    is kept.
+    The cells of a data set are those that a kept run plans. "" if no kept run has the counts of a
+    full protocol.
 
     Parameters
     ----------
@@ -196,7 +179,7 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     """
     runs: dict[str, list[Run]] = {}
     for run in (source.run for source in sources):
-        if shipped_config(run.name):
+        if run.full_counts:
             runs.setdefault(run.name, []).append(run)
     if not runs:
         return ""
@@ -215,13 +198,10 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     return f"{cells}, {_time_of(missing, forecaster)}"
 
 
-def _has_other_blocks(configs: Iterable[str], parts: Sequence[Part]) -> bool:
-    """Return True if parts rest on a block that none of these configs has any more."""
+def _has_other_blocks(configs: Mapping[str, Sequence[Run]], parts: Sequence[Part]) -> bool:
+    """Return True if parts rest on a block that the full protocol of none of the configs has."""
     kept = {cell.block for part in parts for cell in part.cells}
-    own = {
-        block.get("name") for name in configs for block in shipped_config(name).get("blocks", [])
-    }
-    return bool(kept - own)
+    return bool(kept - {block for runs in configs.values() for block in runs[0].full_counts})
 
 
 @dataclass(frozen=True)
@@ -251,19 +231,22 @@ def missing_work(runs: Sequence[Run]) -> list[Missing]:
     Parameters
     ----------
     runs : sequence of Run
-        Of one config, which ships.
+        Of one config, with the counts of its full protocol.
     """
-    config = shipped_config(runs[0].name)
-    timeout_s = config.get("timeout_s", _TIMEOUT_S)
+    full = runs[0].full_counts
     whole = [run for run in runs if run.profile == FULL_PROFILE]
     if whole:
         left = {cell.key: cell for run in whole for cell in run.cells if cell.status in NOT_RUN}
-        return [Missing(work_of(whole[0], cell), 1.0, timeout_s) for cell in left.values()]
-    return [
-        replace(one, timeout_s=timeout_s)
-        for block in config.get("blocks", [])
-        for one in _missing_of_block(runs, block)
-    ]
+        return [
+            Missing(work_of(whole[0], cell), 1.0, _timeout_s(full.get(cell.block, {})))
+            for cell in left.values()
+        ]
+    return [one for name, counts in full.items() for one in _missing_of_block(runs, name, counts)]
+
+
+def _timeout_s(counts: _Settings) -> float:
+    """Return the time limit of a block's cells in seconds."""
+    return float(counts.get("timeout_s", math.inf))
 
 
 def of_parts(missing: Sequence[Missing], parts: Sequence[Part]) -> list[Missing]:
@@ -309,12 +292,12 @@ def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
     return "; ".join(said)
 
 
-def _missing_of_block(runs: Sequence[Run], block: _Settings) -> Iterator[Missing]:
+def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Iterator[Missing]:
     """Yield the missing cells of a block in the full protocol, from those of runs of less."""
     own: dict[tuple[object, ...], tuple[Run, CellResult, bool]] = {}
     for run in runs:
         for cell in {cell.key: cell for cell in run.cells}.values():
-            if cell.block == block.get("name"):
+            if cell.block == block:
                 place = (*cell.identity, cell.fold)
                 is_whole = cell.status not in NOT_RUN and not (
                     fewer_settings(run, [cell]) or cut_to(run, [cell])
@@ -324,41 +307,41 @@ def _missing_of_block(runs: Sequence[Run], block: _Settings) -> Iterator[Missing
         return
     had = dict.fromkeys(cell.dataset for _, cell, _ in own.values())
     times = 1.0
-    for name, values in block.get("sweep", {}).items():
+    for name, n_values in full.get("sweep", {}).items():
         swept = {str(cell.dimensions.get(name)) for _, cell, _ in own.values()}
-        times *= max(1.0, n_values(values) / len(swept))
+        times *= max(1.0, n_values / len(swept))
     # Of a set of which no cell is planned, it takes what the runs have of a set on average.
-    others = [name for name in dataset_names(block) if name not in had]
+    others = [name for name in full.get("datasets", []) if name not in had]
+    timeout_s = _timeout_s(full)
     for run, cell, is_whole in own.values():
         number = times - 1.0 if is_whole else times
         if number and cell.status not in UNAVAILABLE_STATUSES:
-            yield Missing(whole_work_of(run, cell), number, _TIMEOUT_S)
+            yield Missing(whole_work_of(run, cell), number, timeout_s)
         for name in others:
             named = replace(cell, dataset=name, metrics={})
-            yield Missing(whole_work_of(run, named), times / len(had), _TIMEOUT_S)
+            yield Missing(whole_work_of(run, named), times / len(had), timeout_s)
 
 
-def _fewer_counted(kept: _Settings, block: _Settings, cut: _Settings, full: _Settings) -> list[str]:
+def _fewer_counted(own: _Settings, full: _Settings) -> list[str]:
     """Return the numbers of a kept block that are below those of the full protocol."""
-    said = []
+    sentences = []
     for key, what in _COUNTS.items():
-        own, wanted = kept.get(key), full.get(key, block.get(key))
+        number, wanted = own.get(key), full.get(key)
         if key == "run_folds":  # 0 runs all of the outer ones
-            wanted = wanted or full.get("outer_folds", block.get("outer_folds"))
-        if not own or not (wanted or key in cut):
+            wanted = wanted or full.get("outer_folds")
+        if not number or wanted is None:
             continue
         if not wanted:
-            said.append(f"{own} {what}")
-        elif own < wanted:
-            said.append(f"{own} of {wanted} {what}")
-    return said
+            sentences.append(f"{number} {what}")
+        elif number < wanted:
+            sentences.append(f"{number} of {wanted} {what}")
+    return sentences
 
 
-def _fewer_values(grid: _Settings, cut: _Settings, full: _Settings, *, known: bool) -> list[str]:
-    """Return of which parameters a profile has fewer values than the full protocol."""
-    said = []
-    for name in (name for name in grid if name in cut):
-        own, wanted = n_values(cut[name]), n_values(full.get(name, grid[name]))
-        if own < wanted:
-            said.append(f"{own if known else 'few'} of {wanted} values of {name}")
-    return said
+def _fewer_values(own: _Settings, full: _Settings) -> list[str]:
+    """Return of which parameters a block has fewer values than in the full protocol."""
+    return [
+        f"{own[name]} of {wanted} values of {name}"
+        for name, wanted in full.items()
+        if own.get(name, wanted) < wanted
+    ]

@@ -11,12 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from svmbench.base.paper_folders import FULL_PROFILE
+from svmbench.base.paper_folders import FULL_PROFILE, dataset_names, shipped_config
 from svmbench.papers.judging.cuts import fewer_settings
 from svmbench.papers.judging.entries import VALUE
 from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE
 from svmbench.papers.judging.verdict import FULL, UNAVAILABLE_STATUSES, Part, Verdict
-from svmbench.report.numbers.forecasts import dataset_names, shipped_config
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading import published
 from svmbench.report.reading.records import Run

@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from svmbench.base.paper_folders import FULL_PROFILE, Paper
+from svmbench.base.paper_folders import FULL_PROFILE, Paper, dataset_names, shipped_config
 from svmbench.base.paths import asset
 from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
 from svmbench.papers.judging.verdict import Verdict
-from svmbench.report.numbers.forecasts import dataset_names, shipped_config
 from svmbench.report.reading import published
 from svmbench.report.reading.published import PrintedNumber
 from svmbench.report.reading.records import CellResult, Run

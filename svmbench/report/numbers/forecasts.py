@@ -11,15 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmbench.base.files import read_bytes
-from svmbench.base.paper_folders import FULL_PROFILE, papers
-from svmbench.base.paths import asset
+from svmbench.base.paper_folders import papers
 from svmbench.report.numbers.summary import FILLED_SHARE, measured
 from svmbench.report.reading.records import CellResult, Run
 
@@ -169,8 +167,7 @@ def work_of(run: Run, cell: CellResult) -> Work:
     run : Run
     cell : CellResult
     """
-    block = run.blocks.get(cell.block, {})
-    return _work(run, cell, block, _grids(run, cell.block))
+    return _work(run, cell, run.counts.get(cell.block, {}))
 
 
 def whole_work_of(run: Run, cell: CellResult) -> Work:
@@ -179,30 +176,23 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
     Parameters
     ----------
     run : Run
-        Of a config that ships.
+        With the counts of the full protocol.
     cell : CellResult
         Of a run of less than the full protocol.
     """
-    config = shipped_config(run.name)
-    full = config.get("profiles", {}).get(FULL_PROFILE) or {}
-    blocks = {one.get("name"): one for one in config.get("blocks", [])}
-    block = {**blocks.get(cell.block, {}), **full}
+    counts = run.full_counts.get(cell.block, {})
     # A set has its printed rows, or those of a run that took all; else nobody knows here.
     known = printed_facts(run.paper, cell.dataset)
-    most = run.blocks.get(cell.block, {}).get("max_samples") or math.inf
+    most = run.counts.get(cell.block, {}).get("max_samples") or math.inf
     whole = _rows(cell) if 0 < _rows(cell) < FILLED_SHARE * most else math.nan
     rows = cell.dimensions.get("rows") or known.get("n_samples") or whole
-    dimensions = {**cell.dimensions, "rows": min(rows, block.get("max_samples") or math.inf)}
-    return _work(
-        run, replace(cell, dimensions=dimensions), block, _config_grids(run.name, cell.block, full)
-    )
+    dimensions = {**cell.dimensions, "rows": min(rows, counts.get("max_samples") or math.inf)}
+    return _work(run, replace(cell, dimensions=dimensions), counts)
 
 
-def _work(
-    run: Run, cell: CellResult, block: Mapping[str, Any], grids: Mapping[str, Mapping[str, Any]]
-) -> Work:
+def _work(run: Run, cell: CellResult, counts: Mapping[str, Any]) -> Work:
     known = printed_facts(run.paper, cell.dataset)
-    most = block.get("max_samples") or math.inf
+    most = counts.get("max_samples") or math.inf
     rows = cell.dimensions.get("rows") or _rows(cell) or min(most, known.get("n_samples") or 0)
     return Work(
         config=run.name,
@@ -213,7 +203,7 @@ def _work(
         dataset=str(cell.dataset),
         rows=float(rows),
         features=float(cell.dimensions.get("features") or known.get("n_features") or 0),
-        fits=_n_fits(cell, block, grids),
+        fits=_n_fits(cell, counts),
         swept=swept_of(cell.dimensions),
     )
 
@@ -252,90 +242,12 @@ def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
     return sets.get(name) or sets.get(name.partition("+")[0]) or {}
 
 
-def _n_fits(
-    cell: CellResult, block: Mapping[str, Any], grids: Mapping[str, Mapping[str, Any]]
-) -> float:
+def _n_fits(cell: CellResult, counts: Mapping[str, Any]) -> float:
     """Return how many models a cell trains: values of its solvers' grids times folds."""
-    values = 0.0
-    for solver in str(cell.solver).split("|"):
-        values += math.prod(n_values(given) for given in grids.get(solver, {}).values())
-    folds = block.get("inner_folds") or block.get("folds") or 1
-    return float(values * folds * n_values(block.get("gammas") or 1))
-
-
-def _grids(run: Run, block: str) -> dict[str, Mapping[str, Any]]:
-    """Return the grids of a block's solvers, as its plan or the config that ships has them."""
-    own = run.settings.get(block, {}).get("solvers")
-    if isinstance(own, Mapping):
-        return {name: one.get("grid") or {} for name, one in own.items()}
-    profile = shipped_config(run.name).get("profiles", {}).get(run.profile) or {}
-    return _config_grids(run.name, block, profile)
-
-
-def _config_grids(
-    config: str, block: str, profile: Mapping[str, Any]
-) -> dict[str, Mapping[str, Any]]:
-    """Return the grids of a block's solvers in a config that ships, as a profile changes them."""
-    cut = profile.get("grid", {})
-    blocks = {one.get("name"): one for one in shipped_config(config).get("blocks", [])}
-    return {
-        solver: {name: cut.get(name, values) for name, values in grid.items()}
-        for solver, grid in grids_of(blocks.get(block, {})).items()
-    }
-
-
-def n_values(given: Any) -> int:
-    """Return the number of values in a config's list, range of powers or range of numbers.
-
-    Parameters
-    ----------
-    given : list, dict or number
-    """
-    if isinstance(given, Mapping) and "step" not in given:
-        given = given.get("exponents", [])
-    if isinstance(given, Mapping):
-        step = given.get("step", 1)
-        return int((given["stop"] - given["start"]) / step + 1e-9) + 1
-    return len(given) if isinstance(given, Sequence) else 1
-
-
-@cache
-def shipped_config(name: str) -> Mapping[str, Any]:
-    """Return a config that ships, as its file has it; empty for any other name.
-
-    A block that names no data sets or no solvers has those of the config.
-
-    Parameters
-    ----------
-    name : str
-    """
-    import yaml
-
-    path = asset("configs") / f"{name}.yaml"
-    if path.name != f"{name}.yaml" or not path.is_file():
-        return {}
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content = yaml.load(read_bytes(path), loader)
-    if not isinstance(content, Mapping):
-        return {}
-    shared = {key: content[key] for key in ("datasets", "solvers") if key in content}
-    blocks = [
-        {**block, **{key: block.get(key) or given for key, given in shared.items()}}
-        for block in content.get("blocks", [])
-    ]
-    return {**content, "blocks": blocks}
-
-
-def dataset_names(block: Mapping[str, Any]) -> list[str]:
-    """Return the names of the data sets of a block of `shipped_config`."""
-    given = block.get("datasets") or []
-    return [str(one.get("name") if isinstance(one, Mapping) else one) for one in given]
-
-
-def grids_of(block: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the grids of the solvers of a block of `shipped_config`, by their labels."""
-    given = block.get("solvers") or []
-    return {str(one.get("label", one.get("name"))): one.get("grid") or {} for one in given}
+    grids = counts.get("grids", {})
+    values = sum(math.prod(grids.get(name, {}).values()) for name in str(cell.solver).split("|"))
+    folds = counts.get("inner_folds") or counts.get("folds") or 1
+    return float(values * folds * (counts.get("gammas") or 1))
 
 
 def _net(seconds: float) -> float:

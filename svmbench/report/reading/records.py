@@ -154,6 +154,12 @@ class Run:
         What each block sets, with its solvers; empty for older plans.
     contradictions : tuple of str
         Records whose data set, solver or fold is not the one in the plan.
+    counts : dict of str to dict
+        The counts of each block: its settings that are whole numbers, the numbers of values in its
+        ``sweep`` and ``grids`` (by solver), its ``datasets`` and the ``timeout_s`` of a cell; empty
+        for older plans.
+    full_counts : dict of str to dict
+        The same counts of each block in the config's full protocol; empty if it has none.
     """
 
     path: Path
@@ -176,6 +182,8 @@ class Run:
     programs: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     contradictions: tuple[str, ...] = ()
+    counts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    full_counts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> dict[str, Mapping[str, Any]]:
@@ -232,6 +240,7 @@ def read_run(run_dir: Path) -> Run:
     notes = found.read(run_dir)
     environments = _read_environments(run_dir)
     used = {*found.strangers.values(), *(record.environment for record in found.cells.values())}
+    counts = _without_nulls(plan.get("counts") or {})
     machines = _machines({name: facts for name, facts in environments.items() if name in used})
     shown = sum(len(found.points.get(cell.key, ())) + 1 for cell in cells)
     if shown > MOST_SHOWN_CELLS:  # cells may share a key, and each shows all its points
@@ -271,6 +280,8 @@ def read_run(run_dir: Path) -> Run:
         programs=tuple(config.get("programs") or ()),
         settings=_settings(config),
         contradictions=tuple(contradictions),
+        counts=counts.get("own", {}),
+        full_counts=counts.get("full", {}),
         tables=tuple(plan.get("tables") or ()),
         plots=tuple(plan.get("plots") or ()),
         profile_note=str(plan.get("profile_note") or ""),
@@ -371,6 +382,13 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         name: {**{k: v for k, v in blocks.get(name, {}).items() if k not in passing}, **own}
         for name, own in solvers.items()
     }
+
+
+def _without_nulls(content: Any) -> Any:
+    """Return nested mappings without the keys whose value is null."""
+    if not isinstance(content, Mapping):
+        return content
+    return {key: _without_nulls(value) for key, value in content.items() if value is not None}
 
 
 def _contradictions(cells: Iterable[CellResult], shown: Mapping[str, Shown]) -> Iterator[str]:

@@ -41,6 +41,12 @@ _SCORE = {
     "tolerance": _NUMBER,
 }
 _SPEC = {"name": _TEXT, "title": _TEXT, "block": _TEXT, "published": _TEXT}
+_COUNTS = {
+    "datasets": [_TEXT],
+    "sweep": {"*": int},
+    "grids": {"*": {"*": int}},
+    "*": _NUMBER,
+}
 PLAN_SHAPE: Shape = {
     "config": {
         **dict.fromkeys(("name", "paper", "title", "scaling"), _TEXT),
@@ -52,6 +58,7 @@ PLAN_SHAPE: Shape = {
         "blocks": [{"name": _TEXT, "scaling": _TEXT}],
     },
     "profile_note": _TEXT,
+    "counts": {"own": {"*": _COUNTS}, "full": {"*": _COUNTS}},
     "cells": [_CELL],
     "tables": [_SPEC],
     "plots": [_SPEC],

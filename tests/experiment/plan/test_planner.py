@@ -262,6 +262,26 @@ def test_powers_along_a_dimension_are_whole_numbers_where_they_can_be(tmp_path: 
     assert repr(values) == "[(10, 0.5), (10, 1), (100, 0.5), (100, 1)]"
 
 
+def test_the_plan_has_the_counts_of_its_profile_and_of_the_full_protocol(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "title: t\ndatasets: [breast-cancer]\ntimeout_s: 60\n"
+        "solvers:\n"
+        "- {name: csvc, label: ours, grid: {C: {base: 2, exponents: {start: -3, stop: 8}}}}\n"
+        "blocks: [{name: b, protocol: cv, folds: 5, sweep: {solver.tol: [0.1, 0.01]}}]\n"
+        "profiles:\n  paper: {max_samples: 400}\n"
+        "  quick: {folds: 3, grid: {C: [1, 2]}, timeout_s: 9}\n"
+    )
+    counts = json.loads(prepare_plan(str(path), "quick", prepare=False).to_json())["counts"]
+    shared = {"datasets": ["breast-cancer"], "sweep": {"solver.tol": 2}}
+    assert counts == {
+        "own": {"b": {"timeout_s": 9.0, "max_samples": 0, "folds": 3, "grids": {"ours": {"C": 2}},
+                      **shared}},
+        "full": {"b": {"timeout_s": 60.0, "max_samples": 400, "folds": 5,
+                       "grids": {"ours": {"C": 12}}, **shared}},
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("only", "said"),
     [

@@ -13,7 +13,6 @@ from svmbench.report.numbers.forecasts import (
     Timed,
     Work,
     in_hours,
-    n_values,
     timed_cells,
     whole_work_of,
     work_of,
@@ -71,8 +70,11 @@ def test_a_solver_without_records_has_no_forecast_and_a_race_that_of_its_like():
 
 
 def test_work_has_the_fits_of_the_profile_and_of_the_full_protocol():
-    blocks = {"cv": {"folds": 3, "max_samples": 4000}}
-    run = Run(Path("r"), "sgdlssvm_table2", "sgdlssvm", "t", "medium", "", blocks, (), (), (), {})
+    grid = {"sgd-lssvm": {"C": 3, "gamma": 3}}
+    whole_grid = {"sgd-lssvm": {"C": 11, "gamma": 11}}
+    run = Run(Path("r"), "sgdlssvm_table2", "sgdlssvm", "t", "medium", "", {}, (), (), (), {},
+              counts={"cv": {"folds": 3, "max_samples": 4000, "grids": grid}},
+              full_counts={"cv": {"folds": 5, "max_samples": 0, "grids": whole_grid}})  # fmt: skip
     cell = CellResult("k", "cv", "cv", "sgdlssvm", "ijcnn1", "rbf", "sgd-lssvm", None, "ok",
                       metrics={"n_train": 3200, "n_test": 800}, wall_s=7.0)  # fmt: skip
     own, whole = work_of(run, cell), whole_work_of(run, cell)
@@ -81,15 +83,6 @@ def test_work_has_the_fits_of_the_profile_and_of_the_full_protocol():
     run = replace(run, cells=(cell, replace(cell, dimensions={"C": 1.0}), replace(cell, key="q",
                   wall_s=0.0)))  # fmt: skip
     assert [one.seconds for one in timed_cells(run)] == [7.0]  # points of a cell share its time
-
-
-@pytest.mark.parametrize(
-    ("given", "number"),
-    [([1, 2], 2), ({"start": 0.01, "stop": 0.995, "step": 0.001}, 986), (3, 1),
-     ({"base": 2, "exponents": {"start": -3, "stop": 8}}, 12), ({"base": 2, "exponents": [1]}, 1)],
-)  # fmt: skip
-def test_values_are_counted(given, number):
-    assert n_values(given) == number
 
 
 @pytest.mark.parametrize(
