@@ -138,6 +138,28 @@ def certify(
     return certificate_of(model, X, y, Asked(problem, parameter, offset, sample_weight))
 
 
+def declared_problem(model: Any) -> tuple[str, str | float | None] | None:
+    """Return the problem and the offset of an estimator that needs no fit to say them, else None.
+
+    The two are written as :func:`certify` takes them. Solvers of this package, scikit-learn's SVMs,
+    and classes that are named with a problem say them.
+    """
+    if declared := getattr(model, "certified_as", None):
+        return str(declared[0]), declared[1]
+    if isinstance(model, Solver):
+        if model.declaration.problem == "mean-embedding":
+            return None
+        problem, offset = model.problem.name, model.offset
+    elif _is(model, "RidgeClassifier") or hasattr(model, "loss"):
+        if getattr(model, "penalty", "l2") not in ("l2", "deprecated"):
+            return None
+        problem, _, offset = _linear_terms(model, 1)
+    else:
+        of_kernels = {"SVC": "hinge", "NuSVC": "nu-svc", "OneClassSVM": "one-class"}
+        problem, offset = next((of_kernels[one] for one in of_kernels if _is(model, one)), ""), FREE
+    return (problem, offset.value or offset.kind) if problem else None
+
+
 def certificate_of(model: Any, X: Any, y: Any, asked: Asked, *, search: bool = True) -> Certificate:
     """Return a certificate; without `search` in about the time of a prediction."""
     parts = parts_of(model, X, y, asked)

@@ -29,7 +29,7 @@ from svmbench.studies.racing import (
     Racer,
     RaceResult,
     RaceSettings,
-    parse_racer,
+    parse_racers,
     race_config,
     time_solvers,
     unequal_work,
@@ -59,7 +59,7 @@ def print_result(result: RaceResult) -> None:
                 one["problem"] or "not known",
                 _number(one["cpu_time_s"], ".4g"),
                 span,
-                _number(one["objective"], ".8g") if one["problem"] else "not known",
+                _number(one["objective"], ".8g"),
                 _number(one["certified_gap"], ".1e"),
                 _number(one["train_accuracy_pct"], ".2f"),
             )
@@ -80,16 +80,8 @@ def print_result(result: RaceResult) -> None:
     _print_times_to(result)
     if result["note"]:
         terminal.print_line(f"note: {result['note']}")
-    problems = {one["problem"] for one in result["solvers"]}
-    if "" in problems:
-        terminal.print_line(
-            "note: objectives of programs are not known here, nor those of foreign classes without"
-            " problem=… (docs/certificates.md)"
-        )
-    elif len(problems) > 1:
-        terminal.print_line(
-            "note: the solvers minimise different problems; their objectives can't be compared"
-        )
+    for sentence in result["notes"]:
+        terminal.print_line(f"note: {sentence}")
 
 
 def _print_times_to(result: RaceResult) -> None:
@@ -314,7 +306,7 @@ def time_(
       svmbench time a9a --trust --solver ./build/svm-train C=1 gamma=0.1 tol=0.001 \
           --vs libsvm kernel=rbf C=1 gamma=0.1
     """
-    racers = [parse_racer(words, trust=shared.trust) for words in (solver, *others)]
+    racers = parse_racers((solver, *others), trust=shared.trust)
     entry = dataset_entry(dataset, shared.label, shared.text, shared.impute, shared.form)
     with written_plainly([entry], shared.form) as (plain,):
         result = shared.time(plain, racers)
@@ -362,8 +354,8 @@ def time_(
     type=POSITIVE_NUMBER,
     metavar="TIMES",
     help="With --base or --base-python: exit with code 4 if a solver takes more than this many"
-    " times the CPU time of the base, in the median of the rounds, or if its accuracy on the test"
-    " rows is more than 1 point lower.",
+    " times the CPU time of the base, in the median of the rounds, if its accuracy on the test"
+    " rows is more than 1 point lower, or its objective more than 1 % higher.",
 )
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the config of the race; run nothing.")
 @_race_options
@@ -399,7 +391,7 @@ def race(
     """
     from svmbench.data import openml
 
-    racers = [parse_racer(words, trust=shared.trust) for words in solvers]
+    racers = parse_racers(solvers, trust=shared.trust)
     versions = _Versions(base, base_python, fail_above)
     of_versions = versions[:2] != (None, None)
     if fail_above is not None and not of_versions:
@@ -493,9 +485,15 @@ def _race_versions(
 ) -> None:
     """Compare two versions, and print the result.
 
-    Exit with 3 if a cell failed, and with 4 if a solver is slower or less accurate than is allowed.
+    Exit with 3 if a cell failed, and with 4 if a solver is slower, less accurate or less exact than
+    is allowed.
     """
-    from svmbench.studies.versions import compare_environments, compare_versions, regressions
+    from svmbench.studies.versions import (
+        compare_environments,
+        compare_versions,
+        notes_on_versions,
+        regressions,
+    )
 
     def note(line: str) -> None:
         if not shared.as_json:
@@ -513,11 +511,11 @@ def _race_versions(
         terminal.write_output(json.dumps(result, indent=1))
     else:
         print_versions(result)
-        for sentence in worse:
+        for sentence in (*notes_on_versions(racers, result), *worse):
             terminal.print_line(sentence)
         if versions.fail_above is not None and not worse:
             limit = f"{versions.fail_above:g} times the base"
-            terminal.print_line(f"no solver takes more than {limit} or is less accurate")
+            terminal.print_line(f"no solver takes more than {limit}, or is less accurate or exact")
         terminal.check_written()
     if any(one[side]["reason"] for one in result["results"] for side in ("base", "new")):
         raise SystemExit(EXIT_FAILED_CELLS)

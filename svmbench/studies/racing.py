@@ -7,7 +7,7 @@ command line reads its words by the same functions.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TIME_TO = "cpu_time_to_"
 #: Solvers whose relative gaps are certainly at most this did about the same work.
 EQUAL_WORK = 1e-2
+#: Blocks of the config with which two versions are compared.
+VERSIONS, CERTIFICATES = "versions", "certificates"
 
 
 @dataclass
@@ -43,6 +45,8 @@ class Racer:
         What the result calls it: its words, so that one solver may race itself.
     solves : dict
         ``problem`` and ``offset`` of a class that declares neither, so that it is certified.
+    assumed_of : str
+        The label of the racer whose problem `solves` has; "" if the words name it.
     """
 
     name: str
@@ -50,11 +54,31 @@ class Racer:
     ladder: dict[str, list[Any]] = field(default_factory=dict)
     label: str = ""
     solves: dict[str, Any] = field(default_factory=dict)
+    assumed_of: str = ""
+
+    @property
+    def problem(self) -> tuple[str, Any] | None:
+        """The problem that the solver declares, with its offset; None if it declares none."""
+        from svmbench.baselines.catalogue import solver
+        from svmbench.baselines.certify import declared_problem
+
+        if self.solves:
+            return self.solves["problem"], self.solves.get("offset")
+        return None if self.is_program else declared_problem(solver(self.name, **self.params))
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the solver is a foreign class."""
+        return "." in self.name and not self.is_program
+
+    @property
+    def is_program(self) -> bool:
+        """Whether the solver is a program."""
+        return bool(templates.shipped_program(self.name)) or templates.is_program(self.name)
 
     def entry(self) -> dict[str, Any]:
         """Return the racer as an entry of a config's solvers."""
-        program = templates.shipped_program(self.name) or templates.is_program(self.name)
-        key = "program" if program else "class" if "." in self.name else "name"
+        key = "program" if self.is_program else "class" if self.is_class else "name"
         return {
             key: self.name,
             "label": self.label,
@@ -96,7 +120,7 @@ class RivalRatio(TypedDict):
 
 
 class RaceResult(TypedDict):
-    """A race, as it is printed and as JSON has it."""
+    """A race, as it is printed and as JSON has it; `notes` are sentences on what it compares."""
 
     dataset: str
     n_train: int
@@ -104,6 +128,7 @@ class RaceResult(TypedDict):
     solvers: list[Times]
     ratios: list[RivalRatio]
     note: str
+    notes: list[str]
 
 
 def parse_racer(words: str, *, trust: bool = False) -> Racer:
@@ -170,6 +195,66 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
         raise ConfigError(f"{racer.label}: the command needs {needed} after its name")
     _check(racer)
     return racer
+
+
+def parse_racers(solvers: Sequence[str], *, trust: bool = False) -> list[Racer]:
+    """Read solvers as :func:`parse_racer` does; classes without a problem get the others'."""
+    racers = [parse_racer(words, trust=trust) for words in solvers]
+    _assume_problems(racers)
+    return racers
+
+
+def _assume_problems(racers: Sequence[Racer]) -> None:
+    """Let classes that name no problem be judged on the problem of the other racers.
+
+    Classes of scikit-learn are left out: those that have a certificate declare their problem. So
+    are all classes if the other racers declare several problems.
+    """
+    from svmbench.baselines.foreign import is_trusted
+
+    told = {racer.problem: racer.label for racer in racers if racer.problem is not None}
+    if len(told) != 1:
+        return
+    (((problem, offset), of),) = told.items()
+    for racer in racers:
+        if racer.is_class and racer.problem is None and not is_trusted(racer.name):
+            racer.solves = {"problem": problem}
+            racer.solves |= {} if offset is None else {"offset": offset}
+            racer.assumed_of = of
+
+
+def notes_on(racers: Sequence[Racer], has_certificate: Callable[[Racer], bool]) -> Iterator[str]:
+    """Yield what to know about classes without a problem of their own.
+
+    Parameters
+    ----------
+    racers : sequence of Racer
+    has_certificate : callable
+        Called with a racer; returns whether its model was certified.
+    """
+    for racer in racers:
+        if not racer.is_class:
+            continue
+        if racer.problem is None:
+            yield (
+                f"{racer.label} names no problem, so its objective is unknown: write"
+                " problem=squared-hinge offset=1 after its name, or what it solves"
+                " (docs/certificates.md)"
+            )
+        elif not has_certificate(racer):
+            yield (
+                f"{racer.label} has no certificate: it needs a parameter C or nu, and a fit that"
+                " leaves coef_, or dual_coef_ with support_; more than two classes only if it is"
+                " a class of scikit-learn"
+            )
+        elif racer.assumed_of:
+            offset = racer.solves.get("offset", "free")
+            offset = f"{offset:g}" if isinstance(offset, float) else offset
+            yield (
+                f"{racer.label} names no problem; its objective and gap are those of"
+                f" {racer.solves['problem']}, offset {offset}, which {racer.assumed_of} solves"
+                " (problem=… offset=… after its name says otherwise)"
+            )
 
 
 def _words(words: str) -> list[str]:
@@ -269,7 +354,7 @@ def race(
     """
     if len(solvers) < 2:
         raise ConfigError("a race needs two solvers")
-    racers = [parse_racer(words, trust=trust) for words in solvers]
+    racers = parse_racers(solvers, trust=trust)
     entry = dataset_entry(dataset, label)
     return time_solvers(entry, racers, RaceSettings(**settings), trust=trust)
 
@@ -378,6 +463,9 @@ def version_config(
 ) -> dict[str, Any]:
     """Return the config that both versions of a solver run: a fit, and its accuracy on a fifth.
 
+    Solvers that are no solvers of this package but declare a problem have a second block,
+    `CERTIFICATES`, which finds their objectives.
+
     Raises
     ------
     svmbench.base.errors.ConfigError
@@ -387,19 +475,25 @@ def version_config(
         if racer.ladder:
             raise ConfigError(f"{racer.label}: --base takes one value of each parameter")
     block = {
-        "name": "versions",
+        "name": VERSIONS,
         "protocol": "holdout",
         "max_samples": rows,
         "scaling": scaling,
         "test": 0.2,
         "multiclass": "one-vs-one",
     }
+    blocks = [block]
+    certified = [racer.entry() for racer in racers if racer.is_class and racer.problem is not None]
+    if certified:
+        shared = {key: block[key] for key in ("max_samples", "scaling", "multiclass")}
+        own = {"name": CERTIFICATES, "protocol": "race", "repeats": 1, "tolerance": None}
+        blocks.append({**own, "solvers": certified, **shared})
     return {
         "title": "Two versions of a solver",
         "seed": 1,
         "datasets": datasets,
         "solvers": [racer.entry() for racer in racers],
-        "blocks": [block],
+        "blocks": blocks,
         "profiles": {"quick": {}},
     }
 
@@ -417,13 +511,13 @@ def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellReco
                 "solver": racer.label,
                 "problem": known[racer.name].problem
                 if racer.name in known
-                else racer.solves.get("problem", ""),
+                else str((racer.problem or ("",))[0]),
                 "cpu_time_s": metrics.get(cpu),
                 "cpu_range_s": spread.get(cpu),
                 "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
-                # A foreign class has no objective of its own: the certificate computes it.
+                # Classes and programs have no objective of their own: the certificate computes it.
                 "objective": metrics.get(
-                    f"{'certified_objective' if racer.solves else 'objective'}:{racer.label}"
+                    f"{'objective' if racer.name in known else 'certified_objective'}:{racer.label}"
                 ),
                 "excess_objective": metrics.get(f"excess_objective:{racer.label}"),
                 "certified": f"certified_gap:{racer.label}" in metrics,
@@ -452,7 +546,19 @@ def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellReco
         "solvers": shown,
         "ratios": ratios,
         "note": record["stop_reason"],
+        "notes": [*_notes(racers, shown)],
     }
+
+
+def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
+    """Yield what to know when comparing the objectives of a race."""
+    certified = {one["solver"]: one["certified"] for one in shown}
+    yield from notes_on(racers, lambda racer: certified[racer.label])
+    for racer in racers:
+        if racer.is_program and not certified[racer.label]:
+            yield f"{racer.label} is a program whose model's file is not known here"
+    if len({one["problem"] for one in shown} - {""}) > 1:
+        yield "the solvers minimise different problems; their objectives can't be compared"
 
 
 def unequal_work(*racers: Times) -> str:

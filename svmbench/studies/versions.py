@@ -22,15 +22,21 @@ from typing import Any
 from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.experiment.config.yaml_source import yaml_of_value
 from svmbench.report.reading.records import result_lines
-from svmbench.studies.racing import Racer
+from svmbench.studies.racing import CERTIFICATES, VERSIONS, Racer, notes_on
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 #: Seconds in which a command has to end after SIGTERM before it is killed.
 TIME_TO_END_S = 20.0
 #: How many percentage points of accuracy a version may lose before a gate fails.
 ACCURACY_POINTS = 1.0
+#: By what share of the base's objective the objective of a version may be above it.
+OBJECTIVE_SHARE = 0.01
 #: Results that a comparison of versions shows: the name in records, its head, the format.
-SHOWN = (("accuracy_pct", "accuracy (%)", ".2f"), ("objective", "objective", ".7g"))
+SHOWN = (
+    ("accuracy_pct", "accuracy (%)", ".2f"),
+    ("objective", "objective", ".7g"),
+    ("certified_gap", "certified gap", ".1e"),
+)
 
 
 def git(root: Path, *words: str) -> bytes:
@@ -287,7 +293,8 @@ def _in_turn(
         for name, side in sides.items():
             tell(f"round {number + 1} of {rounds}: {name}")
             output = work / f"{name}-{number}"
-            words = ("--quiet", *options)
+            # The models of one round are certified.
+            words = ("--quiet", *(["--only", f"block={VERSIONS}"] if number else []), *options)
             try:
                 run_config(file, output, side.environment, *words, quiet=True, python=side.python)
             except SvmbenchError as error:
@@ -304,11 +311,19 @@ def _module_of(racer: Racer) -> str:
 
 
 def _records(output: Path) -> dict[tuple[str, str], Any]:
-    """Return a run's records by data set and solver."""
-    found: dict[tuple[str, str], Any] = {}
-    for record in result_lines(output):
-        if record["kind"] == "cell":
-            found[str(record["dataset"]), record["solver"]] = record
+    """Return a run's records by data set and solver, with what is certified about the models."""
+    cells = [record for record in result_lines(output) if record["kind"] == "cell"]
+    found = {
+        (str(cell["dataset"]), cell["solver"]): cell for cell in cells if cell["block"] == VERSIONS
+    }
+    for cell in cells:
+        if cell["block"] != CERTIFICATES or cell["status"] != "ok":
+            continue
+        for name, value in cell["metrics"].items():
+            metric, _, solver = name.partition(":")
+            if metric in ("certified_objective", "certified_gap"):
+                key = str(cell["dataset"]), solver
+                found[key]["metrics"][metric.replace("certified_objective", "objective")] = value
     return found
 
 
@@ -337,8 +352,14 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
     return made
 
 
+def notes_on_versions(racers: list[Racer], result: dict[str, Any]) -> list[str]:
+    """Return what to know about the objectives that a comparison of versions has or lacks."""
+    known = {one["solver"] for one in result["results"] if one["new"]["objective"] is not None}
+    return [*notes_on(racers, lambda racer: racer.label in known)]
+
+
 def regressions(result: dict[str, Any], limit: float) -> list[str]:
-    """Return a sentence for each solver that has become slower or less accurate.
+    """Return a sentence for each solver that has become slower, less accurate or less exact.
 
     Parameters
     ----------
@@ -346,7 +367,8 @@ def regressions(result: dict[str, Any], limit: float) -> list[str]:
         What :func:`compare_versions` returns.
     limit : float
         The times of the base's CPU time that are allowed, in the median over the rounds. On the
-        test rows, `ACCURACY_POINTS` fewer are allowed.
+        test rows, `ACCURACY_POINTS` fewer are allowed; an objective may be larger by
+        `OBJECTIVE_SHARE` of the base's.
     """
     sentences = []
     for one in result["results"]:
@@ -361,5 +383,11 @@ def regressions(result: dict[str, Any], limit: float) -> list[str]:
             sentences.append(
                 f"less accurate: {solver} has {new:.2f} % on the test rows, the base {base:.2f} %;"
                 f" {ACCURACY_POINTS:g} point less is allowed"
+            )
+        base, new = (one[side].get("objective") for side in ("base", "new"))
+        if base is not None and new is not None and new - base > OBJECTIVE_SHARE * abs(base):
+            sentences.append(
+                f"less exact: {solver} stops at the objective {new:.7g}, the base at {base:.7g};"
+                f" {100 * OBJECTIVE_SHARE:g} % more is allowed"
             )
     return sentences

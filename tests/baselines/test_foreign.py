@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from small_problems import make_problem
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.baselines.catalogue import solver, split_problem, with_problem
+from svmbench.baselines.certify import declared_problem
 from svmbench.baselines.foreign import adapted, is_trusted
 from svmbench.experiment.protocols.certified import Certificates
 from svmbench.experiment.settings.blocks import SolverSpec
-from svmbench.studies.racing import parse_racer
+from svmbench.studies.racing import notes_on, parse_racer, parse_racers
 
 
 @pytest.mark.parametrize(
@@ -101,3 +103,43 @@ def test_the_words_of_a_race_say_what_a_class_solves():
     assert racer.label == "sklearn.svm.LinearSVC C=2"
     spec = SolverSpec.model_validate(racer.entry())
     assert spec.name == "sklearn.svm.LinearSVC [squared-hinge, offset 1]"
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "declared"),
+    [
+        ("csvc", {}, ("hinge", "free")),
+        ("liblinear-l1", {}, ("hinge", 1.0)),
+        ("sklearn.svm.LinearSVC", {"loss": "hinge"}, ("hinge", 1.0)),
+        ("sklearn.svm.LinearSVC", {"fit_intercept": False}, ("squared-hinge", "none")),
+        ("sklearn.svm.LinearSVC", {"penalty": "l1"}, None),
+        ("sklearn.svm.NuSVC", {}, ("nu-svc", "free")),
+        ("sklearn.linear_model.RidgeClassifier", {}, ("least-squares", "free")),
+        ("sklearn.linear_model.LogisticRegression", {}, None),
+        ("sklearn.ensemble.GradientBoostingClassifier", {}, None),  # its loss is not a margin's
+    ],
+)
+def test_an_estimator_declares_its_problem_before_its_fit(name, params, declared):
+    assert declared_problem(solver(name, **params)) == declared
+
+
+class Nameless(LogisticRegression):
+    """Declares no problem, and is no class of scikit-learn."""
+
+
+def test_a_class_without_a_problem_is_judged_on_that_of_the_others():
+    path = f"{__name__}.Nameless"
+    judged, _ = parse_racers([f"{path} C=2", "liblinear-l2"], trust=True)
+    assert judged.solves == {"problem": "squared-hinge", "offset": 1.0}
+    (said,) = notes_on([judged], lambda _: True)
+    assert "those of squared-hinge, offset 1, which liblinear-l2 solves" in said
+    (said,) = notes_on([judged], lambda _: False)
+    assert "has no certificate" in said
+    # Two problems leave it open; a class of scikit-learn would have declared its own.
+    for others in (["liblinear-l2", "liblinear-l1"], []):
+        bare = parse_racers([path, *others], trust=True)[0]
+        assert not bare.solves
+        (said,) = notes_on([bare], lambda _: False)
+        assert "write problem=squared-hinge offset=1 after its name" in said
+    known = "sklearn.linear_model.LogisticRegression"
+    assert not parse_racers([known, "liblinear-l2"])[0].solves

@@ -48,3 +48,19 @@ def test_a_gate_fails_for_time_and_for_accuracy():
         "less accurate: s on d has 50.50 % on the test rows, the base 87.33 %;"
         " 1 point less is allowed"
     ]
+
+
+def test_a_gate_fails_for_a_worse_objective():
+    def of(base, new):
+        sides = {"base": {"objective": base}, "new": {"objective": new}}
+        for side in sides.values():
+            side["accuracy_pct"] = 90.0
+        return versions.regressions(
+            {"results": [{"solver": "s", "dataset": "d", "times": 1.0, **sides}]}, 1.3
+        )
+
+    assert of(100.0, 101.0) == of(100.0, 50.0) == of(None, 5.0) == of(-2.0, -2.0) == []
+    (said,) = of(-2.0, -1.9)  # objectives of nu-SVMs are negative
+    assert said == (
+        "less exact: s on d stops at the objective -1.9, the base at -2; 1 % more is allowed"
+    )
