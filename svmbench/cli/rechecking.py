@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_REGRESSION
 from svmbench.cli import terminal
 from svmbench.cli.options import FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS
-
-if TYPE_CHECKING:
-    from svmbench.studies.rechecking import RecheckOutcome
 
 
 @click.command()
@@ -34,12 +30,6 @@ if TYPE_CHECKING:
     help="Seed of the random draw.",
 )
 @click.option(
-    "--samples",
-    is_flag=True,
-    help="Draw whole samples: for each older run the cells that make it rechecked, the quickest "
-    "run first.",
-)
-@click.option(
     "--changelog",
     type=FOLDER,
     metavar="FILE",
@@ -58,7 +48,6 @@ def recheck(
     results: tuple[Path, ...],
     budget: float,
     seed: int,
-    samples: bool,
     changelog: Path | None,
     keeps: bool,
     dry_run: bool,
@@ -66,42 +55,44 @@ def recheck(
 ) -> None:
     r"""Run a random sample of kept cells again with the present code, and compare the results.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results). Accuracies,
-    objectives and counters must be equal. If BLAS, its CPU-specific code or another package differs
-    from the recorded run, they may differ within the tolerances of 'svmbench compare'. Times are
-    not compared. The outcome is appended to rechecks.jsonl in each run's folder; with --no-keep,
-    nothing is written. A cell stopped at its time limit counts as not run. A cell that several of
-    RESULTS keep is run once, and compared with each record. The exit code is 4 if a cell disagrees,
-    unless a line of the changelog such as "- Results change: `smo`, `csvc`: why" names its solver
-    or config. It is 3 if a config can't be run any more.
+    RESULTS are run folders, or folders that hold some (default: the folder results). Each solver
+    gets a cell first, then each run that is older than the code the cells that it lacks to count as
+    rechecked, then any others. Accuracies, objectives and counters must be equal. If BLAS, its
+    CPU-specific code or another package differs from the recorded run, they may differ within the
+    tolerances of 'svmbench compare'. Times are not compared. The outcome is appended to
+    rechecks.jsonl in each run's folder; with --no-keep, nothing is written. A cell stopped at its
+    time limit counts as not run. A cell that several of RESULTS keep is run once, and compared with
+    each record. The exit code is 4 if a cell disagrees, unless a line of the changelog such as "-
+    Results change: `smo`, `csvc`: why" names its solver or config. It is 3 if a config can't be run
+    any more.
 
     \b
     Examples:
       svmbench recheck --budget 5 --seed 1 --no-keep
-      svmbench recheck results/smo --budget 30 --samples
+      svmbench recheck results/smo --budget 30
     """
     from svmbench.studies import rechecking
     from svmbench.studies.judging import kept_results
 
     accepted = rechecking.named_changes(changelog) if changelog else frozenset()
     folders = results or (kept_results(),)
-    drawn = rechecking.draw_kept(folders, minutes=budget, seed=seed, samples=samples)
+    drawn = rechecking.draw_kept(folders, minutes=budget, seed=seed)
     terminal.print_line(
         f"{drawn.n_drawn} of {drawn.n_candidates} cells of {len(drawn.cells)} runs drawn"
         f" (seed {seed})"
     )
     if dry_run:
         terminal.print_columns(
-            ((one.run, one.solver, one.dataset, f"{one.seconds:.1f} s"))
+            (cell.run, cell.solver, cell.dataset, f"{cell.seconds:.1f} s")
             for cells in drawn.cells.values()
-            for one in cells
+            for cell in cells
         )
         terminal.check_written()
         return
     outcome = rechecking.recheck(drawn, keep=keeps, mirror=mirror, print_line=terminal.print_line)
-    _say_end(outcome, drawn.n_drawn)
+    terminal.print_line(outcome.sentence())
     changed = outcome.changed
-    unnamed = [one for one in changed if not rechecking.is_named(one, accepted)]
+    unnamed = [cell for cell in changed if not rechecking.is_named(cell, accepted)]
     if accepted and changed:
         terminal.print_line(
             f"the changelog names {len(changed) - len(unnamed)} of {len(changed)} changes"
@@ -111,21 +102,6 @@ def recheck(
     if outcome.n_failed:
         sys.exit(EXIT_FAILED_CELLS)
     terminal.check_written()
-
-
-def _say_end(outcome: RecheckOutcome, n_drawn: int) -> None:
-    """Print the number of cells that agreed."""
-    found, changed = outcome.compared, outcome.changed
-    judged = [time for one in found for time in one["times"].values() if time["within"] is not None]
-    outside = sum(not time["within"] for time in judged)
-    n_exact = sum(one["arithmetic"] == "equal" for one in found)
-    n_equal = sum(one["n_equal"] == one["n_compared"] for one in found)
-    terminal.print_line(
-        f"{len(found) - len(changed)} of {len(found)} cells agree ({n_exact} by equal arithmetic,"
-        f" {n_equal} in every number), {len(changed)} changed;"
-        f" {outcome.n_missing} of {n_drawn} drawn were not run; {outside} of {len(judged)} times"
-        " lie outside of what repeats showed"
-    )
 
 
 def register(group: click.Group) -> None:

@@ -106,6 +106,8 @@ class RecheckOutcome:
     compared : list of Recheck
         A comparison for each kept record whose cell was run again; ``differences`` is empty if they
         agree.
+    n_drawn : int
+        Number of drawn cells.
     n_missing : int
         Number of drawn cells that were not run.
     n_failed : int
@@ -113,19 +115,41 @@ class RecheckOutcome:
     """
 
     compared: list[Recheck] = field(default_factory=list)
+    n_drawn: int = 0
     n_missing: int = 0
     n_failed: int = 0
 
     @property
     def changed(self) -> list[Recheck]:
         """The comparisons that found a difference."""
-        return [one for one in self.compared if one["differences"]]
+        return [comparison for comparison in self.compared if comparison["differences"]]
+
+    def sentence(self) -> str:
+        """Return how many cells agree, how many were not run, and how many times moved."""
+        n_compared, n_changed = len(self.compared), len(self.changed)
+        n_exact = sum(comparison["arithmetic"] == "equal" for comparison in self.compared)
+        n_equal = sum(
+            comparison["n_equal"] == comparison["n_compared"] for comparison in self.compared
+        )
+        judged = [
+            time["within"]
+            for comparison in self.compared
+            for time in comparison["times"].values()
+            if time["within"] is not None
+        ]
+        return (
+            f"{n_compared - n_changed} of {n_compared} cells agree ({n_exact} by equal arithmetic,"
+            f" {n_equal} in every number), {n_changed} changed;"
+            f" {self.n_missing} of {self.n_drawn} drawn were not run;"
+            f" {judged.count(False)} of {len(judged)} times lie outside of what repeats showed"
+        )
 
 
-def draw_kept(
-    folders: Sequence[Path | str], *, minutes: float = 5.0, seed: int = 0, samples: bool = False
-) -> Draw:
+def draw_kept(folders: Sequence[Path | str], *, minutes: float = 5.0, seed: int = 0) -> Draw:
     """Draw kept cells until their recorded times add up to some minutes.
+
+    Each solver gets a cell first, then each older run the cells that it lacks to count as
+    rechecked; see :mod:`svmbench.experiment.run.draws`.
 
     Parameters
     ----------
@@ -133,23 +157,17 @@ def draw_kept(
         Run folders, or folders that hold some.
     minutes : float, default 5
     seed : int, default 0
-    samples : bool, default False
-        Draw whole samples: for each older run the cells that make it rechecked, the quickest run
-        first.
     """
     from svmbench.baselines.catalogue import load_plugins
-    from svmbench.experiment.run.draws import draw, draw_samples
-    from svmbench.schema.rechecks import OLDER
+    from svmbench.experiment.run.draws import draw
 
     deadline = time.monotonic() + 60 * minutes
     load_plugins()
     runs = {run.name: run for run in kept_runs([Path(folder) for folder in folders])}
-    if samples:  # others gain nothing from a sample
-        runs = {name: run for name, run in runs.items() if ages_of(run.folder).word == OLDER}
-    candidates = [one for run in runs.values() for one in run.candidates]
+    candidates = [cell for run in runs.values() for cell in run.candidates]
     cells: dict[str, list[Candidate]] = {}
-    for one in (draw_samples if samples else draw)(candidates, minutes * 60, seed):
-        cells.setdefault(one.run, []).append(one)
+    for cell in draw(candidates, minutes * 60, seed):
+        cells.setdefault(cell.run, []).append(cell)
     return Draw(runs, cells, seed, minutes, deadline)
 
 
@@ -186,7 +204,7 @@ def recheck(
     """
     from svmbench.schema.rechecks import append_recheck
 
-    outcome = RecheckOutcome()
+    outcome = RecheckOutcome(n_drawn=drawn.n_drawn)
     done: set[tuple[str, str]] = set()
     for name, cells in drawn.cells.items():
         left = [one for one in cells if (name, one.key) not in done]
@@ -238,7 +256,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     from svmbench.experiment.plan.freshness import is_present
     from svmbench.experiment.run.draws import Candidate
     from svmbench.report.reading.records import result_lines
-    from svmbench.schema.rechecks import read_rechecks
+    from svmbench.schema.rechecks import FRESH, read_rechecks
 
     try:
         lines = [one for one in result_lines(folder) if one["kind"] == "cell"]
@@ -252,6 +270,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
         if isinstance(cell.get("code"), int) and cell["code"] < len(entries)
     }
     known = {one["key"] for one in read_rechecks(folder, is_present) if not one["differences"]}
+    words = ages_of(folder).words
     for line in lines:
         # Data that can't be had and cells without a solver have nothing that code decides.
         if line["status"] == "ok" and line.get("solver"):
@@ -263,6 +282,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
                 seconds=float(line.get("wall_s") or 0.0),
                 modules=_solver_modules(line["solver"], modules.get(line["key"])),
                 is_known=line["key"] in known,
+                is_fresh=words.get(line["key"]) == FRESH,
             )
 
 

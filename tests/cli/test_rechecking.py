@@ -87,12 +87,14 @@ def test_nothing_is_run_or_written_by_a_dry_run(kept: Path) -> None:
     assert not (kept / "rechecks.jsonl").exists()
 
 
-def test_samples_are_of_older_runs_alone(kept: Path) -> None:
-    assert "0 of 0 cells of 0 runs drawn" in svmbench("recheck", kept, "--samples", "--dry-run").out
+def test_cells_are_fresh_until_their_code_changes(kept: Path) -> None:
+    (run,) = rechecking.kept_runs([kept])
+    assert [cell.is_fresh for cell in run.candidates] == [True, True]
     plan = json.loads((kept / "plan.json").read_text())
     plan["code"]["files"]["svmbench.core.contract.base"] = "another"
     (kept / "plan.json").write_text(json.dumps(plan))
-    assert "2 of 2 cells of 1 runs drawn" in svmbench("recheck", kept, "--samples", "--dry-run").out
+    (run,) = rechecking.kept_runs([kept])
+    assert [cell.is_fresh for cell in run.candidates] == [False, False]
 
 
 def spoil(run: Path, by: float = 1.0) -> None:

@@ -15,17 +15,16 @@ from svmbench.experiment.run.draws import (
     MAX_BUDGET_SHARE,
     RECHECK_OVERHEAD_S,
     Candidate,
-    Draw,
     draw,
-    draw_samples,
+    lacking_cells,
 )
 from svmbench.report.reading.records import result_lines
 from svmbench.schema.rechecks import KeptResult, ages
 from svmbench.studies.rechecking import kept_runs
 
 ROOT = Path(__file__).parents[3]
-#: Simulated draws; the standard error of a probability of 0.95 is 0.007.
-N_DRAWS = 1_000
+#: Simulated draws; the standard error of a probability of 0.95 is 0.013.
+N_DRAWS = 300
 MINUTES = 5
 
 
@@ -94,31 +93,45 @@ def test_cells_that_agreed_before_come_last() -> None:
     assert {one.key for one in drawn[:3]} == {"n0", "n1", "n2"}
 
 
-def test_samples_have_every_solver_on_every_data_set_and_a_twentieth_of_the_cells() -> None:
+def test_cells_as_new_as_the_code_come_last() -> None:
+    fresh = [replace(one, is_fresh=True) for one in candidates(*[0.1] * 50)]
+    older = candidates(1.0, 1.0, 1.0, run="older")
+    assert set(draw(fresh + older, 12, 0)[:3]) == set(older)
+
+
+def test_a_draw_completes_samples_of_every_solver_on_every_data_set() -> None:
     cells = [
         Candidate(run, f"{run}{solver}{name}{n}", solver, name, seconds, (solver,))
         for run, seconds in (("slow", 2.0), ("quick", 0.1))
         for solver in ("smo", "csvc") for name in ("a", "b") for n in range(100)
     ]  # fmt: skip
-    drawn = draw_samples(cells, 600, 0)
-    assert [one.run for one in drawn] == ["quick"] * 20 + ["slow"] * 20
-    for run in ("quick", "slow"):
-        kept = [KeptResult(one.key, one.solver, one.dataset, False) for one in cells
-                if one.run == run]  # fmt: skip
-        sample: list[Any] = [{"key": one.key, "differences": []} for one in drawn if one.run == run]
-        assert ages(kept, sample).is_sampled
-        assert not any(ages(kept, sample[:n] + sample[n + 1 :]).is_sampled for n in range(20))
+    n_first = 0
+    for seed in range(20):
+        # Both samples fit: 20 cells of 2.2 s and 20 of 0.3 s.
+        drawn = draw(cells, 51 + 2 * CONFIG_OVERHEAD_S, seed)
+        for run in ("quick", "slow"):
+            kept = [KeptResult(one.key, one.solver, one.dataset, False) for one in cells
+                    if one.run == run]  # fmt: skip
+            sample: list[Any] = [{"key": one.key, "differences": []} for one in drawn
+                                 if one.run == run]  # fmt: skip
+            assert ages(kept, sample).is_sampled, (seed, run)
+        n_first += drawn[5].run == "quick"
+    assert 10 <= n_first < 20
 
 
 def test_samples_draw_only_what_a_run_lacks() -> None:
     cells = [replace(one, is_known=one.dataset != "set-3") for one in candidates(*[1.0] * 20)]
-    assert [one.dataset for one in draw_samples(cells, 600, 0)] == ["set-3"]
-    assert draw_samples([replace(one, is_known=True) for one in cells], 600, 0) == []
-
-
-def test_a_sample_that_does_not_fit_the_budget_is_left_out_whole() -> None:
-    cells = candidates(*[1.0] * 9) + candidates(*[0.1] * 9, run="other")
-    assert {one.run for one in draw_samples(cells, 10, 0)} == {"other"}
+    assert [one.dataset for one in lacking_cells(cells, cells, ())] == ["set-3"]
+    assert lacking_cells(cells, cells, [cells[3]]) == []
+    for word in ("is_known", "is_fresh"):
+        all_alike: list[Candidate] = [replace(one, **{word: True}) for one in cells]
+        assert lacking_cells(all_alike, all_alike, ()) == []
+    # A twentieth of the cells, beyond one of each solver on each data set.
+    alike = [replace(one, dataset="a") for one in candidates(*[1.0] * 100)]
+    assert lacking_cells(alike, alike[50:], ()) == alike[50:55]
+    # Nothing, if a part of the sample can't be drawn.
+    assert lacking_cells(alike, alike[:4], ()) == []
+    assert lacking_cells(cells, cells[:3], ()) == []
 
 
 def kept() -> Iterator[tuple[Candidate, dict[str, Any]]]:
@@ -137,10 +150,7 @@ def test_five_minutes_find_a_change_of_any_solver_fold_or_kernel() -> None:
     modules = {module for one in within for module in one.modules}
     found = dict.fromkeys([*modules, "folds", "kernel"], 0)
     for seed in range(N_DRAWS):
-        # The first pass alone is a lower bound, in a tenth of the time.
-        draws = Draw(cells, MINUTES * 60, seed)
-        draws.visit_solvers()
-        drawn = draws.chosen
+        drawn = draw(cells, MINUTES * 60, seed)
         seen = {module for one in drawn for module in one.modules}
         for module in seen:
             found[module] += 1
