@@ -102,6 +102,22 @@ def test_parts_without_an_interval_have_a_sentence():
     assert lines(root, "left") == []
 
 
+def test_parts_without_an_interval_share_a_row_where_they_say_the_same():
+    lost = [Part(f"set-{i}", None, "not run (no record of it yet)") for i in range(30)]
+    other = Part("another", None, "the model has no margin")
+    root = drawn([*lost[:15], part("first", 1.0, 0.5, 1.5, least=1.0), other, *lost[15:]])
+    said = texts(root)
+    assert said.index("○ first") < said.index(
+        "○ set-0, set-1, set-2, set-3, set-4, set-5 and 24 more"
+    )
+    assert said.count("not run (no record of it yet)") == 1
+    assert said.index("○ another") + 1 == said.index("the model has no margin")
+    assert not any("more part" in text for text in said)
+    # Rows that a page leaves out count with all of their parts.
+    several = [part(f"p{i}", 1.0, 0.5, 1.5, least=1.0) for i in range(MOST_ROWS)]
+    assert "and 31 more parts" in texts(drawn([other, *lost, *several]))
+
+
 def test_an_interval_without_ends_is_a_point():
     root = drawn([part("a", 1.0, None, None, least=0.5)])
     assert lines(root, "left") == []

@@ -86,37 +86,40 @@ class _Axis:
 
 
 def draw_parts(parts: Sequence[Part], *, most: int | None = MOST_ROWS) -> str:
-    """Return the picture of a claim's parts; failed parts come first where some are left out.
+    """Return the picture of a claim's parts; parts without a number that say the same share a row.
 
     Parameters
     ----------
     parts : sequence of Part
     most : int, optional
-        How many parts to draw at most; None draws all.
+        How many rows to draw at most, failed parts first, parts without a number last; None draws
+        all.
     """
-    shown = list(parts)
-    if most is not None and len(shown) > most:
+    rows = [_row(part) for part in parts]
+    measured, others = [row for row in rows if row.numbers], _alike(rows)
+    left = 0
+    if most is not None and len(measured) + len(others) > most:
         order = (False, True, None)
-        shown = sorted(shown, key=lambda part: order.index(part.holds))[:most]
-    rows = [_row(part) for part in shown]
+        measured.sort(key=lambda row: order.index(row.part.holds))
+        cut = max(most - len(measured), 0)
+        left = len(measured[most:]) + sum(map(len, others[cut:]))
+        measured, others = measured[:most], others[:cut]
     drawn: list[str] = []
     y = 6.0
-    for panel in _panels([row for row in rows if row.numbers]):
+    for panel in _panels(measured):
         y = _draw_panel(panel, y, drawn)
-    for row in rows:
-        if not row.numbers:
-            lost = "data not available" if row.part.unavailable else ""
-            drawn += _label(row.part, y, lost)
-            if not lost:
-                said = row.part.measured or "not measured"
-                drawn.append(_text(_MARGIN + 16, y + _TO_LINE + 4, said, "quiet"))
-            y += _ROW - (_TO_TEXT if lost else 0)
-    if left := len(parts) - len(shown):
+    for group in others:
+        ending = "data not available" if group[0].unavailable else ""
+        drawn += _label(group, y, ending)
+        if not ending:
+            drawn.append(_text(_MARGIN + 16, y + _TO_LINE + 4, _sentence(group[0]), "quiet"))
+        y += _ROW - (_TO_TEXT if ending else 0)
+    if left:
         word = "1 more part" if left == 1 else f"{left} more parts"
         drawn.append(_text(_MARGIN, y + _TO_TEXT, f"and {word}", "quiet"))
         y += _LEGEND
-    if any(row.numbers for row in rows):
-        drawn += _legend(y, printed=any(row.printed is not None for row in rows))
+    if measured:
+        drawn += _legend(y, printed=any(row.printed is not None for row in measured))
         y += _LEGEND
     size = f'width="{_WIDTH}" height="{y:.0f}" viewBox="0 0 {_WIDTH} {y:.0f}"'
     head = (
@@ -143,6 +146,22 @@ def _row(part: Part) -> _Row:
     if printed is None and plain:
         printed = float(plain[0].replace(",", "").replace("−", "-"))
     return _Row(part, known, printed if known else None)
+
+
+def _alike(rows: Sequence[_Row]) -> list[list[Part]]:
+    """Return the parts without a number, those with one outcome and one sentence together."""
+    found: dict[tuple[bool | None, bool, str], list[Part]] = {}
+    for row in rows:
+        if not row.numbers:
+            part = row.part
+            said = "" if part.unavailable else _sentence(part)
+            found.setdefault((part.holds, bool(part.unavailable), said), []).append(part)
+    return list(found.values())
+
+
+def _sentence(part: Part) -> str:
+    """Return what stands in the place of an interval."""
+    return part.measured or "not measured"
 
 
 def _ends(one: Criterion) -> list[float]:
@@ -209,21 +228,35 @@ def _draw_panel(rows: Sequence[_Row], y: float, drawn: list[str]) -> float:
     for number, row in enumerate(rows):
         top = y + _ROW * number
         scale = max(map(abs, row.numbers)) if axis.own else 1.0
-        drawn += _label(row.part, top)
+        drawn += _label([row.part], top)
         drawn += _intervals(row, axis, top + _TO_LINE, scale or 1.0)
     drawn.append(_text(_MARGIN, bottom + 31, _claimed(rows, axis), "quiet"))
     return bottom + _AXIS
 
 
-def _label(part: Part, y: float, ending: str = "") -> list[str]:
-    kind, sign = _SIGNS[part.holds]
-    said = part.what.replace(", profile paper", "") + (" (stand-in)" if part.stand_in else "")
-    said += f": {ending}" if ending else ""
-    name = escape.html(escape.line(said, _MOST_LABEL_CHARS))
+def _label(parts: Sequence[Part], y: float, ending: str = "") -> list[str]:
+    """Return a row's name: that of its part, or of as many parts as there is room for."""
+    kind, sign = _SIGNS[parts[0].holds]
+    names = [_name(part) for part in parts]
+    ending = f": {ending}" if ending else ""
+    n = len(names)
+    while n > 1 and len(_counted_names(names, n) + ending) > _MOST_LABEL_CHARS:
+        n -= 1
+    said = escape.html(escape.line(_counted_names(names, n) + ending, _MOST_LABEL_CHARS))
     return [
         f'<text x="{_MARGIN}" y="{y + _TO_TEXT:.1f}" class="text">'
-        f'<tspan class="{kind}" stroke="none">{sign}</tspan> {name}</text>'
+        f'<tspan class="{kind}" stroke="none">{sign}</tspan> {said}</text>'
     ]
+
+
+def _name(part: Part) -> str:
+    return part.what.replace(", profile paper", "") + (" (stand-in)" if part.stand_in else "")
+
+
+def _counted_names(names: Sequence[str], n: int) -> str:
+    """Return the first n names and the number of the others."""
+    more = f" and {len(names) - n} more" if n < len(names) else ""
+    return ", ".join(names[:n]) + more
 
 
 def _intervals(row: _Row, axis: _Axis, y: float, scale: float) -> Iterator[str]:
