@@ -354,7 +354,7 @@ def fetch_command(
     "--budget",
     type=POSITIVE_NUMBER,
     metavar="MINUTES",
-    help="Start no new cell after this many minutes; the rest is marked 'not run'.",
+    help="End after this many minutes; cells without a result are marked 'not run'.",
 )
 @RETRY
 @click.option(
@@ -433,6 +433,7 @@ def run_command(
 
     console = terminal.console()
     narrator = Narrator(console, quiet=quiet)
+    budget_s = float("inf") if budget is None else 60 * budget
     request = Request(
         config=config,
         profile=profile,
@@ -446,7 +447,8 @@ def run_command(
         kind=kind,
         timeout_s=timeout,
         memory_gb=memory,
-        budget_s=budget * 60 if budget else float("inf"),
+        budget_s=budget_s,
+        stop_s=budget_s,
         retry=retry,
         fresh=fresh,
         reuse=reuse,

@@ -24,7 +24,7 @@ _BUDGET = click.option(
     "--budget",
     type=POSITIVE_NUMBER,
     metavar="MINUTES",
-    help="Start no new cell after this many minutes; unfinished configs share them equally.",
+    help="End after this many minutes; unfinished configs share them equally.",
 )
 _OUTPUT = click.option(
     "--output",

@@ -191,9 +191,8 @@ def try_(
             "size (KiB)",
         ),
     )
-    terminal.print_line(result.reason)
-    for note in result.notes:
-        terminal.print_line(note)
+    for sentence in (result.reason, result.quote, *result.notes):
+        terminal.print_line(sentence)
     print_confusion(result.y_test, chosen.predicted)
     needed = "joblib, pandas" if wanted is None else "joblib, sklearn.datasets"
     terminal.print_line("The pipeline is fitted on the training rows alone. To use it on new rows:")

@@ -44,8 +44,13 @@ SEPARATOR_LINE = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)
 NEARLY_ALL = 0.9
 #: From this number of rows on, a column with another value in each row is not used as a feature.
 LEAST_ROWS_OF_IDS = 20
-#: A date, and the time of a day.
-ISO_DATE = r"\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d.{0,20})?\s*"
+#: A date, such as 2024-12-31, 31/12/2024, 12/31/24, 31.12.2024 or 31 Dec 2024, and the time of a
+#: day. Three numbers with points are a date only if the year has four digits, as no version has.
+DATE = (
+    r"\s*(\d{4}([-/.])\d\d?\2\d\d?|\d\d?([-/.])\d\d?\3\d{4}|\d\d?([-/])\d\d?\4\d\d"
+    r"|\d\d?[- ][A-Za-z]{3,9}[- ,]{1,2}\d{4}|[A-Za-z]{3,9} \d\d?,? \d{4})"
+    r"([ T,]{1,2}\d\d?:\d\d.{0,20})?\s*"
+)
 _DIGITS = r"(\d+\.?\d*|\.\d+)"
 #: Patterns of numbers in an unusual form, each with advice.
 WRITTEN_NUMBERS = {
@@ -367,9 +372,10 @@ def _useless(frame: pd.DataFrame) -> dict[Any, str]:
                     f"the column {column} (another number in each row, as ids are)"
                 )
         elif values.dtype.kind == "O" and pd.api.types.infer_dtype(values) == "string":
-            if values.str.fullmatch(ISO_DATE).mean() >= NEARLY_ALL:
+            if values.str.fullmatch(DATE).mean() >= NEARLY_ALL:
                 descriptions[column] = (
-                    f"the column {column} (dates; numbers made of them can be used)"
+                    f"the column {column} (dates such as {values.iloc[0].strip()}; make numbers of"
+                    " them to use them, such as days since the first)"
                 )
             elif values.nunique() == len(frame):
                 descriptions[column] = f"the column {column} (another word in each row, as ids are)"

@@ -257,7 +257,8 @@ def test_ids_and_dates_are_left_out_and_named(tmp_path: Path) -> None:
     assert list(X.columns) == ["size"]
     assert X.attrs[LEFT_OUT] == [
         "the column id (another word in each row, as ids are)",
-        "the column day (dates; numbers made of them can be used)",
+        "the column day (dates such as 2024-01-01; make numbers of them to use them, such as days"
+        " since the first)",
     ]
     years = list(range(1990, 2020))
     running = pd.DataFrame(
@@ -266,6 +267,32 @@ def test_ids_and_dates_are_left_out_and_named(tmp_path: Path) -> None:
     running.to_csv(file, index=False)
     X, _ = read_frame(file, "class")
     assert list(X.columns) == ["year", "size"]
+
+
+@pytest.mark.parametrize(
+    ("written", "is_date"),
+    [
+        ("{d}/12/2024", True),
+        ("12/{d}/2024", True),
+        ("{d}/12/24 14:05", True),
+        ("{d}.12.2024", True),
+        ("2024/12/{d}", True),
+        ("{d} Dec 2024", True),
+        ('"Dec {d}, 2024 9:05 pm"', True),
+        ("1.2.{d}", False),  # a version
+        ("{d}/12-2024", False),
+        ("{d} of 2024", False),
+    ],
+)
+def test_dates_of_all_countries_are_left_out_and_named(
+    tmp_path: Path, written: str, is_date: bool
+) -> None:
+    rows = (f"{written.format(d=10 + i % 19)},{i % 7},{'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("day,size,class\n" + "".join(rows))
+    X, _ = read_frame(tmp_path / "t.csv", "class")
+    assert list(X.columns) == (["size"] if is_date else ["day", "size"])
+    example = written.strip('"').format(d=10)
+    assert is_date == any(f"dates such as {example};" in one for one in X.attrs.get(LEFT_OUT, ()))
 
 
 def test_the_cap_of_categories_is_said() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from runs import svmbench
+from scipy.stats import binomtest
 
 from svmbench.studies import trying
 
@@ -48,6 +50,7 @@ def test_a_table_becomes_a_pipeline(tmp_path: Path, text: str) -> None:
     assert ended.code == 0, ended.said
     assert f"1 text column, {text}: plan (3 words)" in ended.out
     assert "Take " in ended.out
+    assert re.search(r"To quote: accuracy .* % \(95 % interval .* %\) on 40 test rows", ended.out)
     *_, first, second, third = ended.out.splitlines()
     assert (tmp_path / "my.joblib").is_file()
     # The three lines load it and predict, in a process of their own.
@@ -214,6 +217,32 @@ def test_the_standard_error_is_that_of_bootstrap_samples(metric: str) -> None:
         differences.append(score(values[0], rows) - score(values[1], rows))
     expected = 100 * float(np.std(differences))
     assert trying.standard_error(*solvers) == pytest.approx(expected, rel=0.25)
+
+
+def test_the_interval_of_a_score_covers_the_truth() -> None:
+    # Wilson's, as scipy has it.
+    right = np.arange(200) < 183
+    expected = binomtest(183, 200).proportion_ci(method="wilson")
+    found = trying.interval_of(trying.ACCURACY, [right.astype(float)])
+    assert found == pytest.approx((100 * expected.low, 100 * expected.high), abs=1e-3)
+    # A small class without an error is not certain.
+    y = np.repeat([0, 1], [195, 5])
+    sure = trying.influences_on(trying.BALANCED, y, y, None)
+    low, high = trying.interval_of(trying.BALANCED, sure)
+    assert 70 < low < 80
+    assert high == 100
+    assert trying.interval_of(trying.ROC_AUC, trying.influences_on("roc_auc", y, y, y))[0] < 80
+    # The interval holds the true score about as often as it says.
+    random, held = np.random.default_rng(0), {trying.BALANCED: 0, trying.ROC_AUC: 0}
+    y = np.repeat([0, 1], [90, 30])
+    for _ in range(400):
+        values = random.normal(size=120) + np.sqrt(2) * y  # an area of 0.8413, normal's at 1
+        for metric, truth in ((trying.BALANCED, 76.025), (trying.ROC_AUC, 84.134)):
+            predicted = (values > 0.5 * np.sqrt(2)).astype(int)
+            influences = trying.influences_on(metric, y, predicted, values)
+            low, high = trying.interval_of(metric, influences)
+            held[metric] += low <= truth <= high
+    assert all(0.92 <= n / 400 <= 0.98 for n in held.values()), held
 
 
 @pytest.mark.slow

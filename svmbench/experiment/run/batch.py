@@ -104,7 +104,7 @@ class Batch:
     jobs : sequence of Job
         The configs in the order in which they run.
     budget_s : float
-        Number of seconds after which no cell starts.
+        Number of seconds after which no cell starts, and running cells are stopped.
     hooks : Hooks
     clock : callable, default=time.monotonic
         Returns the present time in seconds.
@@ -196,7 +196,8 @@ class Batch:
         run_plan = self._run_plans[number]
         # Cells that failed in the first round are not tried again.
         retry = "none" if again else job.request.retry
-        request = replace(job.request, budget_s=share_s, retry=retry, fresh=False)
+        rest_s = self.end - self.clock()
+        request = replace(job.request, budget_s=share_s, stop_s=rest_s, retry=retry, fresh=False)
         hooks = self.hooks
         finished = execute_run(
             replace(run_plan, request=request),

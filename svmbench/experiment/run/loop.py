@@ -87,6 +87,8 @@ class Options:
         Which unfinished results of an earlier run to try again: a key of `RETRIED_STATUSES`.
     budget_s : float
         Number of seconds after which no new cell starts; the others are marked ``not run``.
+    stop_s : float
+        Number of seconds after which running cells are stopped and marked ``not run``, too.
     cluster : str
         Address of a Dask scheduler, or ``local:<workers>``; its workers run the cells. Empty for
         this machine.
@@ -100,6 +102,7 @@ class Options:
     scratch_gb: float = 8.0
     retry: str = "none"
     budget_s: float = float("inf")
+    stop_s: float = float("inf")
     cluster: str = ""
     kind: str = ""
 
@@ -131,11 +134,11 @@ class RunLoop:
             # the file before the cell's next worker starts.
             self._collect_points(cell.key)
             self._forget_points(cell.key)
-        deadline = monotonic() + self.options.budget_s
+        begun = monotonic()
         with self._workers(cells), self._stopped_with_its_workers():
             try:
                 self._describe_workers()
-                self._loop(cells, deadline)
+                self._loop(cells, begun)
             finally:
                 for work in [*self.running, *self.making]:
                     work.stop()
@@ -164,15 +167,20 @@ class RunLoop:
         if core is not None and (warning := environment.other_arithmetic(facts, core)):
             self.listener.note(where + warning)
 
-    def _loop(self, cells: list[Cell], deadline: float) -> None:
+    def _loop(self, cells: list[Cell], begun: float) -> None:
         self.waiting = waiting = deque(cells)
         nodes = self._nodes(cells)
         running, making = self.running, self.making
         absence = processes.Absence()
         while waiting or running or making:
-            if monotonic() > deadline and waiting:
-                self._give_up(list(waiting))
+            spent_s = monotonic() - begun
+            given_up = self._stop_running() if spent_s > self.options.stop_s else []
+            if spent_s > self.options.budget_s:
+                given_up += waiting
                 waiting.clear()
+            if given_up:
+                self._give_up(given_up)
+                continue
             try:
                 self._start_what_can(nodes)
             except processes.ServerDiedError as error:
@@ -349,6 +357,17 @@ class RunLoop:
         self._forget_points(cell.key)
         self.listener.finished(cell, self.folder.cells[cell.key])
 
+    def _stop_running(self) -> list[Cell]:
+        """Stop what is running, keep the points that cells have streamed, and return the cells."""
+        cells = [cell for cell, _ in self.running.values()]
+        for work in [*self.running, *self.making]:
+            work.stop()
+        for cell in cells:
+            self._collect_points(cell.key)
+        self.running.clear()
+        self.making.clear()
+        return cells
+
     def _give_up(self, cells: list[Cell]) -> None:
         budget = f"budget of {self.options.budget_s / 60:.3g} minutes"
         for cell in cells:
@@ -362,7 +381,10 @@ class RunLoop:
                     "environment": self.environment["id"],
                 }
             )
-        self.listener.note(f"the {budget} {SPENT}: {len(cells)} cells not run")
+        is_one = len(cells) == 1
+        self.listener.note(
+            f"the {budget} {SPENT}: {len(cells):,} cell{'' if is_one else 's'} not run"
+        )
 
     def _make_points(self) -> None:
         """Make the folder of streamed points if it is missing."""

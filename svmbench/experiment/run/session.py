@@ -54,6 +54,8 @@ class Request:
         Limits of a cell: seconds, GiB. None for the config's limits.
     budget_s : float
         Number of seconds after which no new cell starts.
+    stop_s : float
+        Number of seconds after which running cells are stopped, too.
     retry : str
         Which unfinished results to try again: ``none``, ``failed``, ``timeout`` or ``all``.
     fresh : bool
@@ -75,6 +77,7 @@ class Request:
     timeout_s: float | None = None
     memory_gb: float | None = None
     budget_s: float = float("inf")
+    stop_s: float = float("inf")
     retry: str = "none"
     fresh: bool = False
     reuse: tuple[Path, ...] = ()
@@ -89,6 +92,7 @@ class Request:
             scratch_gb=settings.scratch_gb,
             retry=self.retry,
             budget_s=self.budget_s,
+            stop_s=self.stop_s,
             cluster=self.cluster,
             kind=self.kind,
         )

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from runs import COMMAND, Ended, cells_of, lines_of, svmbench, write_config
 
-from svmbench.experiment.run import worker
+from svmbench.experiment.run import loop, worker
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -284,6 +284,22 @@ def test_a_budget_leaves_the_rest_for_later(tmp_path: Path) -> None:
     assert "not run (budget of 1e-09 minutes)" in (out / "t.md").read_text()
     assert svmbench("run", config, "--output", out).code == 0
     assert {c["status"] for c in cells_of(out).values()} == {"ok"}
+
+
+@pytest.mark.slow
+def test_a_budget_ends_a_cell_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = write_config(tmp_path, ["test-works", "test-hangs", "test-random"])
+    out = tmp_path / "out"
+    # The hour is over once two cells have ended.
+    monkeypatch.setattr(loop, "monotonic", lambda: 0.0 if len(cells_of(out)) < 2 else 3601.0)
+    ended = svmbench("run", config, "--output", out, "--budget", 60, "--jobs", 2)
+    assert ended.code == 0
+    assert "the budget of 60 minutes is spent: 1 cell not run" in ended.out
+    status = {name: cell["status"] for name, cell in cells_of(out).items()}
+    assert status == {"test-works": "ok", "test-random": "ok", "test-hangs": "not run"}
+    monkeypatch.undo()
+    svmbench("run", config, "--output", out, "--timeout", 1)  # it is run again
+    assert cells_of(out)["test-hangs"]["status"] == "timeout"
 
 
 def test_times_of_cells_that_ran_together_are_marked(tmp_path: Path) -> None:
