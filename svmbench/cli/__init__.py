@@ -206,22 +206,10 @@ def describe_command(
       svmbench describe my.csv --label churn
       svmbench describe openml:40994
     """
-    from svmbench.base.known_names import dataset_names, solver_names
-    from svmbench.base.paths import is_file
     from svmbench.cli import listing
-    from svmbench.studies.datasets import dataset_entry
-    from svmbench.studies.listing import card_of
+    from svmbench.studies.listing import card_of, table_card
 
-    is_own = name.startswith("openml:") or (
-        is_file(name) and name not in (*solver_names(), *dataset_names())
-    )
-    if label or text or impute or form or is_own:
-        from svmbench import data
-
-        dataset_entry(name, label, text, impute, form)
-        facts = data.file_card(name, label, text, impute, form)
-    else:
-        facts = card_of(name, trust=trust)
+    facts = table_card(name, label, text, impute, form) or card_of(name, trust=trust)
     if as_json:
         terminal.write_output(json.dumps(facts, indent=1, default=str))
         return

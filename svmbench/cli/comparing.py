@@ -78,10 +78,7 @@ def _print_comparison(found: Any) -> None:
 
     if found.changes:
         terminal.print_columns(
-            (
-                (c.verdict, c.kind, c.where, c.what, *_numbers(c.base, c.new), c.moved)
-                for c in found.changes
-            ),
+            ((c.verdict, c.kind, c.where, c.what, *c.shown, c.moved) for c in found.changes),
             header=("verdict", "kind", "where", "what", "base", "new", "change"),
         )
     for note in found.notes:
@@ -92,22 +89,6 @@ def _print_comparison(found: Any) -> None:
             " meant, 'svmbench keep NEW BASE' keeps the new run"
         )
     terminal.print_line(outcome_line(found))
-
-
-def _numbers(base: Any, new: Any) -> list[str]:
-    """Return two values as text, with as many digits as show their difference."""
-    for digits in (6, 12, 17):
-        shown = [
-            "-"
-            if value is None
-            else f"{value:.{digits}g}"
-            if isinstance(value, float)
-            else str(value)
-            for value in (base, new)
-        ]
-        if shown[0] != shown[1]:
-            break
-    return shown
 
 
 def register(group: click.Group) -> None:

@@ -138,32 +138,22 @@ def cache(days: float | None, prepared: bool, dry_run: bool) -> None:
       svmbench cache --prepared
     """
     from svmbench.base.paths import cache_dir
-    from svmbench.data.cached import PARSED, PREPARED, cache_entries, remove_entry
+    from svmbench.data.cached import clean_cache, sizes_of
 
     is_cleaning = prepared or days is not None
     if dry_run and not is_cleaning:
         raise click.UsageError("--dry-run needs --older-than or --prepared")
-    chosen = [
-        one
-        for one in cache_entries()
-        if (one.kind == PREPARED or not prepared) and (days is None or one.is_older_than(days))
-    ]
-    removed = [one for one in chosen if not is_cleaning or dry_run or remove_entry(one)]
-    sizes: dict[tuple[str, str], int] = {}
-    for one in removed:
-        other = "facts about code and configs" if one.kind == PARSED else "compiled loops"
-        named = one.kind, one.dataset or other
-        sizes[named] = sizes.get(named, 0) + one.n_bytes
-    rows = sorted(sizes.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
+    removed, busy = clean_cache(days=days, prepared=prepared, dry_run=dry_run or not is_cleaning)
+    rows = sizes_of(removed)
     if rows:
         terminal.print_columns(
-            ((kind, name, _mebibytes(size)) for (kind, name), size in rows),
+            ((kind, name, _mebibytes(size)) for kind, name, size in rows),
             header=("kind", "data set", "size"),
         )
     verb = "would be removed from" if dry_run else "removed from" if is_cleaning else "in"
-    terminal.print_line(f"{_mebibytes(sum(sizes.values()))} {verb} {cache_dir()}")
-    if len(removed) < len(chosen):
-        left = ", ".join(one.path.name for one in chosen if one not in removed)
+    terminal.print_line(f"{_mebibytes(sum(size for *_, size in rows))} {verb} {cache_dir()}")
+    if busy:
+        left = ", ".join(entry.path.name for entry in busy)
         terminal.print_line(f"left, since another process writes them: {left}")
     terminal.check_written()
 

@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 
 import click
 
-from svmbench.base.errors import ConfigError, ResultsError, UnknownNameError
+from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.cli import terminal
 from svmbench.cli.completion import FormatName
 from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_CHECKS
@@ -59,23 +59,10 @@ def table(results: Path, allow_contended: bool, form: str | None, output: Path |
         said = filter(None, [origin_of(results, known), known.sentence()])
         terminal.print_on(console, f"results: {', '.join(said)}")
         return
-    from svmbench.base.files import make_folder, write_bytes
-    from svmbench.report.output.builder import read_content
-    from svmbench.report.output.formats import FORMATS, format_files
+    from svmbench.report.output.builder import write_in_format
 
-    content = read_content(results, allow_contended=allow_contended)
-    target = output or results / form
-    named = output.as_posix() if output is not None else ""
-    written = FORMATS.named(form)
-    made = format_files(written, content, allow_contended=allow_contended, folder=named)
-    try:
-        if output is None:
-            make_folder(target)
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
-    for name, text in made.items():
-        terminal.print_on(console, write_bytes(target / name, text))
+    for file in write_in_format(results, form, output, allow_contended=allow_contended):
+        terminal.print_on(console, file)
 
 
 def rebuild(
@@ -172,24 +159,13 @@ def claims(
       svmbench claims results/ other/results/
       svmbench claims --format markdown > verdicts.md
     """
-    from svmbench.base.paper_folders import papers
-    from svmbench.papers import judging
     from svmbench.papers.judging import export
     from svmbench.studies import judging as studies
 
-    for paper in only:
-        if paper not in papers():
-            raise UnknownNameError("paper", paper, list(papers()))
     file, trust = judged["file"], judged["trust"]
     if plot is not None and (len(names) != 1 or plot.suffix != ".svg"):
         raise ConfigError("--plot draws one claim to an SVG file: --claim ID --plot FILE.svg")
-    known = judging.read_all_claims(file, metrics=studies.claimable_metrics(file), trust=trust)
-    for name in names:
-        if name not in [one.id for one in known]:
-            raise UnknownNameError("claim", name, [one.id for one in known])
-    wanted = [
-        one for one in known if (not only or one.paper in only) and (not names or one.id in names)
-    ]
+    wanted = studies.claims_named(only, names, file=file, trust=trust)
     if printed:
         if results:
             raise ConfigError("--printed judges the papers' numbers, and takes no folder")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_REGRESSION, ConfigError
-from svmbench.base.paths import is_file
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName, SolverName
 from svmbench.cli.options import (
@@ -24,13 +23,15 @@ from svmbench.cli.options import (
     TRUST,
     table_form,
 )
-from svmbench.studies.datasets import FORM_OPTIONS, dataset_entry, told_apart, written_plainly
+from svmbench.studies.datasets import FORM_OPTIONS, dataset_entry, race_entries, written_plainly
 from svmbench.studies.racing import (
+    PROFILE_FACTORS,
     Racer,
     RaceResult,
     RaceSettings,
     parse_racers,
     race_config,
+    shares_solved,
     time_solvers,
     unequal_work,
     version_config,
@@ -38,10 +39,6 @@ from svmbench.studies.racing import (
 
 if TYPE_CHECKING:
     from svmbench.data.frames import TableForm
-
-
-#: Factors of the fastest solver's time that a performance profile shows.
-PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
 
 
 def print_result(result: RaceResult) -> None:
@@ -99,21 +96,12 @@ def _print_times_to(result: RaceResult) -> None:
 
 def print_profiles(results: list[RaceResult]) -> None:
     """Print by accuracy the share of races that a solver solves within a factor of the fastest."""
-    from svmbench.report.numbers.comparisons import performance_profile
-
     factors = tuple(f"{factor:g}" for factor in PROFILE_FACTORS)
-    for accuracy in results[0]["solvers"][0]["times_to"]:
-        times: dict[str, list[float | None]] = {}
-        for result in results:
-            for racer in result["solvers"]:
-                times.setdefault(racer["solver"], []).append(racer["times_to"][accuracy])
-        rows = []
-        for solver, steps in performance_profile(times).items():
-            shares = (
-                max((share for ratio, share in steps if ratio <= factor), default=0.0)
-                for factor in PROFILE_FACTORS
-            )
-            rows.append((solver, *(f"{100 * share:.0f} %" for share in shares)))
+    for accuracy, solvers in shares_solved(results).items():
+        rows = [
+            (solver, *(f"{100 * share:.0f} %" for share in shares))
+            for solver, shares in solvers.items()
+        ]
         terminal.print_line(f"share of {len(results)} races solved to {accuracy} within … times")
         terminal.print_columns(rows, header=("solver", *factors))
 
@@ -389,8 +377,6 @@ def race(
       PYTHONPATH=. svmbench race --base v1.0 --trust -s hersvm.HerSVM
       svmbench race --base-python ../old/bin/python -s sklearn.svm.LinearSVC
     """
-    from svmbench.data import openml
-
     racers = parse_racers(solvers, trust=shared.trust)
     versions = _Versions(base, base_python, fail_above)
     of_versions = versions[:2] != (None, None)
@@ -404,29 +390,10 @@ def race(
         raise ConfigError(
             "--base and --base-python compare versions at given settings: leave out --tolerance"
         )
-    encoding = shared.text, shared.impute
     if as_yaml and shared.form:
         raise ConfigError(f"a config can't say how a table is written: {FORM_OPTIONS}, and --yaml")
-    of_openml = [name for name in datasets if openml.reference(name)]
-    files = [name for name in datasets if name not in of_openml and is_file(name)]
-    labelled = files or of_openml  # a file's column is no column of OpenML's
-    if not labelled and (shared.label or any(encoding) or shared.form):
-        raise ConfigError(
-            "--label, --text, --impute and options on how a table is written are for tables, and no"
-            " -d is a file or of OpenML"
-        )
-    entries = [
-        dataset_entry(
-            name,
-            shared.label if name in labelled else None,
-            *encoding,
-            form=shared.form if name in files or not files else None,
-        )
-        if name in files or name in of_openml
-        else dataset_entry(name)
-        for name in datasets
-    ]
-    with written_plainly(told_apart(entries), shared.form) as plain:
+    entries = race_entries(datasets, shared.label, shared.text, shared.impute, shared.form)
+    with written_plainly(entries, shared.form) as plain:
         _race_all(plain, racers, versions, shared, as_yaml=as_yaml)
 
 

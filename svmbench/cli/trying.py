@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from svmbench.studies.trying import (
     METRICS,
     ROC_AUC,
     Trial,
+    TryResult,
     TrySettings,
     refuse_unwritable,
     try_table,
@@ -23,36 +24,24 @@ from svmbench.studies.trying import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from svmbench.data.frames import TableForm
 
 #: A confusion matrix of more classes is not printed.
 MOST_CLASSES_SHOWN = 10
 
 
-def _confusion(y_test: Any, predicted: np.ndarray) -> dict[str, list[Any]]:
-    """Return the classes of the test rows, and for each how many were predicted as which class."""
-    import numpy as np
-    from sklearn.metrics import confusion_matrix
-
-    classes = np.unique(y_test)
-    counts = confusion_matrix(y_test, predicted, labels=classes)
-    return {"classes": classes.tolist(), "counts": counts.tolist()}
-
-
-def print_confusion(y_test: Any, predicted: np.ndarray) -> None:
+def print_confusion(result: TryResult) -> None:
     """Print how many test rows of each class were predicted as which class."""
-    classes, counts = _confusion(y_test, predicted).values()
+    classes, counts = result.confusion
     if len(classes) > MOST_CLASSES_SHOWN:
         return
     terminal.print_line("The recommended model's predictions of the test rows:")
     terminal.print_columns(
         [
-            (f"is {one}", *(f"{int(n):,}" for n in row))
-            for one, row in zip(classes, counts, strict=True)
+            (f"is {name}", *(f"{n:,}" for n in row))
+            for name, row in zip(classes, counts, strict=True)
         ],
-        header=("test rows", *(f"predicted {one}" for one in classes)),
+        header=("test rows", *(f"predicted {name}" for name in classes)),
     )
 
 
@@ -160,7 +149,7 @@ def try_(
             "baselines": [asdict(one.trial) for one in baselines],
             "recommended": chosen.trial.solver,
             "cautions": result.notes,
-            "confusion": _confusion(result.y_test, chosen.predicted),
+            "confusion": dict(zip(("classes", "counts"), result.confusion, strict=True)),
             "file": str(target),
         }
         terminal.write_output(json.dumps(made, indent=1))
@@ -193,7 +182,7 @@ def try_(
     )
     for sentence in (result.reason, result.quote, *result.notes):
         terminal.print_line(sentence)
-    print_confusion(result.y_test, chosen.predicted)
+    print_confusion(result)
     needed = "joblib, pandas" if wanted is None else "joblib, sklearn.datasets"
     terminal.print_line("The pipeline is fitted on the training rows alone. To use it on new rows:")
     for line in (

@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +116,46 @@ def remove_entry(entry: CacheEntry) -> bool:
         reason = error.strerror or str(error)
         raise CacheError(f"can't remove {entry.path}: {reason}{CACHE_HINT}") from error
     return True
+
+
+def clean_cache(
+    *, days: float | None = None, prepared: bool = False, dry_run: bool = False
+) -> tuple[list[CacheEntry], list[CacheEntry]]:
+    """Remove folders of the cache, and return them, and those that other processes are writing.
+
+    Parameters
+    ----------
+    days : float, optional
+        Leave folders that were used within so many days.
+    prepared : bool, default False
+        True to remove prepared data sets alone.
+    dry_run : bool, default False
+        True to remove nothing.
+
+    Raises
+    ------
+    CacheError
+        If one can't be removed.
+    """
+    removed: list[CacheEntry] = []
+    busy: list[CacheEntry] = []
+    for entry in list(cache_entries()):
+        if (entry.kind == PREPARED or not prepared) and (days is None or entry.is_older_than(days)):
+            (removed if dry_run or remove_entry(entry) else busy).append(entry)
+    return removed, busy
+
+
+def sizes_of(entries: Iterable[CacheEntry]) -> list[tuple[str, str, int]]:
+    """Return the bytes of each kind and data set, the largest of each kind first."""
+    sizes: dict[tuple[str, str], int] = {}
+    for entry in entries:
+        other = "facts about code and configs" if entry.kind == PARSED else "compiled loops"
+        place = entry.kind, entry.dataset or other
+        sizes[place] = sizes.get(place, 0) + entry.n_bytes
+    return sorted(
+        ((kind, name, size) for (kind, name), size in sizes.items()),
+        key=lambda row: (row[0], -row[2], row[1]),
+    )
 
 
 def _locks(entry: CacheEntry) -> list[Path]:

@@ -10,6 +10,7 @@ from .paper_check import paper_problems as paper_problems
 from .racing import RaceResult as RaceResult
 from .racing import RaceSettings as RaceSettings
 from .racing import race as race
+from .racing import shares_solved as shares_solved
 from .rechecking import Draw as Draw
 from .rechecking import RecheckOutcome as RecheckOutcome
 from .rechecking import draw_kept as draw_kept

@@ -81,6 +81,59 @@ def written_plainly(
         yield made
 
 
+def race_entries(
+    names: Sequence[str],
+    label: str | None = None,
+    text: str | None = None,
+    impute: bool = False,
+    form: TableForm | None = None,
+) -> list[dict[str, Any]]:
+    """Return an entry of a config for each data set of a race.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Registered names, files, and ``openml:NUMBER``.
+    label : str, optional
+        The column of classes of the files; of data sets of OpenML if there are no files.
+    text : str, optional
+        The encoding of columns of words, of files and of data sets of OpenML.
+    impute : bool, default False
+        True to fill in missing values of files and of data sets of OpenML.
+    form : TableForm, optional
+        How the files are written.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For an unknown name, and for options of tables without a table.
+    """
+    from svmbench.data import openml
+
+    of_openml = [name for name in names if openml.reference(name)]
+    files = [name for name in names if name not in of_openml and is_file(name)]
+    labelled = files or of_openml  # a file's column is no column of OpenML's
+    if not labelled and (label or text or impute or form):
+        raise ConfigError(
+            "--label, --text, --impute and options on how a table is written are for tables, and no"
+            " -d is a file or of OpenML"
+        )
+    return told_apart(
+        [
+            dataset_entry(
+                name,
+                label if name in labelled else None,
+                text,
+                impute,
+                form if name in files or not files else None,
+            )
+            if name in files or name in of_openml
+            else dataset_entry(name)
+            for name in names
+        ]
+    )
+
+
 def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Name files of the same name by their path, as it is given; the other entries as they are."""
     names = [Path(one["file"]).name for one in entries if "file" in one]

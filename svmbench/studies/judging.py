@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import svmbench
-from svmbench.base.errors import ResultsError
+from svmbench.base.errors import ResultsError, UnknownNameError
 from svmbench.base.paths import PACKAGE, shipped_configs
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def make_site(
     check_place(output)
     load_plugins()
     cards = solver_cards()
-    known = judging.read_all_claims(file, metrics=claimable_metrics(file), trust=trust)
+    known = claims_named(file=file, trust=trust)
     age = lookup_of_ages(look=freshness)
     judged = judge_folders(known, folders, age, trust=trust)
     if beside is not None:
@@ -139,14 +139,10 @@ def verdicts(
     ------
     svmbench.base.errors.ResultsError
         If there is no folder of results.
+    svmbench.base.errors.UnknownNameError
+        For a paper or a claim that isn't there.
     """
-    from svmbench.papers import judging
-
-    known = [
-        claim
-        for claim in judging.read_all_claims(trust=trust)
-        if (not papers or claim.paper in papers) and (not claims or claim.id in claims)
-    ]
+    known = claims_named(papers, claims, trust=trust)
     places = [Path(folder) for folder in folders] or [kept_results()]
     return judge_folders(known, places, lookup_of_ages(look=freshness), trust=trust)
 
@@ -175,13 +171,51 @@ def lookup_of_ages(*, look: bool) -> FreshnessLookup | None:
     return age
 
 
-def claimable_metrics(file: Path | None) -> list[str]:
-    """Return the metrics that a file of claims may name."""
-    if file is None:
-        return []
-    from svmbench.experiment.config.requested_metrics import reported_metrics
+def claims_named(
+    keys: Sequence[str] = (),
+    names: Sequence[str] = (),
+    *,
+    file: Path | None = None,
+    trust: bool = False,
+) -> list[Claim]:
+    """Return the claims of some papers, or of some names; by default all.
 
-    return reported_metrics()
+    Parameters
+    ----------
+    keys : sequence of str, optional
+        Keys of papers.
+    names : sequence of str, optional
+        Names of claims.
+    file : Path, optional
+        Read claims and limits from this file instead of the papers' own.
+    trust : bool, default False
+        True to run the checks of papers that don't ship with this package.
+
+    Raises
+    ------
+    svmbench.base.errors.UnknownNameError
+        For a paper or a claim that isn't there.
+    """
+    from svmbench.base.paper_folders import papers
+    from svmbench.papers import judging
+
+    for key in keys:
+        if key not in papers():
+            raise UnknownNameError("paper", key, list(papers()))
+    metrics: list[str] = []
+    if file is not None:
+        from svmbench.experiment.config.requested_metrics import reported_metrics
+
+        metrics = reported_metrics()
+    claims = judging.read_all_claims(file, metrics=metrics, trust=trust)
+    for name in names:
+        if name not in [claim.id for claim in claims]:
+            raise UnknownNameError("claim", name, [claim.id for claim in claims])
+    return [
+        claim
+        for claim in claims
+        if (not keys or claim.paper in keys) and (not names or claim.id in names)
+    ]
 
 
 def judge_folders(

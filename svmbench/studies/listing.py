@@ -6,9 +6,12 @@ import inspect
 import re
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmbench.base.paths import PACKAGE
+
+if TYPE_CHECKING:
+    from svmbench.data.frames import TableForm
 
 
 def list_solvers() -> list[dict[str, Any]]:
@@ -223,6 +226,41 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
         "parameters": [f"{key} = {value}" for key, value in solver(name).get_params().items()],
         "deviations": deviations(solver_class(name)),
     }
+
+
+def table_card(
+    name: str,
+    label: str | None = None,
+    text: str | None = None,
+    impute: bool = False,
+    form: TableForm | None = None,
+) -> dict[str, Any] | None:
+    """Return the card of a file or of a data set of OpenML; None for the name of another thing.
+
+    Parameters
+    ----------
+    name : str
+        A file, or ``openml:NUMBER``.
+    label, text, impute, form
+        As for :func:`svmbench.studies.datasets.dataset_entry`.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For options of tables that say nothing here.
+    """
+    from svmbench import data
+    from svmbench.base.known_names import dataset_names, solver_names
+    from svmbench.base.paths import is_file
+    from svmbench.studies.datasets import dataset_entry
+
+    is_table = name.startswith("openml:") or (
+        is_file(name) and name not in (*solver_names(), *dataset_names())
+    )
+    if not (is_table or label or text or impute or form):
+        return None
+    dataset_entry(name, label, text, impute, form)
+    return data.file_card(name, label, text, impute, form)
 
 
 def _minimised(problem: str) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: How metrics of the time to an accuracy begin.
 TIME_TO = "cpu_time_to_"
+#: Factors of the fastest solver's time that a performance profile shows.
+PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
 #: Solvers whose relative gaps are certainly at most this did about the same work.
 EQUAL_WORK = 1e-2
 #: Blocks of the config with which two versions are compared.
@@ -559,6 +561,38 @@ def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
             yield f"{racer.label} is a program whose model's file is not known here"
     if len({one["problem"] for one in shown} - {""}) > 1:
         yield "the solvers minimise different problems; their objectives can't be compared"
+
+
+def shares_solved(results: Sequence[RaceResult]) -> dict[str, dict[str, list[float]]]:
+    """Return how many races each solver solves nearly as fast as the fastest.
+
+    Parameters
+    ----------
+    results : sequence of RaceResult
+        Races of the same solvers, with the same accuracies.
+
+    Returns
+    -------
+    dict of str to dict of str to list of float
+        By accuracy and solver, for each factor of `PROFILE_FACTORS`: the share of races that the
+        solver solves within this factor of the fastest solver's time.
+    """
+    from svmbench.report.numbers.comparisons import performance_profile
+
+    shares: dict[str, dict[str, list[float]]] = {}
+    for accuracy in results[0]["solvers"][0]["times_to"]:
+        times: dict[str, list[float | None]] = {}
+        for result in results:
+            for racer in result["solvers"]:
+                times.setdefault(racer["solver"], []).append(racer["times_to"][accuracy])
+        shares[accuracy] = {
+            solver: [
+                max((share for ratio, share in steps if ratio <= factor), default=0.0)
+                for factor in PROFILE_FACTORS
+            ]
+            for solver, steps in performance_profile(times).items()
+        }
+    return shares
 
 
 def unequal_work(*racers: Times) -> str:

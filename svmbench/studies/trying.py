@@ -686,6 +686,16 @@ class TryResult:
     y_test: Any
     reader: str
 
+    @property
+    def confusion(self) -> tuple[list[Any], list[list[int]]]:
+        """The classes of the test rows, and of each: how many were predicted as which class."""
+        import numpy as np
+        from sklearn.metrics import confusion_matrix
+
+        classes = np.unique(self.y_test)
+        counts = confusion_matrix(self.y_test, self.chosen.predicted, labels=classes)
+        return classes.tolist(), counts.tolist()
+
 
 def try_table(
     file: Path | str,

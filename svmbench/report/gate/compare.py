@@ -111,6 +111,22 @@ class Change:
     new: Any
     moved: str = ""
 
+    @property
+    def shown(self) -> list[str]:
+        """The two values as text, with as many digits as show their difference."""
+        for digits in (6, 12, 17):
+            shown = [
+                "-"
+                if value is None
+                else f"{value:.{digits}g}"
+                if isinstance(value, float)
+                else str(value)
+                for value in (self.base, self.new)
+            ]
+            if shown[0] != shown[1]:
+                break
+        return shown
+
 
 @dataclass(frozen=True)
 class Comparison:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svmbench.base import escape
-from svmbench.base.errors import DamagedResultsError
-from svmbench.base.files import exists_in_results, remove, write_bytes, write_text
+from svmbench.base.errors import DamagedResultsError, ResultsError
+from svmbench.base.files import exists_in_results, make_folder, remove, write_bytes, write_text
+from svmbench.report.output.formats import FORMATS, format_files
 from svmbench.report.output.formats.markdown import markdown_table
 from svmbench.report.plots.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.plots.drawing import PLOT_ENDINGS, draw_plot
@@ -167,6 +168,41 @@ def build(
         notes=run.notes,
         content=content,
     )
+
+
+def write_in_format(
+    run_dir: Path, name: str, target: Path | None = None, *, allow_contended: bool = False
+) -> list[Path]:
+    """Write the tables and plots of a run folder in another format, and return the files.
+
+    Parameters
+    ----------
+    run_dir : Path
+    name : str
+        The name of a format: a module of :mod:`svmbench.report.output.formats`, or of a plug-in.
+    target : Path, optional
+        The folder of the files; by default the folder `name` in `run_dir`.
+    allow_contended : bool, default False
+        True to use times that were measured while other cells ran.
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        If the records can't be read, or the files can't be written.
+    """
+    content = read_content(run_dir, allow_contended=allow_contended)
+    folder = target.as_posix() if target is not None else ""
+    made = format_files(
+        FORMATS.named(name), content, allow_contended=allow_contended, folder=folder
+    )
+    place = target or run_dir / name
+    try:
+        if target is None:
+            make_folder(place)
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"can't write {place}: {error.strerror or error}") from error
+    return [write_bytes(place / file, text) for file, text in made.items()]
 
 
 def _joined(
