@@ -28,6 +28,7 @@ from svmbench.data import archives, download
 from svmbench.data.archives import COMPRESSION_SUFFIXES, decompressed
 from svmbench.data.download import DownloadProgress, NotThereError
 from svmbench.data.entries import DatasetEntry, SourceFile, shown_address
+from svmbench.data.registry import names
 
 _SHA256_LENGTH = 64
 _MAX_HASHES_BYTES = 1 << 22
@@ -155,6 +156,7 @@ def get(
         except DataUnavailableError as error:
             raise DataUnavailableError(
                 f"{entry.name}: {why + '; ' if why else ''}{file.name} can't be downloaded: {error}"
+                f"{_shipped_copy(entry)}"
             ) from None
     raise DataUnavailableError(f"{entry.name}: {missing_reason(entry, file, why)}")
 
@@ -166,7 +168,14 @@ def missing_reason(entry: DatasetEntry, file: SourceFile, cause: str = "") -> st
         return f"{reason}, and it has no official address (see {entry.homepage})"
     official = shown_address(file.url)
     command = f"svmbench fetch {entry.name}"
-    return f"{reason}; run '{command}' on a machine with internet access ({official})"
+    online = f"run '{command}' on a machine with internet access ({official})"
+    return f"{reason}; {online}{_shipped_copy(entry)}"
+
+
+def _shipped_copy(entry: DatasetEntry) -> str:
+    """Return what names the copy of a data set that scikit-learn ships; "" if it ships none."""
+    copy = f"{entry.name}-sklearn"
+    return f"; {copy}, scikit-learn's copy, needs no download" if copy in names() else ""
 
 
 def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> Fetched:

@@ -324,6 +324,22 @@ def sklearn_digits() -> TrainAndTest:
     return LabelledRows(bunch.data, bunch.target), None
 
 
+def sklearn_wine() -> TrainAndTest:
+    """Load scikit-learn's wine data, labelled 0, 1 and 2."""
+    from sklearn.datasets import load_wine
+
+    bunch = load_wine()
+    return LabelledRows(bunch.data, bunch.target), None
+
+
+def sklearn_iris() -> TrainAndTest:
+    """Load scikit-learn's iris data, which has Fisher's values, with the names of the species."""
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris()
+    return LabelledRows(bunch.data, np.array(bunch.target_names)[bunch.target]), None
+
+
 #: The functions that an entry's ``builtin`` may name.
 BUILTINS: dict[str, Callable[..., TrainAndTest]] = {
     make.__name__: make
@@ -339,5 +355,7 @@ BUILTINS: dict[str, Callable[..., TrainAndTest]] = {
         clusters,
         sklearn_breast_cancer,
         sklearn_digits,
+        sklearn_wine,
+        sklearn_iris,
     )
 }

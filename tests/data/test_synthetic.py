@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from svmbench import data
 from svmbench.base.errors import DataError
-from svmbench.data import prepare, synthetic
+from svmbench.data import fetch, prepare, synthetic
 
 GENERATED = [
     name
@@ -171,3 +171,18 @@ def test_what_is_registered_is_far_below_the_bounds():
         one = data.entry(name)
         if one.builtin and one.parameters:
             synthetic.refuse_large(one.parameters)
+
+
+def test_scikit_learns_copies_say_what_differs_from_ucis():
+    made = {name: data.load(f"{name}-sklearn") for name in ("wine", "iris")}
+    assert made["wine"].X.shape == (178, 13)
+    assert set(made["iris"].y) == {0, 1, 2}
+    # Fisher's values, of which UCI's file misprints two rows.
+    assert made["iris"].X[[34, 37]].tolist() == [[4.9, 3.1, 1.5, 0.2], [4.9, 3.6, 1.4, 0.1]]
+
+
+def test_a_set_without_a_source_names_scikit_learns_copy(monkeypatch):
+    one = data.entry("wine")
+    assert "wine-sklearn, scikit-learn's copy, needs no" in fetch.missing_reason(one, one.files[0])
+    one = data.entry("glass")
+    assert "copy" not in fetch.missing_reason(one, one.files[0])

@@ -93,3 +93,14 @@ def test_the_command_names_the_nearest_format(tmp_path: Path) -> None:
     assert "there is no format 'latx'; did you mean 'latex'?" in ended.err
     svmbench("table", folder, "--format", "markdown", "-o", tmp_path / "notes")
     assert (tmp_path / "notes" / "table2.md").is_file()
+
+
+def test_a_run_without_a_result_has_no_empty_tables(tmp_path: Path) -> None:
+    folder = alsvm_run(tmp_path)
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    changed = [{**line, "status": "not run", "reason": "budget"} for line in lines]
+    (folder / "runs.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in changed))
+    ended = svmbench("table", folder, "--format", "latex")
+    assert ended.code == 1
+    assert "no cell has a result, so there is no table to write" in ended.err
+    assert not (folder / "latex").exists()

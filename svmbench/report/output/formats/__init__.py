@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from svmbench.base.errors import ResultsError
 from svmbench.base.module_registry import ModuleRegistry
 from svmbench.report.plots.drawing import draw_plot
 from svmbench.report.tables.grids import PageTable, grid_of
@@ -81,8 +82,18 @@ def format_files(
         True to use times measured beside other workers like all other times.
     folder : str, default ""
         The folder of the files, as a document names it.
+
+    Raises
+    ------
+    ResultsError
+        If no cell of the run has a result.
     """
     run = content.run
+    if not any(cell.status == "ok" for cell in run.cells):
+        raise ResultsError(
+            f"{run.path}: no cell has a result, so there is no table to write"
+            f" ('svmbench run {run.name} --profile {run.profile}' makes the results)"
+        )
     files = {}
     for table in content.tables:
         grid = grid_of(run, table, allow_contended=allow_contended, in_seconds=form.in_seconds)
