@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from svmbench.papers.judging.checks import cells_of, check, condition_text, part_label, untested
 from svmbench.papers.judging.entries import LINEAR, Claim
@@ -44,8 +45,13 @@ def as_good_and_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
         for condition, solvers in scores.items():
             for name in OURS:
                 what = part_label(source, f"{name} on {condition_text(condition)}")
-                yield from _learnt(claim, what, name, solvers)
-                yield from _cost(claim, what, name, costs.get(condition, {}))
+                parts = [
+                    *_learnt(claim, what, name, solvers),
+                    *_cost(claim, what, name, costs.get(condition, {})),
+                ]
+                yield from (
+                    replace(part, stand_in=condition[0] in claim.stand_ins) for part in parts
+                )
         yield from untested(claim, source, BLOCKS, *OURS)
 
 
