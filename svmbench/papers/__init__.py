@@ -1,4 +1,4 @@
-"""The papers: a folder each, with what the paper prints and claims, and the engine of verdicts.
+"""The papers: a folder each with its printed numbers and claims, and the engine of verdicts.
 
     <key>/        paper.toml, published/*.csv, claims.toml, checks.py
     judging/      from kept records to a verdict on each claim

@@ -10,7 +10,7 @@ left open, ``of`` a folder under ``results/``, and conditions on the columns of 
 (``dataset=iris,wine``, ``rows=1605``, or a dimension: ``solver.nu=0.2``). ``field=published`` takes
 another column than the value. With ``plot=NAME`` the numbers are those of a plot's exponents
 (``exponent``, ``low``, ``high``), and solvers its series. Two expressions may stand in a quotient
-or a difference; the second takes over what it doesn't say::
+or a difference; the second has the first one's settings, unless it names others::
 
     <!--= mean cpu_time_s nn-isda of nlsgd/table3 block=all-rows / mean cpu_time_s nl-sgd -->15
 
@@ -20,8 +20,8 @@ table as it was made::
     <!-- table smo/perf_kernel a9a -->
     <!-- /table -->
 
-and between two others what became of the papers' claims (`svmbench.papers.judging`): of all papers
-by their states, or of one paper with what the records say::
+and between two others the verdicts on claims (`svmbench.papers.judging`): all papers' by their
+outcomes, or one paper's with the measured numbers::
 
     <!-- verdicts -->
     <!-- /verdicts -->
@@ -114,7 +114,7 @@ _AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
 
 @dataclass(frozen=True)
 class Query:
-    """One expression without its quotient: what of which numbers."""
+    """One expression without its quotient: an aggregate and the numbers it takes."""
 
     aggregate: str
     metric: str
@@ -124,7 +124,7 @@ class Query:
 
 
 class Results:
-    """A folder of kept results, of which each file is read once, however many figures it is behind.
+    """A folder of kept results; each file is read once.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Results:
 
     def judged(self, claims: Sequence[Claim]) -> list[Verdict]:
         """Return a verdict on each claim, which is judged once; whatever the code is by now."""
-        for claim in (one for one in claims if one.id not in self._verdicts):
+        for claim in (claim for claim in claims if claim.id not in self._verdicts):
             (self._verdicts[claim.id],) = judging.judge([claim], self.evidence)
         return [self._verdicts[claim.id] for claim in claims]
 
@@ -164,8 +164,8 @@ class Results:
         """Which solver to take, with reasons from the races of all kept runs, and a caption."""
         runs = [read_run(folder) for folder in runs_below([self.root]).values()]
         raced = [(run.path.name, run) for run in runs if any(cell.is_race for cell in run.cells)]
-        found, others = boards(raced), leaderboard(ratios(raced, lambda _, label: label))
-        return choices(found, others), caption(found)
+        races, others = boards(raced), leaderboard(ratios(raced, lambda _, label: label))
+        return choices(races, others), caption(races)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -190,29 +190,29 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
         For an expression that can't be read, or that no number or several fit.
     """
 
-    def figure(found: re.Match[str]) -> str:
+    def figure(match: re.Match[str]) -> str:
         try:
-            values = evaluate_expression(found["what"], results)
+            values = evaluate_expression(match["what"], results)
         except ResultsError as error:
-            line = text.count("\n", 0, found.start()) + 1
-            raise ResultsError(f"{name}:{line}: {found['what'].strip()}: {error}") from error
-        return f"<!--={found['what']}-->{written(values, found['figure'] or '')}"
+            line = text.count("\n", 0, match.start()) + 1
+            raise ResultsError(f"{name}:{line}: {match['what'].strip()}: {error}") from error
+        return f"<!--={match['what']}-->{written(values, match['figure'] or '')}"
 
-    def table(found: re.Match[str]) -> str:
-        lines = _table_lines(results.root / found["folder"] / f"{found['name']}.md")
-        return f"{found['head']}\n{lines}\n\n{found['foot']}"
+    def table(match: re.Match[str]) -> str:
+        lines = _table_lines(results.root / match["folder"] / f"{match['name']}.md")
+        return f"{match['head']}\n{lines}\n\n{match['foot']}"
 
-    def verdicts(found: re.Match[str]) -> str:
-        return f"{found['head']}\n{_verdict_lines(found['paper'], results)}\n\n{found['foot']}"
+    def verdicts(match: re.Match[str]) -> str:
+        return f"{match['head']}\n{_verdict_lines(match['paper'], results)}\n\n{match['foot']}"
 
-    def outcomes(found: re.Match[str]) -> str:
-        return f"{found['head']}\n{_outcome_lines(found['paper'], results)}\n\n{found['foot']}"
+    def outcomes(match: re.Match[str]) -> str:
+        return f"{match['head']}\n{_outcome_lines(match['paper'], results)}\n\n{match['foot']}"
 
-    def choice_lines(found: re.Match[str]) -> str:
+    def choice_lines(match: re.Match[str]) -> str:
         lines = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- |"]
-        chosen, said = results.choices
-        lines += [f"| {one.task} | `{one.solver}` | {one.why} |" for one in chosen]
-        return "\n".join([found["head"], *lines, "", said, "", found["foot"]])
+        chosen, sentence = results.choices
+        lines += [f"| {choice.task} | `{choice.solver}` | {choice.why} |" for choice in chosen]
+        return "\n".join([match["head"], *lines, "", sentence, "", match["foot"]])
 
     text = _CHOICES.sub(choice_lines, _OUTCOMES.sub(outcomes, text))
     return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
@@ -232,7 +232,7 @@ def without_comments(text: str) -> str:
 
 def expressions(text: str) -> list[str]:
     """Return every expression of a page."""
-    return [found["what"] for found in _FIGURE.finditer(text)]
+    return [match["what"] for match in _FIGURE.finditer(text)]
 
 
 def queries(expression: str) -> list[Query]:
@@ -326,20 +326,20 @@ def _one(value: float, like: str) -> str:
 
 
 def _value(query: Query, results: Results) -> tuple[float, ...]:
-    found = _numbers(query, results)
+    numbers = _numbers(query, results)
     if query.aggregate == "count":
-        return (float(len(found)),)
-    if not found:
+        return (float(len(numbers)),)
+    if not numbers:
         raise ResultsError("no number fits")
     if query.aggregate == "value":
-        if len(found) > 1:
+        if len(numbers) > 1:
             raise ResultsError(
-                f"{len(found)} numbers fit; select one, or choose how to combine them"
+                f"{len(numbers)} numbers fit; select one, or choose how to combine them"
             )
-        return (found[0],)
+        return (numbers[0],)
     if query.aggregate == "range":
-        return (min(found), max(found))
-    return (float(_AGGREGATES[query.aggregate](found)),)
+        return (min(numbers), max(numbers))
+    return (float(_AGGREGATES[query.aggregate](numbers)),)
 
 
 def _numbers(query: Query, results: Results) -> list[float]:
@@ -375,13 +375,13 @@ def rows_behind(query: Query, results: Results) -> list[dict[str, str]]:
             raise ResultsError(f"{path.name} has no column {name!r}")
     # A number stands under every table that shows it, beside what the paper prints there.
     twice = {"table", "published", "difference"} - {column}
-    found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    matching: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for row in rows:
         fits = all(not text or row[name] in text.split(",") for name, text in wanted.items())
         if fits and row[column]:
             key = tuple((name, text) for name, text in row.items() if name not in twice)
-            found[key] = row
-    return list(found.values())
+            matching[key] = row
+    return list(matching.values())
 
 
 @cache
@@ -416,17 +416,17 @@ def _verdict_lines(paper: str | None, results: Results) -> str:
     ResultsError
         For a paper without claims.
     """
-    wanted = [one for one in judging.read_all_claims() if paper in (None, one.paper)]
+    wanted = [claim for claim in judging.read_all_claims() if paper in (None, claim.paper)]
     if not wanted:
         raise ResultsError(f"there are no claims of {paper!r}")
-    found = results.judged(wanted)
+    verdicts = results.judged(wanted)
     if paper is None:
-        return as_text.by_paper(found)
-    own = _own_numbers(_beside_printed(found))
-    pictures = [_picture_lines(one) for one in found if one.parts]
+        return as_text.by_paper(verdicts)
+    by_printed = _own_numbers(_beside_printed(verdicts))
+    pictures = [_picture_lines(verdict) for verdict in verdicts if verdict.parts]
     folded = ["<details>", "<summary>The parts of each claim as pictures</summary>", ""]
     folded += ["\n\n".join(pictures), "", "</details>"]
-    lines = [as_text.as_markdown(found), *own, "", *(folded if pictures else [])]
+    lines = [as_text.as_markdown(verdicts), *by_printed, "", *(folded if pictures else [])]
     return "\n".join(lines).rstrip("\n")
 
 
@@ -446,23 +446,24 @@ def claim_pictures(page: str, results: Results) -> dict[str, str]:
         Markdown.
     results : Results
     """
-    keys = {found["paper"] for found in _VERDICTS.finditer(page)} - {None}
-    wanted = [one for one in judging.read_all_claims() if one.paper in keys]
+    keys = {match["paper"] for match in _VERDICTS.finditer(page)} - {None}
+    wanted = [claim for claim in judging.read_all_claims() if claim.paper in keys]
     return {
-        f"{one.claim.id}.svg": draw_parts(one.parts)
-        for one in _beside_printed(results.judged(wanted))
-        if one.parts
+        f"{verdict.claim.id}.svg": draw_parts(verdict.parts)
+        for verdict in _beside_printed(results.judged(wanted))
+        if verdict.parts
     }
 
 
 def _beside_printed(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return verdicts with what the same rules make of the papers' printed numbers."""
+    """Return verdicts with the outcomes that the papers' printed numbers give by the same rules."""
     known = papers()
     of_printed = [
         judged
-        for key in dict.fromkeys(one.claim.paper for one in verdicts)
+        for key in dict.fromkeys(verdict.claim.paper for verdict in verdicts)
         for judged in judging.judge(
-            [one.claim for one in verdicts if one.claim.paper == key], printed_evidence(known[key])
+            [verdict.claim for verdict in verdicts if verdict.claim.paper == key],
+            printed_evidence(known[key]),
         )
     ]
     return beside_printed(verdicts, of_printed)
@@ -470,13 +471,13 @@ def _beside_printed(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def _own_numbers(verdicts: Sequence[Verdict]) -> list[str]:
     """Return a sentence on the claims that the paper's own numbers don't support."""
-    found: dict[str, list[str]] = {}
-    for one in verdicts:
-        if one.by_printed not in {"", SUPPORTED}:
-            found.setdefault(one.by_printed, []).append(one.claim.id)
-    said = ", ".join(f"{', '.join(names)} {outcome}" for outcome, names in found.items())
-    shown = f"Under the same rules, the paper's own printed numbers give: {said}."
-    return ["", shown] if said else []
+    names_of: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.by_printed not in {"", SUPPORTED}:
+            names_of.setdefault(verdict.by_printed, []).append(verdict.claim.id)
+    sentence = ", ".join(f"{', '.join(names)} {outcome}" for outcome, names in names_of.items())
+    shown = f"Under the same rules, the paper's own printed numbers give: {sentence}."
+    return ["", shown] if sentence else []
 
 
 def _named(claims: Iterable[str]) -> str:
@@ -500,19 +501,21 @@ def _outcome_lines(only: str | None, results: Results) -> str:
     ResultsError
         If a sentence was written from other verdicts than those that kept results have.
     """
-    wanted = [one for one in judging.read_all_claims() if only in (None, one.paper)]
+    wanted = [claim for claim in judging.read_all_claims() if only in (None, claim.paper)]
     judged, lines = results.judged(wanted), []
-    for paper, one in outcomes(judged).items():
-        if one.stale:
-            raise ResultsError(f"{paper}/{FILE}: read the sentence again: {'; '.join(one.stale)}")
-        counts = as_text.at_scales([found for found in judged if found.claim.paper == paper])
-        claims = _named(one.claims)
+    for paper, outcome in outcomes(judged).items():
+        if outcome.stale:
+            raise ResultsError(
+                f"{paper}/{FILE}: read the sentence again: {'; '.join(outcome.stale)}"
+            )
+        counts = as_text.at_scales([verdict for verdict in judged if verdict.claim.paper == paper])
+        claims = _named(outcome.claims)
         if only is None:
-            lines.append(f"- **{paper}**, {counts}. {one.said} (From {claims}.)")
+            lines.append(f"- **{paper}**, {counts}. {outcome.said} (From {claims}.)")
         else:  # the text's two halves are two sentences on a page
-            first, _, second = one.said.partition("; ")
-            said = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
-            lines.append(f"{counts}. {said} (From {claims}.)")
+            first, _, second = outcome.said.partition("; ")
+            sentence = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
+            lines.append(f"{counts}. {sentence} (From {claims}.)")
     if not lines:
         raise ResultsError(f"there is no sentence on {only!r}")
     head = [] if only else [f"{as_text.summary(judged)}. {as_text.reproduced(judged)}", ""]

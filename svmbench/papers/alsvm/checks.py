@@ -38,7 +38,7 @@ from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.numbers.estimates import Estimate, difference, estimates, ratio
 from svmbench.report.numbers.statistics import Interval, crossing
 
-#: The block of Table II that does what the paper did, and its four solvers.
+#: The block of Table II with the paper's protocol, and its four solvers.
 _PRINTED_BLOCK = "cv"
 FOUR = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
 #: The data sets of Table II and of Figures 1 to 3, each with its parts and stand-ins.
@@ -63,7 +63,7 @@ def falsvm_fastest(claim: Claim, kept: Evidence) -> list[Part]:
     ]
 
 
-@check("alsvm-2", datasets=[one for one in ELEVEN if one != "w8a"])
+@check("alsvm-2", datasets=[name for name in ELEVEN if name != "w8a"])
 def alsvm_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes less time than LIBLINEAR and Pegasos on all sets but w8a."""
     for source in kept.of(claim.configs[0]):
@@ -117,11 +117,11 @@ def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 if size >= largest.get(dataset, (0.0, {}))[0]:
                     largest[dataset] = (size, solvers)
         for dataset, (size, solvers) in largest.items():
-            found = ratio(solvers["alsvm"], solvers["falsvm"], metric)
+            lead = ratio(solvers["alsvm"], solvers["falsvm"], metric)
             yield Part(
                 part_label(source, dataset),
-                within_limits(found, least=claim.limits["ratio"]),
-                f"{times_between(found)} at {size:,.0f} rows",
+                within_limits(lead, least=claim.limits["ratio"]),
+                f"{times_between(lead)} at {size:,.0f} rows",
                 claim.printed,
                 cells_of(solvers["alsvm"], solvers["falsvm"]),
                 stand_in=dataset in claim.stand_ins,
@@ -162,19 +162,19 @@ def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
             continue
         xs, ys = zip(*(([x for x, _ in both[n]], [e.value for _, e in both[n]])
                        for n in (first, second)), strict=True)  # fmt: skip
-        found = crossing(xs[0], ys[0], xs[1], ys[1])
+        law = crossing(xs[0], ys[0], xs[1], ys[1])
         between = _crossing_interval(dict(both[first]), dict(both[second]), claim.metrics[0])
-        said = found.sentence(first, second, "features")
+        measured = law.sentence(first, second, "features")
         if between.low is not None and between.high is not None:
-            said += f"; between {between.low:,.0f} and "
-            said += f"{between.high:,.0f}" if math.isfinite(between.high) else "beyond"
+            measured += f"; between {between.low:,.0f} and "
+            measured += f"{between.high:,.0f}" if math.isfinite(between.high) else "beyond"
         parts.append(
             Part(
                 part_label(source, f"{block}, {dataset}"),
                 within_limits(between, claim.limits["low"], claim.limits["high"]),
-                said,
+                measured,
                 claim.printed,
-                cells_of(*(one for curve in both.values() for _, one in curve)),
+                cells_of(*(estimate for curve in both.values() for _, estimate in curve)),
                 stand_in=dataset in claim.stand_ins,
             )
         )
@@ -218,17 +218,19 @@ def updates(claim: Claim, kept: Evidence) -> list[Part]:
             continue
         law = growth(points)
         holds = is_at_most(law, claim.limits["exponent"] + claim.limits["apart"])
-        said = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
-        parts.append(Part(f"time to {operation} a sample", holds, said, claim.printed))
+        measured = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
+        parts.append(Part(f"time to {operation} a sample", holds, measured, claim.printed))
     apart = [
         value
         for operation in ("add", "remove")
         for _, value in _updates(rows, f"difference of {operation}")
     ]
     if apart:
-        said = f"weights at most {max(apart):.1g} from those of retraining, relative (updates.csv)"
+        measured = (
+            f"weights at most {max(apart):.1g} from those of retraining, relative (updates.csv)"
+        )
         holds = counted(max(apart), most=claim.limits["same"])
-        parts.append(Part("equal to retraining", holds, said.replace("e-", "e−")))
+        parts.append(Part("equal to retraining", holds, measured.replace("e-", "e−")))
     elif parts:
         parts.append(Part("equal to retraining", None, "updates.csv compares times, not models"))
     return parts
@@ -260,12 +262,12 @@ def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]
                 if not common:
                     continue
                 law = growth((x, slow[x].value / fast[x].value) for x in common)
-                cells = cells_of(*(one[x] for x in common for one in (slow, fast)))
-                said = f"the ratio of times grows by {spelt(law)}"
-                said += f", d {common[0]:.0f} to {common[-1]:.0f}"
+                cells = cells_of(*(estimate[x] for x in common for estimate in (slow, fast)))
+                measured = f"the ratio of times grows by {spelt(law)}"
+                measured += f", d {common[0]:.0f} to {common[-1]:.0f}"
                 what = part_label(source, f"{block}, {dataset}")
                 stand_in = dataset in claim.stand_ins
-                yield Part(what, is_at_least(law, 0.0), said, "", cells, stand_in=stand_in)
+                yield Part(what, is_at_least(law, 0.0), measured, "", cells, stand_in=stand_in)
             yield from untested(claim, source, [block], "falsvm")
 
 
@@ -278,13 +280,13 @@ def square_of_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]:
         for source in kept.of(config):
             for dataset, both in _by_dimension(claim, source, block, ("alsvm", "falsvm")).items():
                 for solver, curve in both.items():
-                    law = growth((x, one.value) for x, one in curve)
+                    law = growth((x, estimate.value) for x, estimate in curve)
                     ends = [x for x, _ in curve]
-                    said = f"{spelt(law)}, d {min(ends):.0f} to {max(ends):.0f}"
+                    measured = f"{spelt(law)}, d {min(ends):.0f} to {max(ends):.0f}"
                     what = part_label(source, f"{block}, {solver} on {dataset}")
-                    cells = cells_of(*(one for _, one in curve))
+                    cells = cells_of(*(estimate for _, estimate in curve))
                     stand_in = dataset in claim.stand_ins
-                    yield Part(what, is_at_most(law, most), said, claim.printed, cells,
+                    yield Part(what, is_at_most(law, most), measured, claim.printed, cells,
                                       stand_in=stand_in)  # fmt: skip
             yield from untested(claim, source, [block], "alsvm", "falsvm")
 
@@ -295,25 +297,25 @@ def highest_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
     metric, limit = claim.metrics[0], claim.limits["points"]
     for source in kept.of(claim.configs[0]):
         for condition, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
-            own, others = ([name for name in names if name in solvers]
+            ours, others = ([name for name in names if name in solvers]
                            for names in (FOUR[:2], FOUR[2:]))  # fmt: skip
-            if not own or not others:
+            if not ours or not others:
                 continue
-            better = max(own, key=lambda name: solvers[name].value)
+            better = max(ours, key=lambda name: solvers[name].value)
             behind = {name: difference(solvers[name], solvers[better], metric) for name in others}
             best = max(behind, key=lambda name: behind[name].value)
             holds, lacking = held_back(
-                all_of(is_within(one, limit) for one in behind.values()),
+                all_of(is_within(gap, limit) for gap in behind.values()),
                 unfinished(source, [_PRINTED_BLOCK], condition[0], FOUR),
             )
-            said = f"{better} {figure(metric, solvers[better].value)} %, "
-            said += f"{format_signed(-behind[best].value)} to {best}{lacking}"
+            measured = f"{better} {figure(metric, solvers[better].value)} %, "
+            measured += f"{format_signed(-behind[best].value)} to {best}{lacking}"
             yield Part(
                 part_label(source, condition_text(condition)),
                 holds,
-                said,
+                measured,
                 printed_text(claim, claim.where, condition[0], metric, (better, best), " %"),
-                cells_of(*(solvers[name] for name in (*own, *others))),
+                cells_of(*(solvers[name] for name in (*ours, *others))),
                 stand_in=condition[0] in claim.stand_ins,
             )
         yield from untested(claim, source, [_PRINTED_BLOCK], *FOUR[:2])

@@ -56,7 +56,7 @@ SAME_PROBLEM = ("cpsp-tr", "nystrom", "icf")
 BASIS = "solver.n_basis"
 #: The paper's text set, and what stands in for it.
 TEXT = ("ccat", "reuters")
-#: Fewest sizes of which a line explains a share, also without one of them: two lie on one.
+#: Fewest sizes for a share of variance, with one left out in turn: a line explains two exactly.
 _FEWEST_OF_A_LINE = 4
 #: The paper's five.
 FIVE = ("a9a", "|".join(TEXT), "mnist-0-vs-rest", "mnist-low-vs-high", "ijcnn1")
@@ -71,22 +71,24 @@ def accurate(claim: Claim, kept: Evidence) -> Iterator[Part]:
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
             if "cpsp" not in solvers:
                 continue
-            own, stand_in = solvers["cpsp"], dataset in claim.stand_ins
+            cpsp, stand_in = solvers["cpsp"], dataset in claim.stand_ins
             if "exact" in solvers:
-                behind = difference(solvers["exact"], own, metric)
+                behind = difference(solvers["exact"], cpsp, metric)
                 lead = format_signed(-behind.value)
-                said = f"{figure(metric, own.value)} %, {lead} to the exact one"
+                text = f"{figure(metric, cpsp.value)} %, {lead} to the exact one"
                 holds = is_within(behind, claim.limits["points"])
-                cells = cells_of(own, solvers["exact"])
+                cells = cells_of(cpsp, solvers["exact"])
                 what = part_label(source, f"{dataset}, beside the exact")
-                yield Part(what, holds, said, "", cells, stand_in=stand_in)
+                yield Part(what, holds, text, "", cells, stand_in=stand_in)
             if dataset != ALL_DO_WELL:
                 yield from _beside_sampled(claim, source, dataset, solvers)
             for name in GREEDY:
                 if name in solvers and not stand_in:
-                    ahead = difference(own, solvers[name], metric)
-                    leads[name].append(_AccuracyLead(dataset, ahead, (own, solvers[name])))
-        yield from (_on_most(source, name, found) for name, found in leads.items() if found)
+                    ahead = difference(cpsp, solvers[name], metric)
+                    leads[name].append(_AccuracyLead(dataset, ahead, (cpsp, solvers[name])))
+        yield from (
+            _on_most(source, name, own_leads) for name, own_leads in leads.items() if own_leads
+        )
         yield from untested(claim, source, ["table1"], "cpsp")
 
 
@@ -110,21 +112,21 @@ def _beside_sampled(
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
     missing = unfinished(source, ["table1"], dataset, SAMPLED)
     holds, lacking = held_back(is_above(ahead), missing)
-    said = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
+    text = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
     cells = cells_of(solvers["cpsp"], *others.values())
     what = part_label(source, f"{dataset}, beside Nyström and ICF")
-    return [Part(what, holds, said, "", cells, stand_in=dataset in claim.stand_ins)]
+    return [Part(what, holds, text, "", cells, stand_in=dataset in claim.stand_ins)]
 
 
 def _on_most(source: Source, name: str, leads: list[_AccuracyLead]) -> Part:
     """Judge if CPSP is above a method on more than half of the paper's sets."""
-    answers = [is_above(one.ahead) for one in leads]
+    answers = [is_above(lead.ahead) for lead in leads]
     sure = [answer.holds for answer in answers]
-    said = ", ".join(f"{format_signed(one.ahead.value)} on {one.dataset}" for one in leads)
-    said += f": ahead on {sure.count(True)}, behind on {sure.count(False)} of {N_SETS} sets"
+    text = ", ".join(f"{format_signed(lead.ahead.value)} on {lead.dataset}" for lead in leads)
+    text += f": ahead on {sure.count(True)}, behind on {sure.count(False)} of {N_SETS} sets"
     what = part_label(source, f"most sets, beside {name}")
-    cells = cells_of(*(one for lead in leads for one in lead.both))
-    return Part(what, is_most(answers, N_SETS), said, "", cells)
+    cells = cells_of(*(estimate for lead in leads for estimate in lead.both))
+    return Part(what, is_most(answers, N_SETS), text, "", cells)
 
 
 _TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
@@ -132,13 +134,13 @@ _TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
 
 def _curves(source: Source, block: str, metric: str) -> _TradeOffs:
     """Return a metric by data set, solver and number of basis vectors."""
-    found: _TradeOffs = {}
+    curves: _TradeOffs = {}
     for (dataset, swept), solvers in estimates(source.block(block), metric).items():
         k = dict(swept).get(BASIS)
         if isinstance(k, int | float):
-            for name, one in solvers.items():
-                found.setdefault(dataset, {}).setdefault(name, {})[float(k)] = one
-    return found
+            for name, estimate in solvers.items():
+                curves.setdefault(dataset, {}).setdefault(name, {})[float(k)] = estimate
+    return curves
 
 
 def _accuracies(kept: Evidence) -> list[Source]:
@@ -167,33 +169,33 @@ def dominates(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 holds = _nowhere_below(ahead)
                 least = min(range(len(common)), key=lambda index: ahead[index].value)
                 worst = format_signed(ahead[least].value)
-                said = f"{worst} points at k = {common[least]:g} at worst, "
-                said += f"{format_signed(_area(common, pairs))} on average over "
-                said += f"k = {common[0]:g} to {common[-1]:g}"
+                text = f"{worst} points at k = {common[least]:g} at worst, "
+                text += f"{format_signed(_area(common, pairs))} on average over "
+                text += f"k = {common[0]:g} to {common[-1]:g}"
                 what = part_label(source, f"{dataset}, beside {rival}")
-                cells = cells_of(*(one for pair in pairs for one in pair))
-                yield Part(what, holds, said, "", cells, stand_in=stand_in)
+                cells = cells_of(*(estimate for pair in pairs for estimate in pair))
+                yield Part(what, holds, text, "", cells, stand_in=stand_in)
         yield from untested(claim, source, ["fig1"], "cpsp", *RIVALS)
 
 
-def _widened(one: Interval, number: int) -> Interval:
+def _widened(known: Interval, number: int) -> Interval:
     """Return a 95 % interval at the level that Bonferroni's correction gives so many of them."""
-    if one.low is None or one.high is None:
-        return one
+    if known.low is None or known.high is None:
+        return known
     normal = NormalDist()
     factor = normal.inv_cdf(1.0 - 0.025 / number) / normal.inv_cdf(0.975)
-    low, high = (one.value + factor * (end - one.value) for end in (one.low, one.high))
-    return Interval(one.value, low, high)
+    low, high = (known.value + factor * (end - known.value) for end in (known.low, known.high))
+    return Interval(known.value, low, high)
 
 
 def _nowhere_below(ahead: Sequence[Interval]) -> Answer:
     """Return yes if no difference is below 0; open where an interval holds 0."""
-    return all_of(within_limits(one, least=0.0) for one in ahead)
+    return all_of(within_limits(gap, least=0.0) for gap in ahead)
 
 
 def _area(sizes: list[float], pairs: list[tuple[Estimate, Estimate]]) -> float:
     """Return the mean difference of two curves over log k."""
-    apart = [one.value - other.value for one, other in pairs]
+    apart = [ours.value - other.value for ours, other in pairs]
     logs = [math.log(size) for size in sizes]
     if len(sizes) == 1:
         return apart[0]
@@ -208,20 +210,22 @@ def nearest_objective(claim: Claim, kept: Evidence) -> Iterator[Part]:
     metric = claim.metrics[0]
     for source in kept.of(claim.configs[0]):
         for dataset, solvers in _curves(source, "fig2", metric).items():
-            own = solvers.get("cpsp", {})
+            cpsp = solvers.get("cpsp", {})
             others = {name: solvers[name] for name in SAME_PROBLEM if name in solvers}
-            sizes = [k for k in sorted(own) if any(k in one for one in others.values())]
+            sizes = [k for k in sorted(cpsp) if any(k in curve for curve in others.values())]
             if not sizes:
                 continue
             ratios = {
-                k: own[k].value / min(one[k].value for one in others.values() if k in one)
+                k: cpsp[k].value / min(curve[k].value for curve in others.values() if k in curve)
                 for k in sizes
             }
             least = sum(ratio <= 1.0 + claim.limits["same"] for ratio in ratios.values())
             worst = max(ratios, key=lambda k: ratios[k])
-            said = f"the least at {least} of {len(sizes)} values of k, at worst "
-            said += f"{100 * (ratios[worst] - 1):+.2g} % of the best other (k = {worst:g})"
-            cells = cells_of(*own.values(), *(e for one in others.values() for e in one.values()))
+            text = f"the least at {least} of {len(sizes)} values of k, at worst "
+            text += f"{100 * (ratios[worst] - 1):+.2g} % of the best other (k = {worst:g})"
+            cells = cells_of(
+                *cpsp.values(), *(e for curve in others.values() for e in curve.values())
+            )
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             # Each solver stopped within the limit of its least objective, relatively.
             same = claim.limits["same"]
@@ -229,7 +233,7 @@ def nearest_objective(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 within_limits(Interval(ratio, ratio - same, ratio + same), most=1.0 + same)
                 for ratio in ratios.values()
             )
-            yield Part(what, holds, said.replace("-", "−"), "", cells,
+            yield Part(what, holds, text.replace("-", "−"), "", cells,
                      stand_in=stand_in)  # fmt: skip
         yield from untested(claim, source, ["fig2"], "cpsp")
 
@@ -242,8 +246,8 @@ def fewest_vectors(claim: Claim, kept: Evidence) -> list[Part]:
     for source in _accuracies(kept):
         costs = _curves(source, "fig1", time)
         exact = {
-            condition[0]: found
-            for condition, found in estimates(source.block("exact"), score).items()
+            condition[0]: scores
+            for condition, scores in estimates(source.block("exact"), score).items()
         }
         for dataset, solvers in _curves(source, "fig1", score).items():
             if "exact" not in exact.get(dataset, {}) or "cpsp" not in solvers:
@@ -253,8 +257,8 @@ def fewest_vectors(claim: Claim, kept: Evidence) -> list[Part]:
                 for name, curve in solvers.items()
                 if name in ("cpsp", *RIVALS)
             }
-            cells = (*cells_of(exact[dataset]["exact"]),
-                     *cells_of(*(one for c in solvers.values() for one in c.values())))  # fmt: skip
+            estimated = [estimate for curve in solvers.values() for estimate in curve.values()]
+            cells = cells_of(exact[dataset]["exact"], *estimated)
             parts += _reached(
                 claim, part_label(source, dataset), reached, costs.get(dataset, {}), cells
             )
@@ -274,11 +278,11 @@ def _reaches(curve: dict[float, Estimate], exact: Estimate, points: float, metri
     The interval reaches from the smallest k that may be close enough to the smallest that certainly
     is; an end is infinite if no tried k is.
     """
-    behind = {k: difference(exact, one, metric) for k, one in curve.items()}
-    near = [k for k, one in behind.items() if one.value <= points]
-    surely = [k for k, one in behind.items() if one.high is not None and one.high <= points]
-    maybe = [k for k, one in behind.items() if one.low is None or one.low <= points]
-    least, low, high = (min(found, default=math.inf) for found in (near, maybe, surely))
+    behind = {k: difference(exact, estimate, metric) for k, estimate in curve.items()}
+    near = [k for k, gap in behind.items() if gap.value <= points]
+    surely = [k for k, gap in behind.items() if gap.high is not None and gap.high <= points]
+    maybe = [k for k, gap in behind.items() if gap.low is None or gap.low <= points]
+    least, low, high = (min(values, default=math.inf) for values in (near, maybe, surely))
     return Interval(least, low, high)
 
 
@@ -294,21 +298,21 @@ def _reached(
         f"{name} {k.value:g} [{k.low:g}, {k.high:g}]".replace("inf", "never")
         for name, k in reached.items()
     )
-    own, others = reached["cpsp"], {name: k for name, k in reached.items() if name != "cpsp"}
-    holds = all_of(within_limits(_minus(own, other), most=0.0) for other in others.values())
+    cpsp, others = reached["cpsp"], {name: k for name, k in reached.items() if name != "cpsp"}
+    holds = all_of(within_limits(_minus(cpsp, other), most=0.0) for other in others.values())
     parts = [Part(f"{what}, vectors", holds, f"k that reaches it: {named}", "", cells)]
     spent = {
-        name: found
+        name: cost
         for name, k in reached.items()
-        if (found := _spent(costs.get(name, {}), k)) is not None
+        if (cost := _spent(costs.get(name, {}), k)) is not None
     }
     if "cpsp" in spent and len(spent) > 1:
         fastest = min((name for name in spent if name != "cpsp"), key=lambda n: spent[n].value)
         most = claim.limits["among"]
-        slower = {name: quotient(spent["cpsp"], one) for name, one in spent.items()}
+        slower = {name: quotient(spent["cpsp"], cost) for name, cost in spent.items()}
         holds = all_of(within_limits(slower[name], most=most) for name in spent if name != "cpsp")
-        said = f"{times_between(slower[fastest])} the time of {fastest}"
-        parts.append(Part(f"{what}, time", holds, said, "", cells))
+        text = f"{times_between(slower[fastest])} the time of {fastest}"
+        parts.append(Part(f"{what}, time", holds, text, "", cells))
     return parts
 
 
@@ -323,13 +327,15 @@ def _minus(first: Interval, second: Interval) -> Interval:
 def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
     """Return the time at the number of vectors that is enough, over all that it may be."""
     low, high = reached.low or 0.0, reached.high or 0.0
-    found = {k: interval(one, "cpu_time_s") for k, one in curve.items() if low <= k <= high}
-    if not found or not math.isfinite(high) or reached.value not in found:
+    times = {
+        k: interval(estimate, "cpu_time_s") for k, estimate in curve.items() if low <= k <= high
+    }
+    if not times or not math.isfinite(high) or reached.value not in times:
         return None
-    value, single = found[reached.value].value, any(one.single for one in found.values())
-    ends = [(one.low, one.high) for one in found.values()]
+    value, single = times[reached.value].value, any(time.single for time in times.values())
+    ends = [(time.low, time.high) for time in times.values()]
     least, most = [end for end, _ in ends if end is not None], [end for _, end in ends if end]
-    if min(len(least), len(most)) < len(found):
+    if min(len(least), len(most)) < len(times):
         return Interval(value)
     return Interval(value, min(least), max(most), single=single)
 
@@ -346,15 +352,15 @@ def growth_of_time(claim: Claim, kept: Evidence) -> Iterator[Part]:
             points = sorted(solvers.get("cpsp", {}).items())
             if not points:
                 continue
-            law = growth((k, one.value) for k, one in points)
+            law = growth((k, estimate.value) for k, estimate in points)
             holds = is_inside(law, limits["basis_low"], limits["basis_high"])
-            said = f"{spelt(law)}, k {points[0][0]:g} to {points[-1][0]:g}"
+            text = f"{spelt(law)}, k {points[0][0]:g} to {points[-1][0]:g}"
             yield Part(
                 part_label(source, f"{dataset}, in k"),
                 holds,
-                said,
+                text,
                 claim.printed,
-                cells_of(*(one for _, one in points)),
+                cells_of(*(estimate for _, estimate in points)),
                 stand_in=dataset in claim.stand_ins,
             )
 
@@ -368,10 +374,10 @@ def _straight(claim: Claim, part: Part) -> Part:
     without = [_explained_pct(points[:i] + points[i + 1 :]) for i in range(len(points))]
     share = Interval(_explained_pct(points), min(without), max(without))
     answer = all_of([part.answer, within_limits(share, claim.limits["line_pct"], 100.0)])
-    said = (
+    text = (
         f"a line explains {share.value:.0f} % of the variance [{share.low:.0f}, {share.high:.0f}]"
     )
-    return replace(part, answer=answer, measured=f"{said}; {part.measured}")
+    return replace(part, answer=answer, measured=f"{text}; {part.measured}")
 
 
 def _explained_pct(points: Sequence[tuple[float, float]]) -> float:
@@ -387,19 +393,19 @@ def few_active(claim: Claim, kept: Evidence) -> Iterator[Part]:
         yield from growth_parts(claim, source, "examples", ["cpsp"], (-flat, flat), metric)
         largest: dict[str, Estimate] = {}
         for (dataset, _), solvers in estimates(source.block("examples"), metric).items():
-            one = solvers.get("cpsp")
-            if one and one.value >= largest.get(dataset, Estimate(0.0)).value:
-                largest[dataset] = one
+            cpsp = solvers.get("cpsp")
+            if cpsp and cpsp.value >= largest.get(dataset, Estimate(0.0)).value:
+                largest[dataset] = cpsp
         yield from (
             Part(
                 part_label(source, f"{dataset}, most"),
-                counted(one.value, most=claim.limits["most"]),
-                f"{one.value:g} active constraints at most",
+                counted(fit.value, most=claim.limits["most"]),
+                f"{fit.value:g} active constraints at most",
                 claim.printed,
-                one.cells,
+                fit.cells,
                 stand_in=dataset in claim.stand_ins,
             )
-            for dataset, one in largest.items()
+            for dataset, fit in largest.items()
         )
 
 
@@ -428,15 +434,15 @@ def as_good_as_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 _widened(difference(curve[k], linear[dataset], metric), len(sizes)) for k in sizes
             ]
             least = min(range(len(sizes)), key=lambda index: ahead[index].value)
-            said = f"{format_signed(ahead[least].value)} points to the linear machine at "
-            said += f"k = {sizes[least]:g} at worst, of k = {sizes[0]:g} to {sizes[-1]:g}"
+            text = f"{format_signed(ahead[least].value)} points to the linear machine at "
+            text += f"k = {sizes[least]:g} at worst, of k = {sizes[0]:g} to {sizes[-1]:g}"
             holds = _nowhere_below(ahead)
             cells = cells_of(linear[dataset], *(curve[k] for k in sizes))
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            yield Part(what, holds, said, "", cells, stand_in=stand_in)
+            yield Part(what, holds, text, "", cells, stand_in=stand_in)
 
 
-@check("cpsp-8", datasets=[one for one in FIVE if one != "a9a"])
+@check("cpsp-8", datasets=[name for name in FIVE if name != "a9a"])
 def rbf_above_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether the exact machine with the RBF kernel is above the linear one."""
     metric = claim.metrics[0]
@@ -445,10 +451,10 @@ def rbf_above_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
             if dataset == AS_GOOD or not {"exact", LINEAR_MACHINE} <= solvers.keys():
                 continue
             ahead = difference(solvers["exact"], solvers[LINEAR_MACHINE], metric)
-            said = f"{figure(metric, solvers['exact'].value)} %, {ahead.spelt()} to the linear one"
+            text = f"{figure(metric, solvers['exact'].value)} %, {ahead.spelt()} to the linear one"
             cells = cells_of(solvers["exact"], solvers[LINEAR_MACHINE])
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            yield Part(what, is_above(ahead), said, "", cells, stand_in=stand_in)
+            yield Part(what, is_above(ahead), text, "", cells, stand_in=stand_in)
         yield from (
             part
             for part in untested(claim, source, ["table1"], "exact", LINEAR_MACHINE)
@@ -463,7 +469,8 @@ def faster_on_text(claim: Claim, kept: Evidence) -> Iterator[Part]:
     for source in _accuracies(kept):
         costs = _curves(source, "fig1", time)
         exact = {
-            condition[0]: one for condition, one in estimates(source.block("exact"), score).items()
+            condition[0]: scores
+            for condition, scores in estimates(source.block("exact"), score).items()
         }
         for dataset, solvers in _curves(source, "fig1", score).items():
             if dataset not in TEXT or "exact" not in exact.get(dataset, {}):
@@ -473,15 +480,17 @@ def faster_on_text(claim: Claim, kept: Evidence) -> Iterator[Part]:
             if not leads:
                 continue
             quickest = min(leads, key=lambda name: leads[name].value)
-            said = f"{times_between(leads[quickest])} its time in {quickest}, the fastest other"
+            text = f"{times_between(leads[quickest])} its time in {quickest}, the fastest other"
             if math.isinf(leads[quickest].value):
-                said = "no other comes within that accuracy"
-            cells = cells_of(target, *(one for c in solvers.values() for one in c.values()))
+                text = "no other comes within that accuracy"
+            cells = cells_of(
+                target, *(estimate for c in solvers.values() for estimate in c.values())
+            )
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             holds = all_of(
                 within_limits(lead, least=claim.limits["ratio"]) for lead in leads.values()
             )
-            yield Part(what, holds, said, "", cells, stand_in=stand_in)
+            yield Part(what, holds, text, "", cells, stand_in=stand_in)
 
 
 def _leads_on_text(
@@ -510,13 +519,13 @@ def _leads_on_text(
     for name, k in reached.items():
         if name == "cpsp":
             continue
-        own, other = spent["cpsp"], spent[name]
+        ours, other = spent["cpsp"], spent[name]
         if k.low == math.inf:
             leads[name] = Interval(math.inf, math.inf, math.inf)
-        elif own is None or other is None:
+        elif ours is None or other is None:
             leads[name] = Interval(at_least[name] / at_least["cpsp"])
         else:
-            leads[name] = quotient(other, own)
+            leads[name] = quotient(other, ours)
     return leads
 
 
@@ -525,38 +534,44 @@ def largest_on_text(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether the mean lead over CPSP(tr) with few vectors is larger on text than elsewhere."""
     metric, parts = claim.metrics[0], []
     # An accuracy depends on no machine: each set's leads are those of the first run that has it.
-    found: dict[str, tuple[Source, Interval, tuple[CellResult, ...]]] = {}
+    largest: dict[str, tuple[Source, Interval, tuple[CellResult, ...]]] = {}
     for source in _accuracies(kept):
         for dataset, solvers in _curves(source, "fig1", metric).items():
-            own, other = solvers.get("cpsp", {}), solvers.get("cpsp-tr", {})
+            cpsp, other = solvers.get("cpsp", {}), solvers.get("cpsp-tr", {})
             pairs = [
-                (own[k], other[k])
-                for k in sorted(own.keys() & other.keys())
+                (cpsp[k], other[k])
+                for k in sorted(cpsp.keys() & other.keys())
                 if k <= claim.limits["small"]
             ]
-            if pairs and dataset not in found:
+            if pairs and dataset not in largest:
                 ahead = _scaled(
                     total([difference(*pair, metric) for pair in pairs]), 1 / len(pairs)
                 )
-                found[dataset] = source, ahead, cells_of(*(one for pair in pairs for one in pair))
-    text = next((name for name in TEXT if name in found), "")
+                largest[dataset] = (
+                    source,
+                    ahead,
+                    cells_of(*(estimate for pair in pairs for estimate in pair)),
+                )
+    text = next((name for name in TEXT if name in largest), "")
     if not text:
         return []
-    _, own_lead, own_cells = found.pop(text)
-    for dataset, (source, ahead, cells) in found.items():
+    _, own_lead, own_cells = largest.pop(text)
+    for dataset, (source, ahead, cells) in largest.items():
         more = total([own_lead, _scaled(ahead, -1.0)])
-        said = f"{own_lead.spelt()} points on {text}, {ahead.spelt()} on {dataset}"
+        measured = f"{own_lead.spelt()} points on {text}, {ahead.spelt()} on {dataset}"
         what, stand_in = part_label(source, dataset), text in claim.stand_ins
-        parts.append(Part(what, is_above(more), said, "", (*own_cells, *cells), stand_in=stand_in))
+        parts.append(
+            Part(what, is_above(more), measured, "", (*own_cells, *cells), stand_in=stand_in)
+        )
     return parts
 
 
-def _scaled(one: Interval, factor: float) -> Interval:
+def _scaled(known: Interval, factor: float) -> Interval:
     """Return an uncertain number multiplied by a factor."""
-    if one.low is None or one.high is None:
-        return Interval(factor * one.value)
-    low, high = sorted((factor * one.low, factor * one.high))
-    return Interval(factor * one.value, low, high)
+    if known.low is None or known.high is None:
+        return Interval(factor * known.value)
+    low, high = sorted((factor * known.low, factor * known.high))
+    return Interval(factor * known.value, low, high)
 
 
 @check("cpsp-11", "points", "ratio", datasets=FIVE)
@@ -565,8 +580,12 @@ def sparser_than_exact(claim: Claim, kept: Evidence) -> Iterator[Part]:
     score = claim.metrics[0]
     for source in _accuracies(kept):
         exact, vectors = (
-            {condition[0]: one["exact"] for condition, one in found.items() if "exact" in one}
-            for found in (estimates(source.block("exact"), name) for name in claim.metrics)
+            {
+                condition[0]: solvers["exact"]
+                for condition, solvers in table.items()
+                if "exact" in solvers
+            }
+            for table in (estimates(source.block("exact"), name) for name in claim.metrics)
         )
         leads: dict[str, Interval] = {}
         used: list[Estimate] = []
@@ -579,12 +598,12 @@ def sparser_than_exact(claim: Claim, kept: Evidence) -> Iterator[Part]:
             used += [exact[dataset], vectors[dataset], *solvers["cpsp"].values()]
         if leads:
             most = max(leads, key=lambda name: leads[name].value)
-            low, high = (max(getattr(one, end) or 0.0 for one in leads.values())
+            low, high = (max(getattr(lead, end) or 0.0 for lead in leads.values())
                          for end in ("low", "high"))  # fmt: skip
             high = high if len(leads) == N_SETS else math.inf  # another set may have more
-            said = ", ".join(f"{times_between(one)} on {name}" for name, one in leads.items())
-            said = f"support vectors over k, of {len(leads)} sets: {said}"
+            text = ", ".join(f"{times_between(lead)} on {name}" for name, lead in leads.items())
+            text = f"support vectors over k, of {len(leads)} sets: {text}"
             lead = Interval(leads[most].value, low, high)
             holds = within_limits(lead, least=claim.limits["ratio"])
             what = part_label(source, "the sparsest set")
-            yield Part(what, holds, said, "", cells_of(*used))
+            yield Part(what, holds, text, "", cells_of(*used))

@@ -58,38 +58,38 @@ def as_good_and_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
 def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
     if name not in solvers or REFERENCE not in solvers:
         return []
-    own, reference = solvers[name], solvers[REFERENCE]
-    behind = difference(reference, own, claim.metrics[0])
+    solver, reference = solvers[name], solvers[REFERENCE]
+    behind = difference(reference, solver, claim.metrics[0])
     holds = is_within(behind, claim.limits["points"])
-    ahead = difference(own, reference, claim.metrics[0]).spelt()
-    said = f"AUC {figure('auc_pct', own.value)} %, {ahead} to {REFERENCE}"
+    ahead = difference(solver, reference, claim.metrics[0]).spelt()
+    measured = f"AUC {figure('auc_pct', solver.value)} %, {ahead} to {REFERENCE}"
     beside = [
-        f"{format_signed(own.value - solvers[other].value)} to {other}"
+        f"{format_signed(solver.value - solvers[other].value)} to {other}"
         for other in BESIDE
         if other in solvers
     ]
-    return [Part(f"{what}, AUC", holds, _with(said, beside), "", cells_of(own, reference))]
+    return [Part(f"{what}, AUC", holds, _with(measured, beside), "", cells_of(solver, reference))]
 
 
 def _cost(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
     if name not in solvers or REFERENCE not in solvers or not solvers[name].value > 0.0:
         return []
-    own, metric = solvers[name], claim.metrics[1]
-    faster = ratio(solvers[REFERENCE], own, metric)
-    said = f"{times_between(faster)} as fast as {REFERENCE}"
+    solver, metric = solvers[name], claim.metrics[1]
+    faster = ratio(solvers[REFERENCE], solver, metric)
+    measured = f"{times_between(faster)} as fast as {REFERENCE}"
     beside = [
-        f"{times_between(ratio(solvers[other], own, metric))} as {other}"
+        f"{times_between(ratio(solvers[other], solver, metric))} as {other}"
         for other in BESIDE
         if other in solvers
     ]
     holds = within_limits(faster, least=claim.limits["ratio"])
-    cells = cells_of(own, solvers[REFERENCE])
-    return [Part(f"{what}, time", holds, _with(said, beside), "", cells)]
+    cells = cells_of(solver, solvers[REFERENCE])
+    return [Part(f"{what}, time", holds, _with(measured, beside), "", cells)]
 
 
-def _with(said: str, beside: list[str]) -> str:
+def _with(measured: str, beside: list[str]) -> str:
     """Return a sentence with the ratios to this suite's own solvers, which decide nothing."""
-    return said + (f" (and {', '.join(beside)} of this suite)" if beside else "")
+    return measured + (f" (and {', '.join(beside)} of this suite)" if beside else "")
 
 
 @check("fosvm-2", "iterations", *LINEAR)
@@ -102,11 +102,11 @@ def linear_and_bounded(claim: Claim, kept: Evidence) -> Iterator[Part]:
             for metric in (time, iterations, active, bound)
         }
         for name, points in series[iterations].items():
-            law = growth((x, one.value) for x, one in points)
+            law = growth((x, estimate.value) for x, estimate in points)
             flat = claim.limits["iterations"]
             yield _law(source, f"{name}, iterations", is_inside(law, -flat, flat), points)
             timed = series[time].get(name, [])
-            law = growth((x, one.value) for x, one in timed)
+            law = growth((x, estimate.value) for x, estimate in timed)
             window = claim.limits["linear_low"], claim.limits["linear_high"]
             yield _law(source, f"{name}, time", is_inside(law, *window), timed)
             yield from _bounded(
@@ -125,12 +125,12 @@ def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
             curves.setdefault(dataset, []).append((1.0 / theta, solvers["fosvm1"]))
     parts = []
     for dataset, points in curves.items():
-        law, ends = growth((x, one.value) for x, one in points), [x for x, _ in points]
-        said = f"{spelt(law)}, 1/θ {min(ends):g} to {max(ends):g}"
+        law, ends = growth((x, estimate.value) for x, estimate in points), [x for x, _ in points]
+        measured = f"{spelt(law)}, 1/θ {min(ends):g} to {max(ends):g}"
         holds = is_at_most(law, claim.limits["linear_high"])
-        cells = cells_of(*(one for _, one in points))
+        cells = cells_of(*(estimate for _, estimate in points))
         what = part_label(source, f"fosvm1 on {dataset}, iterations in 1/θ")
-        parts.append(Part(what, holds, said, "", cells))
+        parts.append(Part(what, holds, measured, "", cells))
     return parts
 
 
@@ -139,33 +139,41 @@ _CostCurve = list[tuple[float, Estimate]]
 
 def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, _CostCurve]:
     """Return a metric against the number of rows, by the solver's label."""
-    found: dict[str, _CostCurve] = {}
+    curves: dict[str, _CostCurve] = {}
     for solvers in estimates(source.block("scaling"), metric).values():
-        for name, one in solvers.items():
-            size = size_of(one.cells[0])
+        for name, estimate in solvers.items():
+            size = size_of(estimate.cells[0])
             if name.startswith(prefix) and size:
-                found.setdefault(name, []).append((size, one))
-    return found
+                curves.setdefault(name, []).append((size, estimate))
+    return curves
 
 
 def _law(source: Source, what: str, holds: Answer, points: _CostCurve) -> Part:
-    law = growth((x, one.value) for x, one in points)
+    law = growth((x, estimate.value) for x, estimate in points)
     rows = [x for x, _ in points]
-    said = spelt(law) + (f", {min(rows):,.0f} to {max(rows):,.0f} rows" if rows else "")
-    return Part(part_label(source, what), holds, said, "", cells_of(*(one for _, one in points)))
+    measured = spelt(law) + (f", {min(rows):,.0f} to {max(rows):,.0f} rows" if rows else "")
+    return Part(
+        part_label(source, what),
+        holds,
+        measured,
+        "",
+        cells_of(*(estimate for _, estimate in points)),
+    )
 
 
 def _bounded(source: Source, name: str, active: _CostCurve, bound: _CostCurve) -> list[Part]:
     allowed = dict(bound)
-    pairs = [(one, allowed[x]) for x, one in active if x in allowed]
+    pairs = [(estimate, allowed[x]) for x, estimate in active if x in allowed]
     if not pairs:
         return []
-    below = sum(one.value <= most.value for one, most in pairs)
-    nearest = min(most.value / one.value for one, most in pairs if one.value > 0)
-    said = f"within the bound at {below} of {len(pairs)} sizes, at least {nearest:,.3g} times below"
-    cells = cells_of(*(one for pair in pairs for one in pair))
-    holds = all_of(counted(most.value - one.value, least=0.0) for one, most in pairs)
-    return [Part(part_label(source, f"{name}, bound"), holds, said, "", cells)]
+    below = sum(estimate.value <= most.value for estimate, most in pairs)
+    nearest = min(most.value / estimate.value for estimate, most in pairs if estimate.value > 0)
+    measured = (
+        f"within the bound at {below} of {len(pairs)} sizes, at least {nearest:,.3g} times below"
+    )
+    cells = cells_of(*(estimate for pair in pairs for estimate in pair))
+    holds = all_of(counted(most.value - estimate.value, least=0.0) for estimate, most in pairs)
+    return [Part(part_label(source, f"{name}, bound"), holds, measured, "", cells)]
 
 
 @check("fosvm-3", "exponent", "share_pct", "candidates", "draws")
@@ -174,7 +182,7 @@ def constant_and_sampled(claim: Claim, kept: Evidence) -> Iterator[Part]:
     time, hits = claim.metrics
     for source in kept.of(claim.configs[0]):
         for name, points in _by_solver(source, time, "fosvm2").items():
-            law = growth((x, one.value) for x, one in points)
+            law = growth((x, estimate.value) for x, estimate in points)
             holds = is_at_most(law, claim.limits["exponent"])
             yield _law(source, f"{name}, time", holds, points)
     for source in kept.of(claim.configs[1]):
@@ -182,25 +190,25 @@ def constant_and_sampled(claim: Claim, kept: Evidence) -> Iterator[Part]:
         for condition, solvers in estimates(source.block("draws"), hits).items():
             if dict(condition[1]).get("solver.n_candidates") != claim.limits["candidates"]:
                 continue
-            for name, one in solvers.items():
+            for name, estimate in solvers.items():
                 ends = low.get(condition, {}).get(name), high.get(condition, {}).get(name)
-                yield _hit(claim, source, condition[0], one, ends)
+                yield _hit(claim, source, condition[0], estimate, ends)
 
 
 def _hit(
     claim: Claim,
     source: Source,
     dataset: str,
-    one: Estimate,
+    estimate: Estimate,
     ends: tuple[Estimate | None, Estimate | None],
 ) -> Part:
     share, draws = claim.limits["share_pct"], source.run.blocks.get("draws", {}).get("repeats")
-    said, holds = f"{one.value:.3f} %", OPEN
+    measured, holds = f"{estimate.value:.3f} %", OPEN
     if ends[0] is not None and ends[1] is not None:
-        said += f" [{ends[0].value:.3f}, {ends[1].value:.3f}]"
-        holds = within_limits(Interval(one.value, ends[0].value, ends[1].value), least=share)
+        measured += f" [{ends[0].value:.3f}, {ends[1].value:.3f}]"
+        holds = within_limits(Interval(estimate.value, ends[0].value, ends[1].value), least=share)
     few = not isinstance(draws, int | float) or draws < claim.limits["draws"]
     if few:
-        said, holds = f"{said}, of too few draws ({draws})", OPEN
+        measured, holds = f"{measured}, of too few draws ({draws})", OPEN
     what = part_label(source, f"{dataset}, hits of {claim.limits['candidates']:g} draws")
-    return Part(what, holds, said, claim.printed, one.cells)
+    return Part(what, holds, measured, claim.printed, estimate.cells)

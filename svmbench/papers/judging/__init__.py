@@ -52,8 +52,7 @@ __all__ = [
     "read_all_claims",
 ]
 
-#: From a run to what has changed since each of its cells was measured: by key, a sentence, an
-#: empty one for what is as it was; a key that is not there can't be told.
+#: A function from a run to the ages of its results.
 Freshness = Callable[[Source], Ages]
 
 
@@ -62,13 +61,15 @@ def read_all_claims(
 ) -> list[Claim]:
     """Read the claims of all papers, or those of a file.
 
-    The papers' own claims are read as data alone. Those of a file are held to what the checks read.
+    The papers' own claims are read as data. The claims of a file may name only limits and metrics
+    that the checks read.
 
     Parameters
     ----------
     path : Path, optional
     metrics : collection of str, default=()
-        What a file's claims may read of records, beside scores and what the papers' own read.
+        Further metrics that a file's claims may read, beside scores and the metrics of the papers'
+        own claims.
     trust : bool, default=False
         Whether a file may name claims of papers that don't ship with this package: their checks are
         imported.
@@ -76,26 +77,26 @@ def read_all_claims(
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For a file that says what no check understands.
+        For a file with claims, limits or metrics that no check knows.
     """
     known = papers()
-    own = [
+    claims = [
         claim
         for paper in known.values()
         if (place := paper.folder / "claims.toml").is_file()
         for claim in read_claims(place, paper=paper.key)
     ]
     if path is None:
-        return own
+        return claims
     from svmbench.schema.scores import SCORES
 
-    read_by_own = dict.fromkeys(metric for claim in own for metric in claim.metrics)
+    read_by_own = dict.fromkeys(metric for claim in claims for metric in claim.metrics)
     of_scores = (score.metric for score in SCORES.values())
     may_read = list(dict.fromkeys([*read_by_own, *of_scores, *metrics]))
     for paper in known.values():
         load_checks(paper, trust=trust)
     limits = {name: declared.limits for name, declared in CHECKS.items()}
-    return read_claims(path, metrics=may_read, limits=limits, like=own)
+    return read_claims(path, metrics=may_read, limits=limits, like=claims)
 
 
 def judge(
@@ -112,8 +113,8 @@ def judge(
     claims : sequence of Claim
     kept : Evidence
     freshness : callable, optional
-        What says of a run's cells whether they are fresh, rechecked, changed or older; without it
-        nobody looks.
+        A function from a run to the ages of its results: fresh, rechecked, changed or older.
+        Default: ages are not looked up.
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package. Without it their claims
         stay open, and the verdicts say so.
@@ -137,17 +138,17 @@ def judge(
     return verdicts
 
 
-def completed(own: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
-    """Return verdicts of which those that leave a claim open are replaced by what is kept.
+def completed(ours: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
+    """Replace the verdicts that leave a claim open by verdicts from kept records.
 
     Parameters
     ----------
-    own, kept : sequence of Verdict
+    ours, kept : sequence of Verdict
         On the same claims in the same order, from some runs and from kept records.
     """
     return [
         _from_kept(mine, theirs) if _is_open(mine) and not _is_open(theirs) else mine
-        for mine, theirs in zip(own, kept, strict=True)
+        for mine, theirs in zip(ours, kept, strict=True)
     ]
 
 
@@ -164,31 +165,33 @@ def judge_together(
     origin : callable
         Returns whether the records of a verdict are ours, confirmed here, or from elsewhere.
     """
-    found = []
+    judged = []
     for verdicts in zip(*apart.values(), strict=True):
         counted = {
-            name: one for name, one in zip(apart, verdicts, strict=True) if one.cells
+            name: verdict for name, verdict in zip(apart, verdicts, strict=True) if verdict.cells
         } or dict(zip(list(apart)[:1], verdicts[:1], strict=True))
-        deciding = [one for one in counted.values() if not _is_open(one)]
+        deciding = [verdict for verdict in counted.values() if not _is_open(verdict)]
         machines = tuple(
-            MachineVerdict(name, origin(one), one.outcome, one.reason, one.freshness)
-            for name, one in counted.items()
+            MachineVerdict(
+                name, origin(verdict), verdict.outcome, verdict.reason, verdict.freshness
+            )
+            for name, verdict in counted.items()
         )
         chosen = (deciding or list(counted.values()))[0]
         is_plain = len(machines) == 1 and machines[0].origin == OURS
-        found.append(chosen if is_plain else replace(chosen, machines=machines))
-    return found
+        judged.append(chosen if is_plain else replace(chosen, machines=machines))
+    return judged
 
 
 def _is_open(verdict: Verdict) -> bool:
     return verdict.outcome in {UNDECIDED, NOT_TESTED}
 
 
-def _from_kept(own: Verdict, kept: Verdict) -> Verdict:
+def _from_kept(ours: Verdict, kept: Verdict) -> Verdict:
     return replace(
         kept,
         reason=f"from kept records: {kept.reason}",
-        notes=(f"These runs alone: {own.reason}.", *kept.notes),
+        notes=(f"These runs alone: {ours.reason}.", *kept.notes),
         from_kept=True,
     )
 
@@ -196,19 +199,19 @@ def _from_kept(own: Verdict, kept: Verdict) -> Verdict:
 def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
     paper = papers()[claim.paper]
     if not load_checks(paper, trust=trust):
-        said = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
-        return Verdict(claim, NOT_TESTED, said)
+        why = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
+        return Verdict(claim, NOT_TESTED, why)
     parts = with_cuts(_parts(claim, kept, paper), claim, paper, kept)
     sources = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
     sources = sources or [source for config in claim.configs for source in kept.of(config)]
-    # Two configs may be views of the same cells, of which one is enough.
-    missing = [one for one in claim.configs if not kept.of(one)]
+    # Two configs may be views of the same cells: a run of one of them is enough.
+    missing = [config for config in claim.configs if not kept.of(config)]
     if sources and not any(source.run.name in claim.configs for source in sources):
         missing = []
     outcome, reason = decide(
         claim.quantifier, parts, [*kept.why_none(missing), *_left_out(claim, kept, parts)]
     )
-    others = [name for name, one in paper.datasets.items() if "stands_in_for" in one]
+    others = [name for name, facts in paper.datasets.items() if "stands_in_for" in facts]
     stand_ins = {*claim.stand_ins, *others, *(f"{name}+test" for name in others)}
     scale = scale_of(outcome, parts, CHECKS[claim.id].datasets, stand_ins)
     verdict = _of_a_cut(Verdict(claim, outcome, reason, tuple(parts), scale), sources)
@@ -284,7 +287,7 @@ def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
     declared = CHECKS[claim.id]
     problems = limit_problems(claim.limits, declared.limits)
     if problems:
-        raise ConfigError([f"{place}: {one}" for one in problems])
+        raise ConfigError([f"{place}: {problem}" for problem in problems])
     try:
         return list(declared.check(claim, kept))
     except SvmbenchError:
@@ -292,20 +295,25 @@ def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
     except Exception as error:
         if paper.ships:
             raise
-        said = line(f"{type(error).__name__}: {error}", 300)
-        raise SvmbenchError(f"{paper.folder}/checks.py: the check of {claim.id}: {said}") from error
+        reason = line(f"{type(error).__name__}: {error}", 300)
+        raise SvmbenchError(
+            f"{paper.folder}/checks.py: the check of {claim.id}: {reason}"
+        ) from error
 
 
 def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[str]:
     """Return which of a claim's data sets no kept run includes, in a sentence."""
     judged = {cell.dataset for part in parts for cell in part.cells}
     planned = {
-        cell.dataset for one in claim.configs for source in kept.of(one) for cell in source.cells
+        cell.dataset
+        for config in claim.configs
+        for source in kept.of(config)
+        for cell in source.cells
     }
     left = [
-        one.partition("|")[0]
-        for one in CHECKS[claim.id].datasets
-        if not set(one.split("|")) & (judged | planned)
+        name.partition("|")[0]
+        for name in CHECKS[claim.id].datasets
+        if not set(name.split("|")) & (judged | planned)
     ]
     return [f"no kept run has {', '.join(left)}"] if left and judged | planned else []
 
@@ -314,7 +322,7 @@ def _commands(claim: Claim, sources: Sequence[Source]) -> list[str]:
     """Return the commands that made the records of a verdict."""
     if not sources:
         return claim.commands()
-    made = [f"svmbench run {one.run.name} --profile {one.profile}" for one in sources]
+    made = [f"svmbench run {source.run.name} --profile {source.profile}" for source in sources]
     return list(dict.fromkeys(made)) + ([claim.command] if claim.command else [])
 
 
@@ -328,24 +336,24 @@ def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
     if not cuts:
         return verdict
     whose = len(cuts) > 1  # each note with the runs that it is of
-    said = "; ".join(
+    profiles = "; ".join(
         f"{', '.join(names)}: {note}" if whose else note for note, names in cuts.items()
     )
-    return replace(verdict, reason=f"{verdict.reason} ({said})")
+    return replace(verdict, reason=f"{verdict.reason} ({profiles})")
 
 
 def _used(claim: Claim, kept: Evidence, verdict: Verdict) -> list[Source]:
     """Return the runs whose records a verdict rests on."""
     keys = {cell.key for cell in verdict.cells}
-    found = [
+    used = [
         source
         for sources in kept.sources.values()
         for source in sources
         if source.run.paper == claim.paper and any(cell.key in keys for cell in source.cells)
     ]
     # Two figures may be views of the same cells: the one that the claim names counts.
-    named = [source for source in found if source.run.name in claim.configs]
-    return named or found
+    named = [source for source in used if source.run.name in claim.configs]
+    return named or used
 
 
 def _unfinished(source: Source) -> list[str]:
@@ -361,20 +369,20 @@ def _unfinished(source: Source) -> list[str]:
 def _dated(verdict: Verdict, known: Sequence[Ages]) -> Verdict:
     """Return a verdict that says whether its records are fresh, rechecked, changed or older."""
     words = {
-        cell.key: next((one.words[cell.key] for one in known if cell.key in one.words), OLDER)
+        cell.key: next((ages.words[cell.key] for ages in known if cell.key in ages.words), OLDER)
         for cell in verdict.cells
     }
     word = worst(words.values())
-    said = []
+    sentences = []
     if word in {OLDER, CHANGED}:
-        count = sum(one == word for one in words.values())
-        said.append(f"{count} of {len(words)} results")
+        count = sum(age == word for age in words.values())
+        sentences.append(f"{count} of {len(words)} results")
     if word == CHANGED:
-        said += [text for one in known for key, text in one.changed.items() if key in words]
+        sentences += [text for ages in known for key, text in ages.changed.items() if key in words]
     if word == RECHECKED:
-        said = [
-            f"{one.n_agreed} of {len(one.words)} cells of a run agreed"
-            for one in known
-            if RECHECKED in one.words.values()
+        sentences = [
+            f"{ages.n_agreed} of {len(ages.words)} cells of a run agreed"
+            for ages in known
+            if RECHECKED in ages.words.values()
         ]
-    return replace(verdict, freshness=word, age=tuple(said))
+    return replace(verdict, freshness=word, age=tuple(sentences))

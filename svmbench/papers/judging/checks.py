@@ -24,7 +24,7 @@ from svmbench.report.numbers.estimates import Condition, Estimate
 from svmbench.report.reading import published
 from svmbench.report.reading.records import CellResult
 
-#: From a claim and what is kept to its parts; nothing where there is nothing to judge.
+#: A function that yields the parts of a claim from kept evidence; no part without records.
 ClaimCheck = Callable[[Claim, Evidence], Iterable[Part]]
 
 
@@ -101,8 +101,8 @@ def _load(key: str, path: Path) -> None:
     try:
         spec.loader.exec_module(module_from_spec(spec))
     except Exception as error:
-        said = line(f"{type(error).__name__}: {error}", 300)
-        raise SvmbenchError(f"{line(path, 200)}: can't be imported: {said}") from error
+        reason = line(f"{type(error).__name__}: {error}", 300)
+        raise SvmbenchError(f"{line(path, 200)}: can't be imported: {reason}") from error
     strangers = [name for name in CHECKS if name not in before and not name.startswith(f"{key}-")]
     if strangers:
         raise SvmbenchError(
@@ -120,14 +120,14 @@ def part_label(source: Source, *words: object) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """Return a condition in words: its data set, and what is swept."""
+    """Return a condition in words: its data set and swept values."""
     dataset, swept = condition
     return " ".join([dataset, *(f"{name.rpartition('.')[2]}={value}" for name, value in swept)])
 
 
-def cells_of(*found: Estimate | None) -> tuple[CellResult, ...]:
+def cells_of(*estimates: Estimate | None) -> tuple[CellResult, ...]:
     """Return the cells of some estimates."""
-    return tuple(cell for one in found if one is not None for cell in one.cells)
+    return tuple(cell for estimate in estimates if estimate is not None for cell in estimate.cells)
 
 
 def unfinished(
@@ -137,7 +137,7 @@ def unfinished(
 
     A solver that is not planned there, or can't be run there, is none of them.
     """
-    found = {}
+    left = {}
     for solver in solvers:
         cells = [
             cell
@@ -145,12 +145,12 @@ def unfinished(
             if cell.solver == solver and cell.dataset == dataset
         ]
         if cells and all(cell.status != "ok" for cell in cells) and cells[0].status != "skipped":
-            found[solver] = cells[0]
-    return found
+            left[solver] = cells[0]
+    return left
 
 
 def held_back(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
-    """Return an answer that others than the missing solvers gave, and what is missing in words.
+    """Return an answer that missing solvers may still change, and name these solvers.
 
     While a rival is missing, "is the best" stays undecided; "is not the best" can be decided.
     """
@@ -193,9 +193,9 @@ def printed_text(
     claim: Claim, table: str, dataset: str, metric: str, solvers: Iterable[str], unit: str = ""
 ) -> str:
     """Return the printed numbers of some solvers on a data set as text; "" if there are none."""
-    found = {
+    values = {
         solver: published.lookup(claim.paper, table, dataset, metric, solver) for solver in solvers
     }
     return ", ".join(
-        f"{solver} {value:g}{unit}" for solver, value in found.items() if value is not None
+        f"{solver} {value:g}{unit}" for solver, value in values.items() if value is not None
     )

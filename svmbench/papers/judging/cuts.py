@@ -39,26 +39,26 @@ _Settings = Mapping[str, Any]
 
 
 def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence) -> list[Part]:
-    """Return parts that say what their records have less of than the paper.
+    """Return parts that name what their records lack of the paper's protocol.
 
     Parameters
     ----------
     parts : sequence of Part
     claim : Claim
     paper : Paper
-        Whose claim it is.
+        The paper of the claim.
     kept : Evidence
     """
     of_cell: dict[str, Source] = {}
-    for found in kept.sources.values():
-        for source in found:
+    for sources in kept.sources.values():
+        for source in sources:
             if source.run.paper == paper.key:
                 named = source.run.name in claim.configs
                 of_cell.update(
                     (cell.key, source) for cell in source.cells if named or cell.key not in of_cell
                 )
-    # A check may count results on a set that its run has not finished, and another one lends.
-    for source in {id(one): one for one in of_cell.values()}.values():
+    # A check may count a set's results from another run, if its own run has not finished the set.
+    for source in {id(source): source for source in of_cell.values()}.values():
         for cell in source.run.cells:
             of_cell.setdefault(cell.key, source)
     return [_with_cut(part, of_cell, named=bool(CHECKS[claim.id].datasets)) for part in parts]
@@ -67,9 +67,8 @@ def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence)
 def _with_cut(part: Part, of_cell: dict[str, Source], *, named: bool) -> Part:
     """Return a part that names its cut data sets, each with the profile that cut it.
 
-    What the check itself says of a cut stands with them.
-
-    Of a claim that names no data sets the rows of the config's full protocol are all rows.
+    The cuts that the check itself names come after the data sets. For a claim that names no data
+    sets, the rows of the config's full protocol count as all rows.
     """
     pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
@@ -78,28 +77,30 @@ def _with_cut(part: Part, of_cell: dict[str, Source], *, named: bool) -> Part:
     cut: dict[str, str] = {}
     fewer: dict[str, None] = {}
     for source in {id(source): source for _, source in pairs}.values():
-        own = [cell for cell, of in pairs if of is source]
-        fewer.update(dict.fromkeys(fewer_settings(source.run, own)))
-        fewer.update(dict.fromkeys(_unfinished(source, own)))
+        cells = [cell for cell, of in pairs if of is source]
+        fewer.update(dict.fromkeys(fewer_settings(source.run, cells)))
+        fewer.update(dict.fromkeys(_unfinished(source, cells)))
         if not named and source.profile == FULL_PROFILE:
             continue
-        for dataset in dict.fromkeys(cell.dataset for cell in own if cell.dataset):
-            rows = cut_to(source.run, [cell for cell in own if cell.dataset == dataset])
+        for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset):
+            rows = cut_to(source.run, [cell for cell in cells if cell.dataset == dataset])
             if rows:
                 cut[dataset] = rows
-    said = [f"{name} {rows}" for name, rows in list(cut.items())[:_MOST_NAMED_DATASETS]]
+    phrases = [f"{name} {rows}" for name, rows in list(cut.items())[:_MOST_NAMED_DATASETS]]
     if len(cut) > _MOST_NAMED_DATASETS:
-        said.append(f"{len(cut) - _MOST_NAMED_DATASETS} more")
-    said += [part.cut] if part.cut else []
-    said += fewer
-    return replace(part, cut=f"{'; '.join(said)} (profile {', '.join(profiles)})" if said else "")
+        phrases.append(f"{len(cut) - _MOST_NAMED_DATASETS} more")
+    phrases += [part.cut] if part.cut else []
+    phrases += fewer
+    return replace(
+        part, cut=f"{'; '.join(phrases)} (profile {', '.join(profiles)})" if phrases else ""
+    )
 
 
 def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
     """Return how many of a part's planned cells are not run.
 
-    Of a part that compares data sets these are all of its solvers in its blocks, of another those
-    on its data set.
+    A part on one data set has the planned cells of its solvers and blocks on this set; a part that
+    compares data sets has those on all sets.
     """
     datasets = {cell.dataset for cell in cells}
     of_part = {(cell.block, cell.solver) for cell in cells}
@@ -113,9 +114,9 @@ def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
 
 
 def is_repeatable(run: Run) -> bool:
-    """Return whether the config's profile of a run's name is still the one that the run had.
+    """Return False if the profile of a run has changed in its config since.
 
-    Of a config that doesn't ship nobody knows otherwise.
+    A config that doesn't ship counts as unchanged.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def is_repeatable(run: Run) -> bool:
 
 
 def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
-    """Return of what cells have less than the full protocol, such as ``2 of 8 values of C``.
+    """Return what cells lack of the full protocol, such as ``2 of 8 values of C``.
 
     Parameters
     ----------
@@ -147,18 +148,18 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
         return []
     sentences: dict[str, None] = {}
     for name in dict.fromkeys(cell.block for cell in cells):
-        own, full = run.counts.get(name, {}), run.full_counts.get(name)
+        kept, full = run.counts.get(name, {}), run.full_counts.get(name)
         if full is None:  # of an earlier form of the config, which may have had fewer values
             sentences[f"block {name}, which the config has no more"] = None
             continue
-        sentences.update(dict.fromkeys(_fewer_counted(own, full)))
+        sentences.update(dict.fromkeys(_fewer_counted(kept, full)))
         solvers = {cell.solver for cell in cells if cell.block == name}
         for solver, grid in full.get("grids", {}).items():
             if solver in solvers:
-                own_grid = own.get("grids", {}).get(solver, {})
+                own_grid = kept.get("grids", {}).get(solver, {})
                 sentences.update(dict.fromkeys(_fewer_values(own_grid, grid)))
-        sentences.update(dict.fromkeys(_fewer_values(own.get("sweep", {}), full.get("sweep", {}))))
-        widths = [{"gamma": counts.get("gammas", 0)} for counts in (own, full)]
+        sentences.update(dict.fromkeys(_fewer_values(kept.get("sweep", {}), full.get("sweep", {}))))
+        widths = [{"gamma": counts.get("gammas", 0)} for counts in (kept, full)]
         sentences.update(dict.fromkeys(_fewer_values(*widths)))
     return list(sentences)
 
@@ -172,7 +173,7 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     Parameters
     ----------
     parts : sequence of Part
-        Those of the claim: cells of other blocks and solvers don't count, if it has some.
+        The parts of the claim. If there are any, cells of other blocks and solvers don't count.
     sources : sequence of Source
         The kept runs of its configs.
     forecaster : Forecaster
@@ -184,7 +185,7 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     if not runs:
         return ""
     where = f"{', '.join(runs)} at profile {FULL_PROFILE}"
-    missing = [one for found in runs.values() for one in missing_work(found)]
+    missing = [cells for kept in runs.values() for cells in missing_work(kept)]
     missing = of_parts(missing, parts)
     if not missing and _has_other_blocks(runs, parts):
         return f"{where}, whose blocks are others than the kept runs have: no record tells how long"
@@ -193,7 +194,7 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
             f"{NONE_MISSING} {where} is missing whose data are here: "
             "it takes more repeats, more seeds or other data"
         )
-    n_cells = round(sum(one.number for one in missing))
+    n_cells = round(sum(cells.number for cells in missing))
     cells = f"{n_cells:,} missing {'cell' if n_cells == 1 else 'cells'} of {where}"
     return f"{cells}, {_time_of(missing, forecaster)}"
 
@@ -206,7 +207,7 @@ def _has_other_blocks(configs: Mapping[str, Sequence[Run]], parts: Sequence[Part
 
 @dataclass(frozen=True)
 class Missing:
-    """Cells of the full protocol without a result, which differ in fold or swept value alone.
+    """Cells of the full protocol without a result that differ only in their fold or swept value.
 
     Attributes
     ----------
@@ -214,7 +215,7 @@ class Missing:
     number : float
         How many cells.
     timeout_s : float
-        After how many seconds each ends at the latest.
+        The time limit of each cell.
     """
 
     work: Work
@@ -223,10 +224,10 @@ class Missing:
 
 
 def missing_work(runs: Sequence[Run]) -> list[Missing]:
-    """Return the cells of a config's full protocol that none of its kept runs has a result of.
+    """Return the cells of a config's full protocol without a result in its kept runs.
 
-    Cells whose data can't be had are left out. A cell of a run of less than the full protocol is
-    missing, with the rows, values and folds of the full one, unless it has less of none of them.
+    Cells whose data are unavailable are left out. A cell with fewer rows, values or folds than in
+    the full protocol counts as missing, with the full numbers.
 
     Parameters
     ----------
@@ -241,7 +242,11 @@ def missing_work(runs: Sequence[Run]) -> list[Missing]:
             Missing(work_of(whole[0], cell), 1.0, _timeout_s(full.get(cell.block, {})))
             for cell in left.values()
         ]
-    return [one for name, counts in full.items() for one in _missing_of_block(runs, name, counts)]
+    return [
+        missing
+        for name, counts in full.items()
+        for missing in _missing_of_block(runs, name, counts)
+    ]
 
 
 def _timeout_s(counts: _Settings) -> float:
@@ -250,7 +255,7 @@ def _timeout_s(counts: _Settings) -> float:
 
 
 def of_parts(missing: Sequence[Missing], parts: Sequence[Part]) -> list[Missing]:
-    """Return the cells of those blocks and solvers that the parts of a claim rest on.
+    """Return the missing cells of the blocks and solvers that the parts of a claim use.
 
     Parameters
     ----------
@@ -260,41 +265,43 @@ def of_parts(missing: Sequence[Missing], parts: Sequence[Part]) -> list[Missing]
     used: dict[str, set[str]] = {}
     for cell in (cell for part in parts for cell in part.cells):
         used.setdefault(cell.block, set()).update(str(cell.solver).split(VERSUS))
-    own = [
-        one for one in missing if used.get(one.work.block, set()) & set(one.work.solver.split("|"))
+    used_cells = [
+        cells
+        for cells in missing
+        if used.get(cells.work.block, set()) & set(cells.work.solver.split("|"))
     ]
-    return own if used else list(missing)
+    return used_cells if used else list(missing)
 
 
 def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
     """Return how long some cells take, and which solver takes most of it."""
     seconds: dict[str, float] = {}
     unknown = late = 0.0
-    for one in missing:
-        forecast = forecaster.seconds(one.work)
+    for cells in missing:
+        forecast = forecaster.seconds(cells.work)
         if forecast is None:
-            unknown += one.number
-        elif forecast >= one.timeout_s:
-            late += one.number
+            unknown += cells.number
+        elif forecast >= cells.timeout_s:
+            late += cells.number
         else:
-            of_solver = seconds.get(one.work.solver, 0.0)
-            seconds[one.work.solver] = of_solver + one.number * forecast
-    said = []
+            of_solver = seconds.get(cells.work.solver, 0.0)
+            seconds[cells.work.solver] = of_solver + cells.number * forecast
+    phrases = []
     if seconds:
-        said.append(in_hours(sum(seconds.values())))
+        phrases.append(in_hours(sum(seconds.values())))
         most = max(seconds, key=lambda solver: seconds[solver])
         if len(seconds) > 1 and seconds[most] > sum(seconds.values()) / 2.0:
-            said[-1] += f", most of it {most.replace('|', ' / ')}"
+            phrases[-1] += f", most of it {most.replace('|', ' / ')}"
     if late:
-        said.append(f"{late:,.0f} of them would end at their time limit and decide nothing")
+        phrases.append(f"{late:,.0f} of them would end at their time limit and decide nothing")
     if unknown:
-        said.append(f"no record tells how long {unknown:,.0f} of them take")
-    return "; ".join(said)
+        phrases.append(f"no record tells how long {unknown:,.0f} of them take")
+    return "; ".join(phrases)
 
 
 def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Iterator[Missing]:
     """Yield the missing cells of a block in the full protocol, from those of runs of less."""
-    own: dict[tuple[object, ...], tuple[Run, CellResult, bool]] = {}
+    places: dict[tuple[object, ...], tuple[Run, CellResult, bool]] = {}
     for run in runs:
         for cell in {cell.key: cell for cell in run.cells}.values():
             if cell.block == block:
@@ -302,18 +309,18 @@ def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Itera
                 is_whole = cell.status not in NOT_RUN and not (
                     fewer_settings(run, [cell]) or cut_to(run, [cell])
                 )
-                own[place] = (run, cell, is_whole or (place in own and own[place][2]))
-    if not own:
+                places[place] = (run, cell, is_whole or (place in places and places[place][2]))
+    if not places:
         return
-    had = dict.fromkeys(cell.dataset for _, cell, _ in own.values())
+    had = dict.fromkeys(cell.dataset for _, cell, _ in places.values())
     times = 1.0
     for name, n_values in full.get("sweep", {}).items():
-        swept = {str(cell.dimensions.get(name)) for _, cell, _ in own.values()}
+        swept = {str(cell.dimensions.get(name)) for _, cell, _ in places.values()}
         times *= max(1.0, n_values / len(swept))
-    # Of a set of which no cell is planned, it takes what the runs have of a set on average.
+    # A set without planned cells is taken to have as many cells as the other sets on average.
     others = [name for name in full.get("datasets", []) if name not in had]
     timeout_s = _timeout_s(full)
-    for run, cell, is_whole in own.values():
+    for run, cell, is_whole in places.values():
         number = times - 1.0 if is_whole else times
         if number and cell.status not in UNAVAILABLE_STATUSES:
             yield Missing(whole_work_of(run, cell), number, timeout_s)
@@ -322,11 +329,11 @@ def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Itera
             yield Missing(whole_work_of(run, named), times / len(had), timeout_s)
 
 
-def _fewer_counted(own: _Settings, full: _Settings) -> list[str]:
-    """Return the numbers of a kept block that are below those of the full protocol."""
+def _fewer_counted(kept: _Settings, full: _Settings) -> list[str]:
+    """Return the settings of a block whose numbers are below those of the full protocol."""
     sentences = []
     for key, what in _COUNTS.items():
-        number, wanted = own.get(key), full.get(key)
+        number, wanted = kept.get(key), full.get(key)
         if key == "run_folds":  # 0 runs all of the outer ones
             wanted = wanted or full.get("outer_folds")
         if not number or wanted is None:
@@ -338,10 +345,10 @@ def _fewer_counted(own: _Settings, full: _Settings) -> list[str]:
     return sentences
 
 
-def _fewer_values(own: _Settings, full: _Settings) -> list[str]:
-    """Return of which parameters a block has fewer values than in the full protocol."""
+def _fewer_values(kept: _Settings, full: _Settings) -> list[str]:
+    """Return the parameters with fewer values than in the full protocol."""
     return [
-        f"{own[name]} of {wanted} values of {name}"
+        f"{kept[name]} of {wanted} values of {name}"
         for name, wanted in full.items()
-        if own.get(name, wanted) < wanted
+        if kept.get(name, wanted) < wanted
     ]

@@ -44,30 +44,30 @@ class Claim:
     Attributes
     ----------
     id, paper, where : str
-        Its name here, whose it is, and the table, figure or section that makes it.
+        The claim's name here, its paper, and the table, figure or section that makes it.
     quote, page : str
-        The paper's own words, with "…" for what is left out, and their page where it has numbers.
+        The paper's own words, with "…" for words that are left out, and their page if it has one.
     statement, rule, uncertainty : str
-        What is claimed, the sentence that decides it, and what doubt is considered. A file names
-        a limit in its rule by braces, as in ``at most {points} points``.
+        The claim, the sentence that decides it, and the uncertainty that the rule considers. A file
+        names a limit in its rule by braces, as in ``at most {points} points``.
     quantifier : str
-        One of `QUANTIFIERS`; what a number is where a file doesn't say.
+        One of `QUANTIFIERS`.
     fixed : str
         The date (ISO) on which the rule, its limits and the statement got their present form.
     after_records : bool
         Whether records of the experiment had been seen by then; True where a file doesn't say.
     printed : str
-        What the paper prints for it, where that is a few numbers.
+        The numbers that the paper prints for it, if they are few.
     limits : dict of str to float
         The thresholds, by the names that the check knows.
     metrics : tuple of str
-        What is read of the records, in the order that the check knows.
+        The metrics that the check reads, in its order.
     configs : tuple of str
-        Whose runs it is judged from.
+        The configs whose runs decide it.
     stand_ins : tuple of str
-        Data sets that stand in for the paper's own, and prove nothing of these.
+        Data sets that stand in for the paper's own, about which they prove nothing.
     command : str
-        What makes the records, where that is no run of a config.
+        The command that makes the records, if that is no run of a config.
     out_of_reach : str
         Why no run of its configs can decide it; "" for a claim that one can.
     """
@@ -161,32 +161,33 @@ def read_claims(
     try:
         content = read_toml(path, str(path))
     except (OSError, ValueError) as error:  # a zero byte in its name
-        said = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"can't read {line(path, 200)}: {said}") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"can't read {line(path, 200)}: {reason}") from error
     problems: list[str] = []
-    found = []
-    shipped = {one.id: one for one in like}
+    claims = []
+    shipped = {claim.id: claim for claim in like}
     for name, given in content.items():
         whose = paper if paper is not None else shipped[name].paper if name in shipped else None
         if limits is not None and name not in limits:
-            said = [f"no check is known by this name{suggestion(name, list(limits))}"]
+            mistakes = [f"no check is known by this name{suggestion(name, list(limits))}"]
         elif whose is None or not name.startswith(f"{whose}-"):
-            said = [f"no paper is known whose claims are called so{suggestion(name, [*shipped])}"]
+            nearest = suggestion(name, [*shipped])
+            mistakes = [f"no paper is known whose claims are called so{nearest}"]
         else:
-            said = _problems(given, whose, metrics)
+            mistakes = _problems(given, whose, metrics)
             if isinstance(given, dict):
                 read = None if limits is None else limits[name]
-                said += limit_problems(_limits(given), read) or _unknown_in_rule(given)
-        if not said and name in shipped:
-            said = _unlike(given, shipped[name])
-        problems += [f"{path}: {line(name, 60)}: {one}" for one in said]
-        if not said and whose is not None:
-            found.append(_claim(name, whose, given))
+                mistakes += limit_problems(_limits(given), read) or _unknown_in_rule(given)
+        if not mistakes and name in shipped:
+            mistakes = _unlike(given, shipped[name])
+        problems += [f"{path}: {line(name, 60)}: {problem}" for problem in mistakes]
+        if not mistakes and whose is not None:
+            claims.append(_claim(name, whose, given))
     if problems:
         raise ConfigError(problems)
-    if not found:
+    if not claims:
         raise ConfigError(f"{path}: it holds no claims")
-    return found
+    return claims
 
 
 def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
@@ -194,7 +195,7 @@ def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
     texts = {key: " ".join(str(given.get(key, "")).split()) for key in _TEXTS}
     limits = {key: float(value) for key, value in _limits(given).items()}
     after_records = bool(given.get("after_records", True))
-    texts["rule"] = _NAMED.sub(lambda found: f"{limits[found[1]]:g}", texts["rule"])
+    texts["rule"] = _NAMED.sub(lambda match: f"{limits[match[1]]:g}", texts["rule"])
     return Claim(
         id=name, paper=paper, limits=limits, after_records=after_records,
         quantifier=given.get("quantifier", VALUE),
@@ -206,41 +207,41 @@ def _problems(given: Any, paper: str, metrics: Collection[str] | None) -> list[s
     """Return one sentence for each mistake in an entry, apart from its limits."""
     if not isinstance(given, dict):
         return ["a claim is a table of keys"]
-    said = [
+    problems = [
         f"unknown key {line(key, 60)!r}{suggestion(key, list(_KNOWN))}"
         for key in given
         if key not in _KNOWN
     ]
-    said += [f"{key} is missing" for key in _REQUIRED if not given.get(key)]
-    said += [f"{k} is text" for k in _TEXTS if not isinstance(given.get(k, ""), str)]
+    problems += [f"{key} is missing" for key in _REQUIRED if not given.get(key)]
+    problems += [f"{k} is text" for k in _TEXTS if not isinstance(given.get(k, ""), str)]
     if not isinstance(given.get("after_records", True), bool):
-        said.append("after_records is true or false")
+        problems.append("after_records is true or false")
     if given.get("quantifier", VALUE) not in QUANTIFIERS:
-        said.append(f"quantifier is one of {', '.join(QUANTIFIERS)}")
+        problems.append(f"quantifier is one of {', '.join(QUANTIFIERS)}")
     if isinstance(given.get("fixed"), str) and not _is_date(given["fixed"]):
-        said.append("fixed is a date, as in 2026-11-23")
+        problems.append("fixed is a date, as in 2026-11-23")
     for key in _LISTS:
         value = given.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            said.append(f"{key} is a list of names")
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            problems.append(f"{key} is a list of names")
             continue
         if key == "metrics" and metrics is not None:
-            said += [
-                f"unknown metric {line(one, 60)!r}{suggestion(one, list(metrics))}"
-                for one in value
-                if one not in metrics
+            problems += [
+                f"unknown metric {line(text, 60)!r}{suggestion(text, list(metrics))}"
+                for text in value
+                if text not in metrics
             ]
     if given.get("paper", paper) != paper:
-        said.append(f"paper is {paper!r}")
-    return said
+        problems.append(f"paper is {paper!r}")
+    return problems
 
 
 def _limits(given: Mapping[str, Any]) -> Any:
     """Return the limits of an entry, with those of linear growth that its rule names."""
-    own = given.get("limits", {})
+    limits = given.get("limits", {})
     named = _NAMED.findall(str(given.get("rule", "")))
     shared = {name: value for name, value in LINEAR.items() if name in named}
-    return {**shared, **own} if isinstance(own, dict) else own
+    return {**shared, **limits} if isinstance(limits, dict) else limits
 
 
 def _unknown_in_rule(given: Mapping[str, Any]) -> list[str]:
@@ -269,24 +270,24 @@ def _unlike(given: Mapping[str, Any], shipped: Claim) -> list[str]:
     ]
 
 
-def limit_problems(own: Any, read: Collection[str] | None) -> list[str]:
+def limit_problems(limits: Any, read: Collection[str] | None) -> list[str]:
     """Return one sentence for each mistake in a claim's limits.
 
     Parameters
     ----------
-    own : mapping of str to float
-        As a file has them: anything.
+    limits : mapping of str to float
+        The content of a file, unchecked.
     read : collection of str or None
-        The limits that the claim's check reads; None where nobody knows.
+        The limits that the claim's check reads; None if they are unknown.
     """
-    if not isinstance(own, Mapping):
+    if not isinstance(limits, Mapping):
         return ["limits is a table of numbers"]
-    said = [f"limit {name} is missing" for name in read or () if name not in own]
-    for name, value in own.items():
+    problems = [f"limit {name} is missing" for name in read or () if name not in limits]
+    for name, value in limits.items():
         if read is not None and name not in read:
-            said.append(f"unknown limit {line(name, 60)!r}{suggestion(name, list(read))}")
+            problems.append(f"unknown limit {line(name, 60)!r}{suggestion(name, list(read))}")
         elif isinstance(value, bool) or not isinstance(value, int | float):
-            said.append(f"limit {name} is a number")
+            problems.append(f"limit {name} is a number")
         elif not 0 < value <= MAX_CLAIM_LIMIT:  # NaN is not
-            said.append(f"limit {name} is above 0 and at most {MAX_CLAIM_LIMIT:,.0f}")
-    return said
+            problems.append(f"limit {name} is above 0 and at most {MAX_CLAIM_LIMIT:,.0f}")
+    return problems

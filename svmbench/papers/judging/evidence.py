@@ -46,7 +46,7 @@ class Source:
     machine : str
         The environment whose results count.
     notes : tuple of str
-        What was left out, a sentence each.
+        A sentence for each thing that was left out.
     alone : bool
         Whether no other run of its config counts.
     """
@@ -95,7 +95,7 @@ class Evidence:
     sources : dict of str to list of Source
         By config; several where profiles cut a config in different ways.
     notes : dict of str to list of str
-        What is kept and does not count, by config.
+        By config, a sentence for each kept run or result that does not count.
     bare : dict of str to Path
         Folders that hold tables without the records they were made of, by their names.
     folders : tuple of Path
@@ -112,7 +112,7 @@ class Evidence:
 
     @cached_property
     def forecaster(self) -> Forecaster:
-        """What the recorded times of all that is kept say about others."""
+        """Forecasts from the recorded times of all kept runs."""
         return Forecaster(timed for run in self.runs for timed in timed_cells(run))
 
     def of(self, config: str) -> list[Source]:
@@ -121,12 +121,12 @@ class Evidence:
 
     def why_none(self, configs: Sequence[str]) -> list[str]:
         """Return why there is nothing of some configs, in a sentence or two."""
-        bare = [one for one in configs if any(_is_of(name, one) for name in self.bare)]
-        none = [one for one in configs if one not in bare]
-        said = [f"no run is kept of {', '.join(none)}"] if none else []
+        bare = [config for config in configs if any(_is_of(name, config) for name in self.bare)]
+        none = [config for config in configs if config not in bare]
+        sentences = [f"no run is kept of {', '.join(none)}"] if none else []
         if bare:
-            said.append(f"only tables, no records, are kept of {', '.join(bare)}")
-        return said
+            sentences.append(f"only tables, no records, are kept of {', '.join(bare)}")
+        return sentences
 
     def lines(self, file: str) -> list[dict[str, str]]:
         """Return the lines of a CSV that a script of this suite keeps beside runs."""
@@ -173,29 +173,31 @@ def gather_by_machine(folders: Sequence[Path]) -> dict[str, Evidence]:
     for folder in folders:
         runs = [run for place, run in _read([folder]).items() if place not in seen]
         seen |= {run.path.resolve() for run in runs}
-        one = _Machine([folder])
+        machine = _Machine([folder])
         for run in runs:
             if is_contributed(run.path):
                 contributed.setdefault(", ".join(sorted(_cpus(run))), []).append(run)
             else:
-                one.runs.append(run)
-                one.cpus |= _cpus(run)
+                machine.runs.append(run)
+                machine.cpus |= _cpus(run)
         # A folder without results names no CPU: what it lacks is said with the other folders'.
-        alike = [other for other in groups if not one.cpus or other.cpus & one.cpus]
-        for other in alike[:1] if not one.cpus else alike:
-            one = _Machine(
-                [*other.folders, *one.folders], [*other.runs, *one.runs], other.cpus | one.cpus
+        alike = [other for other in groups if not machine.cpus or other.cpus & machine.cpus]
+        for other in alike[:1] if not machine.cpus else alike:
+            machine = _Machine(
+                [*other.folders, *machine.folders],
+                [*other.runs, *machine.runs],
+                other.cpus | machine.cpus,
             )
             groups.remove(other)
-        groups.append(one)
-    found = {
-        ", ".join(sorted(one.cpus)): _evidence(one.runs, one.folders)
-        for one in groups
-        if one.runs or not contributed
+        groups.append(machine)
+    by_name = {
+        ", ".join(sorted(machine.cpus)): _evidence(machine.runs, machine.folders)
+        for machine in groups
+        if machine.runs or not contributed
     }
     for cpus, runs in contributed.items():
-        found[f"{cpus} (contributed)"] = _evidence(runs, ())
-    return found
+        by_name[f"{cpus} (contributed)"] = _evidence(runs, ())
+    return by_name
 
 
 @dataclass
@@ -233,10 +235,10 @@ def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
     by_config: dict[str, list[Source]] = {}
     for run in runs:
         by_config.setdefault(run.name, []).append(_source(run))
-    chosen = {name: _that_count(found) for name, found in by_config.items()}
+    chosen = {name: _that_count(sources) for name, sources in by_config.items()}
     return Evidence(
         sources={name: kept for name, (kept, _) in chosen.items()},
-        notes={name: said for name, (_, said) in chosen.items() if said},
+        notes={name: sentences for name, (_, sentences) in chosen.items() if sentences},
         bare=bare,
         folders=tuple(folders),
         runs=tuple(runs),
@@ -264,14 +266,14 @@ _SHARED = ("n_train", "n_test")
 
 
 def _apart(cells: list[CellResult]) -> list[CellResult]:
-    """Return the cells with races taken apart, each part with what the race says once."""
-    said = {
+    """Return the cells with races taken apart; each part has the metrics that its race shares."""
+    told = {
         cell.key: {name: cell.metrics[name] for name in _SHARED if name in cell.metrics}
         for cell in cells
         if cell.is_race
     }
     return [
-        replace(part, metrics={**said[part.key], **part.metrics}) if said.get(part.key) else part
+        replace(part, metrics={**told[part.key], **part.metrics}) if told.get(part.key) else part
         for part in take_apart(cells)
     ]
 
@@ -281,10 +283,10 @@ def _elsewhere(cell: CellResult) -> CellResult:
     return replace(cell, status="elsewhere", reason=reason, metrics={}, spread={}, counters={})
 
 
-def _that_count(found: Iterable[Source]) -> tuple[list[Source], list[str]]:
+def _that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
     """Return the runs of a config that count, and a sentence on each other."""
     best: dict[str, Source] = {}
-    for source in found:
+    for source in sources:
         held = best.get(source.profile)
         if held is None or source.n_results() > held.n_results():
             best[source.profile] = source
@@ -299,20 +301,20 @@ def _that_count(found: Iterable[Source]) -> tuple[list[Source], list[str]]:
     notes = [
         f"{source.run.path.name} (profile {source.profile}, {source.n_results()} results) is kept, "
         "too, and does not count here."
-        for source in found
-        if not any(source.run is one.run for one in chosen)
+        for source in sources
+        if not any(source.run is counted.run for counted in chosen)
     ]
     return kept, notes
 
 
-#: What is said of a cell that nobody has run, or not in the environment that counts.
+#: Statuses of a cell without a result in the environment that counts.
 NOT_RUN = ("planned", "not run", "no record", "elsewhere")
 
 
 def _shared_out(full: Source, others: Sequence[Source]) -> list[Source]:
-    """Return the full run, and the others with what it has not finished and they have.
+    """Return the full run, and the other runs with the cells that the full run has not finished.
 
-    What is finished is told by block and data set, so that solvers are compared in one run alone.
+    A block is finished on a data set as a whole, so that solvers are compared within one run.
     """
     taken = set(_finished(full))
     chosen = []
@@ -321,8 +323,8 @@ def _shared_out(full: Source, others: Sequence[Source]) -> list[Source]:
         if lent:
             chosen.append(_restricted(other, lent))
             taken |= lent
-    own = {_place(cell) for cell in full.cells} - (taken - set(_finished(full)))
-    return [_restricted(full, own), *chosen]
+    places = {_place(cell) for cell in full.cells} - (taken - set(_finished(full)))
+    return [_restricted(full, places), *chosen]
 
 
 def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
@@ -330,11 +332,15 @@ def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
     states: dict[tuple[str, str | None], set[str]] = {}
     for cell in source.cells:
         states.setdefault(_place(cell), set()).add(cell.status)
-    return (place for place, found in states.items() if "ok" in found and not found & set(NOT_RUN))
+    return (
+        place
+        for place, statuses in states.items()
+        if "ok" in statuses and not statuses & set(NOT_RUN)
+    )
 
 
 def _restricted(source: Source, places: Collection[tuple[str, str | None]]) -> Source:
-    return replace(source, cells=tuple(one for one in source.cells if _place(one) in places))
+    return replace(source, cells=tuple(cell for cell in source.cells if _place(cell) in places))
 
 
 def _place(cell: CellResult) -> tuple[str, str | None]:

@@ -34,38 +34,38 @@ _MAX_NUMBER_CHARS = 120
 
 def summary(verdicts: Sequence[Verdict]) -> str:
     """Return the number of claims with each outcome, as a sentence."""
-    said = ", ".join(f"{count} {name}" for name, count in count_outcomes(verdicts) if count)
+    counts = ", ".join(f"{count} {name}" for name, count in count_outcomes(verdicts) if count)
     word = "claim" if len(verdicts) == 1 else "claims"
     words = Counter(verdict.freshness for verdict in verdicts if verdict.freshness)
     ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
     older = f"; their records: {ages}" if ages else ""
     kept = sum(verdict.from_kept for verdict in verdicts)
     beside = f"; {kept} of them from kept records, which these runs leave open" if kept else ""
-    return f"{len(verdicts)} {word}: {said}{beside}{older}"
+    return f"{len(verdicts)} {word}: {counts}{beside}{older}"
 
 
 def count_outcomes(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
     """Return how many verdicts have each outcome; of the supported ones how many at full scale."""
     counts = Counter(verdict.outcome for verdict in verdicts)
-    full = sum(one.outcome == SUPPORTED and one.scale.kind == FULL for one in verdicts)
+    full = sum(verdict.outcome == SUPPORTED and verdict.scale.kind == FULL for verdict in verdicts)
     at_full = f"{SUPPORTED} ({full} of them at full scale)"
     return [(at_full if name == SUPPORTED else name, counts[name]) for name in OUTCOMES]
 
 
 def at_scales(verdicts: Sequence[Verdict]) -> str:
     """Return how many claims have each outcome, and how many of these at full scale."""
-    said = []
+    phrases = []
     for name in OUTCOMES:
-        own = [one for one in verdicts if one.outcome == name]
-        full = sum(one.scale.kind == FULL for one in own)
-        if own:
-            said.append(f"{len(own)} {name}" + (f" ({full} at full scale)" if full else ""))
-    return f"{len(verdicts)} {'claim' if len(verdicts) == 1 else 'claims'}: {', '.join(said)}"
+        alike = [verdict for verdict in verdicts if verdict.outcome == name]
+        full = sum(verdict.scale.kind == FULL for verdict in alike)
+        if alike:
+            phrases.append(f"{len(alike)} {name}" + (f" ({full} at full scale)" if full else ""))
+    return f"{len(verdicts)} {'claim' if len(verdicts) == 1 else 'claims'}: {', '.join(phrases)}"
 
 
 def reproduced(verdicts: Sequence[Verdict]) -> str:
     """Return which claims are supported at full scale on every data set that they name."""
-    names = [one.claim.id for one in verdicts if one.is_reproduced]
+    names = [verdict.claim.id for verdict in verdicts if verdict.is_reproduced]
     word = "claim is" if len(names) == 1 else "claims are"
     named = f": {', '.join(names)}" if names else ""
     return (
@@ -90,13 +90,16 @@ OUTCOME_STYLES = {SUPPORTED: "green", MIXED: "yellow", CONTRADICTED: "red"}
 def as_rows(
     verdicts: Sequence[Verdict], width: int = TABLE_WIDTH
 ) -> list[tuple[str, str, str, str, str]]:
-    """Return a row for each claim: its name, outcome, scale, what was found, whether it is fresh.
+    """Return a row for each claim: its name, outcome, scale, finding and freshness.
 
     The fourth cell is shortened so that a line has at most `width` characters.
 
-    A claim that was judged on several machines has a row for each of them, too.
+    A claim that was judged on several machines also has a row for each machine.
     """
-    names = [(one.claim.id, one.outcome, _scale(one), one.freshness) for one in verdicts]
+    names = [
+        (verdict.claim.id, verdict.outcome, _scale(verdict), verdict.freshness)
+        for verdict in verdicts
+    ]
     heads = (*VERDICT_COLUMNS[:3], VERDICT_COLUMNS[4])
     room = (
         width
@@ -104,10 +107,12 @@ def as_rows(
         - _COLUMN_GAP * (len(VERDICT_COLUMNS) - 1)
     )
     rows = []
-    for one in verdicts:
-        said = escape.line(one.on_machines or one.found(room), room)
-        rows.append((one.claim.id, one.outcome, _scale(one), said, one.freshness))
-        for machine in one.machines:
+    for verdict in verdicts:
+        measured = escape.line(verdict.on_machines or verdict.found(room), room)
+        rows.append(
+            (verdict.claim.id, verdict.outcome, _scale(verdict), measured, verdict.freshness)
+        )
+        for machine in verdict.machines:
             named = escape.line(f"{machine.origin}: {machine.name}", room)
             rows.append(("", machine.outcome, "", named, machine.freshness))
     return rows
@@ -162,12 +167,15 @@ def _details(verdict: Verdict) -> list[str]:
         lines.append(f"data sets: {', '.join(verdict.datasets())}{sizes}")
     lines += [f"judged on: {cpu}" for cpu in verdict.cpus]
     lines += [verdict.on_machines] if verdict.machines else []
-    lines += [f"{one.origin}, {one.name}: {one.outcome}: {one.reason}" for one in verdict.machines]
+    lines += [
+        f"{machine.origin}, {machine.name}: {machine.outcome}: {machine.reason}"
+        for machine in verdict.machines
+    ]
     lines += [f"from: {folder} ({profile}, {environment})"
               for folder, profile, environment in verdict.sources]  # fmt: skip
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
     lines += [f"note: {note}" for note in verdict.notes]
-    lines += [f"{verdict.freshness}: {one}" for one in verdict.age]
+    lines += [f"{verdict.freshness}: {age}" for age in verdict.age]
     return lines + [f"records: {command}" for command in verdict.commands or claim.commands()]
 
 
@@ -187,9 +195,9 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         state = f"**{verdict.outcome}**" + (f", {verdict.freshness}" if verdict.freshness else "")
         state += f" ({verdict.on_machines})" if verdict.machines else ""
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
-        said = verdict.key_number() or verdict.reason
+        measured = verdict.key_number() or verdict.reason
         short = textwrap.shorten(
-            escape.line(said), _MAX_NUMBER_CHARS, placeholder=" …", break_on_hyphens=False
+            escape.line(measured), _MAX_NUMBER_CHARS, placeholder=" …", break_on_hyphens=False
         )
         number = escape.markdown(short)
         if verdict.to_decide:
@@ -213,9 +221,9 @@ def in_format(name: str, verdicts: Sequence[Verdict]) -> str:
     """
     from svmbench.report.output.formats import FORMATS
 
-    own = {"json": as_json, "markdown": as_markdown, "latex": as_latex}
-    if name in own:
-        return own[name](verdicts)
+    writers = {"json": as_json, "markdown": as_markdown, "latex": as_latex}
+    if name in writers:
+        return writers[name](verdicts)
     return FORMATS.named(name).table(verdict_grid(verdicts), "verdicts")
 
 
@@ -227,13 +235,13 @@ def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:
     heads = [Head(text) for text in ("outcome", "scale", "records")]
     rows = [
         (
-            [one.claim.id, one.claim.statement],
+            [verdict.claim.id, verdict.claim.statement],
             [
                 TableCell(CellText(text), "", best=False, state="ok")
-                for text in (one.outcome, str(one.scale), one.reason)
+                for text in (verdict.outcome, str(verdict.scale), verdict.reason)
             ],
         )
-        for one in verdicts
+        for verdict in verdicts
     ]
     return PageTable(
         name="verdicts",
@@ -273,30 +281,34 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
         UNDECIDED: ("is undecided", "are undecided"),
         NOT_TESTED: ("is not tested", "are not tested"),
     }
-    said = []
-    for name, (one, several) in words.items():
+    phrases = []
+    for name, (singular, several) in words.items():
         names = [verdict.claim.id for verdict in verdicts if verdict.outcome == name]
         if names:
-            said.append(f"{len(names)} {one if len(names) == 1 else several} ({', '.join(names)})")
-    last = f" and {said[-1]}" if len(said) > 1 else said[-1] if said else "none was judged"
-    return f"Of {len(verdicts)} claims {', '.join(said[:-1])}{last}."
+            phrases.append(
+                f"{len(names)} {singular if len(names) == 1 else several} ({', '.join(names)})"
+            )
+    last = (
+        f" and {phrases[-1]}" if len(phrases) > 1 else phrases[-1] if phrases else "none was judged"
+    )
+    return f"Of {len(verdicts)} claims {', '.join(phrases[:-1])}{last}."
 
 
 def scales(verdicts: Sequence[Verdict]) -> str:
     """Return at what scale the claims of a paper were decided, in one sentence."""
-    counts = Counter(one.scale.kind for one in verdicts)
+    counts = Counter(verdict.scale.kind for verdict in verdicts)
     words = {
         FULL: "with the paper's data and protocol",
         REDUCED: "on fewer rows, folds or settings",
         STAND_IN: "on other data in its place",
     }
-    said = [f"{counts[kind]} {how}" for kind, how in words.items() if counts[kind]]
+    phrases = [f"{counts[kind]} {how}" for kind, how in words.items() if counts[kind]]
     left = len(verdicts) - sum(counts[kind] for kind in words)
-    if not said:
+    if not phrases:
         return "No claim is decided."
     rest = f"; {left} {'is' if left == 1 else 'are'} not decided" if left else ""
     word = "claim was" if len(verdicts) - left == 1 else "claims were"
-    return f"{len(verdicts) - left} of {len(verdicts)} {word} decided: {', '.join(said)}{rest}."
+    return f"{len(verdicts) - left} of {len(verdicts)} {word} decided: {', '.join(phrases)}{rest}."
 
 
 def by_paper(verdicts: Sequence[Verdict]) -> str:
@@ -304,8 +316,10 @@ def by_paper(verdicts: Sequence[Verdict]) -> str:
     papers = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
     lines = [f"| paper | {' | '.join(OUTCOMES)} |", "| --- |" + " --- |" * len(OUTCOMES)]
     for paper in papers:
-        own = [verdict for verdict in verdicts if verdict.claim.paper == paper]
-        named = [", ".join(v.claim.id for v in own if v.outcome == name) for name in OUTCOMES]
+        verdicts_of = [verdict for verdict in verdicts if verdict.claim.paper == paper]
+        named = [
+            ", ".join(v.claim.id for v in verdicts_of if v.outcome == name) for name in OUTCOMES
+        ]
         lines.append(f"| {escape.markdown(paper)} | {' | '.join(named)} |")
     return "\n".join(lines)
 

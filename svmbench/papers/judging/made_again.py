@@ -27,7 +27,7 @@ YES, SHARE, NO = ("yes", "in part", "no")
 IN_VALUE, IN_DIRECTION, IN_PART, NOT, UNDECIDED, NO_CLAIM = (
     "in value", "in direction", "in some parts", "no", "undecided", "no claim",
 )  # fmt: skip
-#: What is added where all decided parts are of data that stand in for the paper's.
+#: Added if all decided parts are about data that stand in for the paper's.
 ON_OTHER_DATA = ", on other data"
 #: The name of the paper before the name of a table or figure in a config's title.
 _PAPER = re.compile(r"^[\w-]+, (?=(?:Tables?|Figures?) )")
@@ -37,7 +37,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class MadeAgain:
-    """A table or figure of a paper, and what came of it.
+    """A table or figure of a paper: whether it was made again, and whether it agrees.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class MadeAgain:
     made : str
         ``yes``, ``in part`` or ``no``.
     less : str
-        What the kept results have less of than the paper; "" where nothing is missing.
+        The rows, folds, values or sets that the kept results lack; "" if nothing is missing.
     agrees : str
         ``in value``, ``in direction``, ``in some parts``, ``no``, ``undecided`` or ``no claim``;
         with ``, on other data`` where only stand-ins are decided.
@@ -64,7 +64,7 @@ class MadeAgain:
 def made_again(
     paper: str, configs: Sequence[str], verdicts: Sequence[Verdict], runs: Sequence[Run]
 ) -> list[MadeAgain]:
-    """Return what came of each table and figure of a paper.
+    """Return whether each table and figure of a paper was made again, and whether it agrees.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ def made_again(
         One for each config, then one for each printed table that no config makes and that a claim
         is about.
     """
-    found = [
+    tables = [
         _of_config(config, verdicts, [run for run in runs if run.name == config])
         for config in configs
     ]
-    return found + [
-        one for table in _left(paper, configs) if (one := _of_claims(table, verdicts)) is not None
+    return tables + [
+        made for table in _left(paper, configs) if (made := _of_claims(table, verdicts)) is not None
     ]
 
 
@@ -119,8 +119,8 @@ def _about(config: str, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
     on claims of its table, else all.
     """
     table = config.partition("_")[2]
-    judged = [one for one in verdicts if config in one.claim.configs]
-    return judged or [one for one in verdicts if table in _places(one)] or verdicts
+    judged = [verdict for verdict in verdicts if config in verdict.claim.configs]
+    return judged or [verdict for verdict in verdicts if table in _places(verdict)] or verdicts
 
 
 def _places(verdict: Verdict) -> list[str]:
@@ -129,7 +129,7 @@ def _places(verdict: Verdict) -> list[str]:
 
 
 def _made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
-    """Return whether runs make a table again, and of what they have less than the paper.
+    """Return whether runs make a table again, and what they lack of the paper's protocol.
 
     The run of the full protocol counts before others, and the one with more results before the
     others; the profile ``quick`` only shows that everything runs.
@@ -139,16 +139,16 @@ def _made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
         for run in runs
         if run.profile != SMOKE_TEST_PROFILE
     }
-    own = [run for run in runs if results.get(id(run))]
-    if not own:
+    done = [run for run in runs if results.get(id(run))]
+    if not done:
         return NO, ""
-    less = [(_less(run), -results[id(run)], run.profile != FULL_PROFILE) for run in own]
-    said = [min(less, key=lambda one: (bool(one[0]), one[2], one[1]))[0]]
+    less = [(_less(run), -results[id(run)], run.profile != FULL_PROFILE) for run in done]
+    phrases = [min(less, key=lambda run: (bool(run[0]), run[2], run[1]))[0]]
     known = {str(cell.dataset) for run in runs for cell in run.cells}
     missing = [name for name in _datasets(config) if name not in known]
-    said += [f"without {', '.join(_named(missing, 'more'))}"] if missing else []
-    said = [one for one in said if one]
-    return (SHARE if said else YES), "; ".join(said)
+    phrases += [f"without {', '.join(_named(missing, 'more'))}"] if missing else []
+    phrases = [phrase for phrase in phrases if phrase]
+    return (SHARE if phrases else YES), "; ".join(phrases)
 
 
 def _datasets(config: str) -> list[str]:
@@ -158,21 +158,21 @@ def _datasets(config: str) -> list[str]:
 
 
 def _less(run: Run) -> str:
-    """Return what a run has less of than the full protocol and the paper's data."""
+    """Return what a run lacks of the full protocol and of the paper's data."""
     done = [cell for cell in run.cells if cell.status == "ok"]
-    said = list(fewer_settings(run, done))
+    phrases = list(fewer_settings(run, done))
     by_set = {name: [cell for cell in done if cell.dataset == name]
               for name in dict.fromkeys(cell.dataset for cell in done)}  # fmt: skip
     cut = [f"{name} {rows}" for name, cells in by_set.items() if (rows := cut_to(run, cells))]
-    said += _named(cut, "more")
+    phrases += _named(cut, "more")
     left = sum(cell.status in NOT_RUN for cell in run.cells)
-    said += [f"{left} of {len(run.cells)} cells not run"] if left else []
+    phrases += [f"{left} of {len(run.cells)} cells not run"] if left else []
     statuses: dict[str, set[str]] = {}
     for cell in run.cells:
         statuses.setdefault(str(cell.dataset), set()).add(cell.status)
-    lost = [name for name, found in statuses.items() if found <= set(UNAVAILABLE_STATUSES)]
-    said += [f"no data of {', '.join(_named(lost, 'more'))}"] if lost else []
-    return "; ".join(said)
+    lost = [name for name, seen in statuses.items() if seen <= set(UNAVAILABLE_STATUSES)]
+    phrases += [f"no data of {', '.join(_named(lost, 'more'))}"] if lost else []
+    return "; ".join(phrases)
 
 
 def _named(names: Sequence[str], more: str) -> list[str]:
@@ -187,12 +187,12 @@ def _agrees(parts: Sequence[tuple[Verdict, Part]]) -> str:
     if not held and not failed:
         return UNDECIDED if parts else NO_CLAIM
     if failed:
-        said = NOT if failed >= len(held) else IN_PART
+        agreement = NOT if failed >= len(held) else IN_PART
     else:
         of_values = any(verdict.claim.quantifier == VALUE for verdict in held)
-        said = IN_VALUE if of_values else IN_DIRECTION
+        agreement = IN_VALUE if of_values else IN_DIRECTION
     stand_ins = all(part.stand_in for _, part in parts if part.holds is not None)
-    return said + (ON_OTHER_DATA if stand_ins else "")
+    return agreement + (ON_OTHER_DATA if stand_ins else "")
 
 
 def _left(paper: str, configs: Sequence[str]) -> list[str]:
@@ -203,18 +203,20 @@ def _left(paper: str, configs: Sequence[str]) -> list[str]:
         for table in shipped_config(name).get("tables", [])
     }
     made |= {name.removeprefix(f"{paper}_") for name in configs}
-    return [name for name in dict.fromkeys(one.table for one in published.numbers(paper))
+    return [name for name in dict.fromkeys(number.table for number in published.numbers(paper))
             if name not in made]  # fmt: skip
 
 
 def _of_claims(table: str, verdicts: Sequence[Verdict]) -> MadeAgain | None:
-    """Return what came of a table that is made of the records of others; None without a claim."""
-    own = [one for one in verdicts if table in _places(one)]
-    if not own:
+    """Return the entry of a table made of other tables' records; None without a claim."""
+    about = [verdict for verdict in verdicts if table in _places(verdict)]
+    if not about:
         return None
-    parts = [(verdict, part) for verdict in own for part in verdict.parts]
-    whole = all(one.scale.kind == FULL for one in own)
-    made = YES if whole else SHARE if any(one.scale.kind for one in own) else NO
-    less = "; ".join(dict.fromkeys(cut for one in own for cut in one.scale.cut))
+    parts = [(verdict, part) for verdict in about for part in verdict.parts]
+    whole = all(verdict.scale.kind == FULL for verdict in about)
+    made = YES if whole else SHARE if any(verdict.scale.kind for verdict in about) else NO
+    less = "; ".join(dict.fromkeys(cut for verdict in about for cut in verdict.scale.cut))
     title = re.sub(r"^table(\d+)$", r"Table \1", table)
-    return MadeAgain(title, made, less, _agrees(parts), tuple(one.claim.id for one in own))
+    return MadeAgain(
+        title, made, less, _agrees(parts), tuple(verdict.claim.id for verdict in about)
+    )

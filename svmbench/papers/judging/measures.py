@@ -26,9 +26,9 @@ class Criterion:
     Attributes
     ----------
     interval : Interval
-        Both ends alike for what was counted; without ends nothing is decided.
+        A count has two equal ends; an interval without ends decides nothing.
     least, most : float
-        The limits, which belong to what is allowed.
+        The limits; a value equal to a limit is allowed.
     width : float or None
         The widest interval that may cross a limit; None for the distance of both limits.
     """
@@ -112,13 +112,15 @@ class Answer:
     @property
     def holds(self) -> bool | None:
         """False where a criterion fails, True where all are met, None otherwise."""
-        found = [one.holds for one in self.criteria]
-        return False if False in found else True if found and None not in found else None
+        answers = [criterion.holds for criterion in self.criteria]
+        return False if False in answers else True if answers and None not in answers else None
 
     @property
     def single(self) -> bool:
         """True if a criterion rests on the margin of times that were measured once."""
-        return any(isinstance(one, Criterion) and one.single for one in self.criteria)
+        return any(
+            isinstance(criterion, Criterion) and criterion.single for criterion in self.criteria
+        )
 
 
 #: Nothing was measured that could decide.
@@ -128,8 +130,8 @@ OPEN = Answer()
 def all_of(answers: Iterable[Answer]) -> Answer:
     """Return yes if all answers are yes; open if one has no criteria."""
     criteria: list[Criterion | SideTest] = []
-    for one in answers:
-        criteria += one.criteria or (Criterion(Interval(math.nan)),)
+    for answer in answers:
+        criteria += answer.criteria or (Criterion(Interval(math.nan)),)
     return Answer(tuple(criteria))
 
 
@@ -155,13 +157,13 @@ def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
     ----------
     answers : iterable of Answer
     total : int, default=0
-        How many there are with those that nobody has asked; these are open.
+        Number of answers with the missing ones, which are open; 0 for no missing ones.
     """
-    found = [one.holds for one in answers]
-    n = max(total, len(found))
+    answered = [answer.holds for answer in answers]
+    n = max(total, len(answered))
     if not n:
         return OPEN
-    yes, no = found.count(True), found.count(False)
+    yes, no = answered.count(True), answered.count(False)
     return within_limits(Interval(yes / n, yes / n, (n - no) / n), least=math.nextafter(0.5, 1.0))
 
 
@@ -237,7 +239,7 @@ def figure(metric: str, value: float) -> str:
 def format_seconds(value: float) -> str:
     """Return a time with three digits, in the unit that needs no exponent."""
     unit, size = next(
-        (one for one in (("s", 1.0), ("ms", 1e-3)) if abs(value) >= one[1]), ("µs", 1e-6)
+        (scale for scale in (("s", 1.0), ("ms", 1e-3)) if abs(value) >= scale[1]), ("µs", 1e-6)
     )
     return f"{number('cpu_time_s', value / size)} {unit}"
 

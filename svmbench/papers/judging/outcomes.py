@@ -46,19 +46,19 @@ class PaperOutcome:
 def outcomes(verdicts: Sequence[Verdict]) -> dict[str, PaperOutcome]:
     """Return the sentence on each paper of some verdicts that has one."""
     keys = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
-    found = {
+    outcome_of = {
         key: paper_outcome(
             papers()[key], [verdict for verdict in verdicts if verdict.claim.paper == key]
         )
         for key in keys
     }
-    return {key: one for key, one in found.items() if one is not None}
+    return {key: outcome for key, outcome in outcome_of.items() if outcome is not None}
 
 
 def standing(verdict: Verdict) -> str:
     """Return a verdict's outcome and scale with the numbers of its parts."""
     answers = [part.holds for part in verdict.parts]
-    yes, no, left = (answers.count(one) for one in (True, False, None))
+    yes, no, left = (answers.count(answer) for answer in (True, False, None))
     scale = f", {verdict.scale.kind}" if verdict.scale.kind else ""
     return f"{verdict.outcome}{scale}: {yes} hold, {no} fail, {left} undecided"
 
@@ -76,32 +76,32 @@ def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | N
     if not path.is_file():
         return None
     content = read_toml(path, f"{paper.key}/{FILE}")
-    said, rests_on = content.get("said"), content.get("rests_on")
+    sentence, rests_on = content.get("said"), content.get("rests_on")
     numbers = content.get("numbers", {})
     known = content.keys() <= {"said", "rests_on", "numbers"}
-    if not (known and isinstance(said, str) and isinstance(rests_on, dict)
+    if not (known and isinstance(sentence, str) and isinstance(rests_on, dict)
             and isinstance(numbers, dict)):  # fmt: skip
         raise ResultsError(
             f"{paper.key}/{FILE} has 'said', a sentence, and 'rests_on' and 'numbers', two tables"
         )
-    said = " ".join(said.split())
-    now = {one.claim.id: standing(one) for one in verdicts}
+    sentence = " ".join(sentence.split())
+    now = {verdict.claim.id: standing(verdict) for verdict in verdicts}
     stale = tuple(
         f"{name} was {before!r} when the sentence was written, and is {now.get(name)!r}"
         for name, before in rests_on.items()
         if now.get(name) != before
     )
-    texts = {one.claim.id: _text(one) for one in verdicts}
+    texts = {verdict.claim.id: _text(verdict) for verdict in verdicts}
     stale += tuple(
         f"{phrase!r} is no number of {source!r}"
         for phrase, source in numbers.items()
-        if phrase not in said or not _is_said(str(source), texts)
+        if phrase not in sentence or not _is_said(str(source), texts)
     )
-    return PaperOutcome(said, tuple(rests_on), stale, tuple(numbers))
+    return PaperOutcome(sentence, tuple(rests_on), stale, tuple(numbers))
 
 
 def _text(verdict: Verdict) -> str:
-    """Return the claim with its rule, and the numbers of each part with what was cut."""
+    """Return a claim's statement, rule and printed numbers, and its parts' numbers and cuts."""
     claim = verdict.claim
     parts = [f"{part.what}: {part.measured}; {part.cut}" for part in verdict.parts]
     return "\n".join([claim.statement, claim.rule, claim.printed, *parts])

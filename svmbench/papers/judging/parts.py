@@ -38,12 +38,12 @@ def fastest_parts(
         others = {name: solvers[name] for name in rivals if name in solvers and name != solver}
         if solver not in solvers or not others:
             continue
-        own = solvers[solver]
+        lead = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
-        holds = all_of(is_lower(own, one, metric) for one in others.values())
+        holds = all_of(is_lower(lead, estimate, metric) for estimate in others.values())
         holds, lacking = held_back(holds, unfinished(source, blocks, condition[0], rivals))
-        said = f"{solver} {format_seconds(own.value)}, "
-        said += f"{quickest} {format_seconds(others[quickest].value)}"
+        measured = f"{solver} {format_seconds(lead.value)}, "
+        measured += f"{quickest} {format_seconds(others[quickest].value)}"
         printed = printed_text(
             claim, claim.where, condition[0], "train_time_s", (solver, quickest), " s"
         )
@@ -51,9 +51,9 @@ def fastest_parts(
             Part(
                 part_label(source, condition_text(condition)),
                 holds,
-                said + lacking,
+                measured + lacking,
                 printed,
-                cells_of(own, *others.values()),
+                cells_of(lead, *others.values()),
                 stand_in=condition[0] in claim.stand_ins,
             )
         )
@@ -72,18 +72,18 @@ def within_best(
         best = max(present, key=lambda name: present[name].value)
         behind = difference(present[best], present[solver], metric)
         holds = all_of(
-            is_within(difference(one, present[solver], metric), limit)
-            for name, one in present.items()
+            is_within(difference(estimate, present[solver], metric), limit)
+            for name, estimate in present.items()
             if name != solver
         )
         holds, lacking = held_back(holds, unfinished(source, blocks, condition[0], rivals))
-        said = f"{solver} {figure(metric, present[solver].value)} %, "
-        said += f"{format_signed(-behind.value)} to {best}" if best != solver else "the best"
+        text = f"{solver} {figure(metric, present[solver].value)} %, "
+        text += f"{format_signed(-behind.value)} to {best}" if best != solver else "the best"
         parts.append(
             Part(
                 part_label(source, f"{solver} on {condition_text(condition)}"),
                 holds,
-                said + lacking,
+                text + lacking,
                 printed_text(claim, claim.where, condition[0], metric, (solver, best), " %"),
                 cells_of(*present.values()),
                 stand_in=condition[0] in claim.stand_ins,
@@ -103,23 +103,23 @@ def growth_parts(
     """Return for each data set and solver whether a metric's exponent in N is in a window."""
     metric = metric or claim.metrics[0]
     series: dict[tuple[str, str], list[tuple[float, Estimate]]] = {}
-    for (dataset, _), found in estimates(source.block(block), metric).items():
+    for (dataset, _), by_solver in estimates(source.block(block), metric).items():
         for solver in solvers:
-            size = size_of(found[solver].cells[0]) if solver in found else None
+            size = size_of(by_solver[solver].cells[0]) if solver in by_solver else None
             if size:
-                series.setdefault((dataset, solver), []).append((size, found[solver]))
+                series.setdefault((dataset, solver), []).append((size, by_solver[solver]))
     parts = []
     for (dataset, solver), points in series.items():
-        law = growth((size, one.value) for size, one in points)
+        law = growth((size, estimate.value) for size, estimate in points)
         sizes = [size for size, _ in points]
-        said = f"{spelt(law)}, {min(sizes):,.0f} to {max(sizes):,.0f} rows"
+        text = f"{spelt(law)}, {min(sizes):,.0f} to {max(sizes):,.0f} rows"
         parts.append(
             Part(
                 part_label(source, f"{solver} on {dataset}"),
                 is_inside(law, *window),
-                said,
+                text,
                 claim.printed,
-                cells_of(*(one for _, one in points)),
+                cells_of(*(estimate for _, estimate in points)),
                 stand_in=dataset in claim.stand_ins,
             )
         )

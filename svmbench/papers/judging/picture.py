@@ -1,8 +1,8 @@
-"""Draw the parts of a claim as an SVG: intervals beside what the claim says and what was printed.
+"""Draw the parts of a claim as an SVG: intervals beside the claimed region and printed values.
 
 Each part has a row with its name, and below it the interval of every criterion with a point at the
-estimate. The shaded band is where the claim says that the number lies. Parts are on one axis where
-their numbers are alike. The picture adapts to a dark page, and its text stays text.
+estimate. The claimed region is shaded. Parts with similar numbers share an axis. The picture adapts
+to a dark page, and its text stays text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PLAIN_NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?= ?×?$)")
 
 @dataclass(frozen=True)
 class _Row:
-    """A part, the criteria that have a number, and what the paper has in their place."""
+    """A part, its criteria that have a number, and the paper's number."""
 
     part: Part
     criteria: tuple[Criterion, ...]
@@ -57,14 +57,19 @@ class _Row:
     @property
     def numbers(self) -> list[float]:
         """All finite numbers of the row, without the limits."""
-        found = [end for one in self.criteria for end in _ends(one)]
-        return found if self.printed is None else [*found, self.printed]
+        ends = [end for criterion in self.criteria for end in _ends(criterion)]
+        return ends if self.printed is None else [*ends, self.printed]
 
     @property
     def limits(self) -> list[float]:
         """The finite limits of the row; the number next to 0 counts as 0."""
-        found = [x for one in self.criteria for x in (one.least, one.most) if math.isfinite(x)]
-        return [0.0 if abs(x) < _TINY else x for x in found]
+        limits = [
+            x
+            for criterion in self.criteria
+            for x in (criterion.least, criterion.most)
+            if math.isfinite(x)
+        ]
+        return [0.0 if abs(x) < _TINY else x for x in limits]
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class _Axis:
     own: bool = False  # whether each row has a scale of its own, with 0 in the same place
 
     def place(self, value: float, scale: float = 1.0) -> float:
-        """Return the x of a number; what is beyond the axis is at its end."""
+        """Return the x of a number; numbers beyond the axis are at its end."""
         value = value / scale if math.isfinite(value) else value
         if self.logarithmic:
             value = math.log10(value) if value > 0.0 else -math.inf
@@ -130,17 +135,19 @@ def draw_parts(parts: Sequence[Part], *, most: int | None = MOST_ROWS) -> str:
 
 
 def alternative_text(parts: Sequence[Part]) -> str:
-    """Return what a picture shows, in a sentence for those who can't see it."""
+    """Return the alternative text of a picture: the numbers of parts that hold, fail, are open."""
     answers = [part.holds for part in parts]
     counts = (("holding", True), ("failing", False), ("undecided", None))
-    said = [f"{n} {word}" for word, one in counts if (n := answers.count(one))]
+    phrases = [f"{n} {word}" for word, answer in counts if (n := answers.count(answer))]
     word = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
-    return f"Intervals of {word} of the claim: {', '.join(said)}"
+    return f"Intervals of {word} of the claim: {', '.join(phrases)}"
 
 
 def _row(part: Part) -> _Row:
     criteria = part.answer.criteria if isinstance(part.answer, Answer) else ()
-    known = tuple(one for one in criteria if isinstance(one, Criterion) and _ends(one))
+    known = tuple(
+        criterion for criterion in criteria if isinstance(criterion, Criterion) and _ends(criterion)
+    )
     printed = part.printed_value
     plain = _PLAIN_NUMBER.match(part.printed)
     if printed is None and plain:
@@ -150,13 +157,13 @@ def _row(part: Part) -> _Row:
 
 def _alike(rows: Sequence[_Row]) -> list[list[Part]]:
     """Return the parts without a number, those with one outcome and one sentence together."""
-    found: dict[tuple[bool | None, bool, str], list[Part]] = {}
+    alike: dict[tuple[bool | None, bool, str], list[Part]] = {}
     for row in rows:
         if not row.numbers:
             part = row.part
-            said = "" if part.unavailable else _sentence(part)
-            found.setdefault((part.holds, bool(part.unavailable), said), []).append(part)
-    return list(found.values())
+            sentence = "" if part.unavailable else _sentence(part)
+            alike.setdefault((part.holds, bool(part.unavailable), sentence), []).append(part)
+    return list(alike.values())
 
 
 def _sentence(part: Part) -> str:
@@ -164,27 +171,27 @@ def _sentence(part: Part) -> str:
     return part.measured or "not measured"
 
 
-def _ends(one: Criterion) -> list[float]:
+def _ends(criterion: Criterion) -> list[float]:
     """Return the finite numbers of an interval."""
-    interval = one.interval
+    interval = criterion.interval
     known = (interval.low, interval.value, interval.high)
     return [value for value in known if value is not None and math.isfinite(value)]
 
 
 def _panels(rows: Sequence[_Row]) -> list[list[_Row]]:
     """Group rows whose claims are of the same form: bands, at least, at most, above or below 0."""
-    found: dict[tuple[bool, bool, bool], list[_Row]] = {}
+    panels: dict[tuple[bool, bool, bool], list[_Row]] = {}
     for row in rows:
-        one = row.criteria[0]
-        key = (math.isfinite(one.least), math.isfinite(one.most), _is_sign(row))
-        found.setdefault(key, []).append(row)
-    return list(found.values())
+        criterion = row.criteria[0]
+        key = (math.isfinite(criterion.least), math.isfinite(criterion.most), _is_sign(row))
+        panels.setdefault(key, []).append(row)
+    return list(panels.values())
 
 
 def _is_sign(row: _Row) -> bool:
     """Return True if the claim only says on which side of 0 a number lies."""
-    one = row.criteria[0]
-    both = math.isfinite(one.least) and math.isfinite(one.most)
+    criterion = row.criteria[0]
+    both = math.isfinite(criterion.least) and math.isfinite(criterion.most)
     return not both and not any(row.limits)
 
 
@@ -195,7 +202,7 @@ _MOST_POWERS = 6
 def _axis(rows: Sequence[_Row]) -> _Axis:
     numbers = [x for row in rows for x in (*row.numbers, *row.limits)]
     reach = [max(map(abs, row.numbers)) for row in rows]
-    known = [one for one in reach if one > 0.0]
+    known = [number for number in reach if number > 0.0]
     spread = max(known) / min(known) if known else 1.0
     if _is_sign(rows[0]) and spread > _MOST_RATIO:
         return _Axis(-1.0 - _ROOM, 1.0 + _ROOM, own=True)
@@ -215,16 +222,16 @@ def _draw_panel(rows: Sequence[_Row], y: float, drawn: list[str]) -> float:
     for number, row in enumerate(rows):
         top = y + _ROW * number
         scale = max(map(abs, row.numbers)) if axis.own else 1.0
-        one = row.criteria[0]
-        x, end = axis.place(one.least, scale), axis.place(one.most, scale)
+        criterion = row.criteria[0]
+        x, end = axis.place(criterion.least, scale), axis.place(criterion.most, scale)
         drawn.append(
             f'<rect class="band" x="{x:.1f}" y="{top + 18:.1f}" width="{max(end - x, 1.5):.1f}"'
             f' height="{_ROW - 21}"/>'
         )
-    for tick, said in _ticks(axis):
+    for tick, label in _ticks(axis):
         x = axis.place(tick)
         drawn.append(_line(x, y + 18, x, bottom + 3, "rule"))
-        drawn.append(_text(x, bottom + 15, said, "quiet", anchor="middle"))
+        drawn.append(_text(x, bottom + 15, label, "quiet", anchor="middle"))
     for number, row in enumerate(rows):
         top = y + _ROW * number
         scale = max(map(abs, row.numbers)) if axis.own else 1.0
@@ -242,10 +249,10 @@ def _label(parts: Sequence[Part], y: float, ending: str = "") -> list[str]:
     n = len(names)
     while n > 1 and len(_counted_names(names, n) + ending) > _MOST_LABEL_CHARS:
         n -= 1
-    said = escape.html(escape.line(_counted_names(names, n) + ending, _MOST_LABEL_CHARS))
+    label = escape.html(escape.line(_counted_names(names, n) + ending, _MOST_LABEL_CHARS))
     return [
         f'<text x="{_MARGIN}" y="{y + _TO_TEXT:.1f}" class="text">'
-        f'<tspan class="{kind}" stroke="none">{sign}</tspan> {said}</text>'
+        f'<tspan class="{kind}" stroke="none">{sign}</tspan> {label}</text>'
     ]
 
 
@@ -263,10 +270,10 @@ def _intervals(row: _Row, axis: _Axis, y: float, scale: float) -> Iterator[str]:
     """Yield the intervals of a row, the deciding one last and strongest."""
     kind = _SIGNS[row.part.holds][0]
     order = (True, None, False)
-    ordered = sorted(row.criteria, key=lambda one: order.index(one.holds))
-    for one in ordered:
-        is_last = one is ordered[-1]
-        interval = one.interval
+    ordered = sorted(row.criteria, key=lambda criterion: order.index(criterion.holds))
+    for criterion in ordered:
+        is_last = criterion is ordered[-1]
+        interval = criterion.interval
         low, high = interval.low, interval.high
         if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
             x, end = axis.place(low, scale), axis.place(high, scale)
@@ -296,21 +303,21 @@ def _claimed(rows: Sequence[_Row], axis: _Axis) -> str:
     """Return the sentence below an axis."""
     regions = {(row.criteria[0].least, row.criteria[0].most) for row in rows}
     if _is_sign(rows[0]):
-        one = rows[0].criteria[0]
-        said = "above" if math.isfinite(one.least) else "below"
-        if 0.0 in (one.least, one.most):
-            said = "at least" if math.isfinite(one.least) else "at most"
-        return f"claimed: {said} 0" + ("; each row on its own scale" if axis.own else "")
+        criterion = rows[0].criteria[0]
+        side = "above" if math.isfinite(criterion.least) else "below"
+        if 0.0 in (criterion.least, criterion.most):
+            side = "at least" if math.isfinite(criterion.least) else "at most"
+        return f"claimed: {side} 0" + ("; each row on its own scale" if axis.own else "")
     if len(regions) > 1:
         return "claimed: the band of each row" + ("; logarithmic" if axis.logarithmic else "")
     least, most = next(iter(regions))
     if math.isfinite(least) and math.isfinite(most):
-        said = f"claimed: {_spelt(least)}" + (f" to {_spelt(most)}" if most > least else "")
+        side = f"claimed: {_spelt(least)}" + (f" to {_spelt(most)}" if most > least else "")
     elif math.isfinite(most):
-        said = f"claimed: at most {_spelt(most)}"
+        side = f"claimed: at most {_spelt(most)}"
     else:
-        said = f"claimed: at least {_spelt(least)}"
-    return said + ("; logarithmic" if axis.logarithmic else "")
+        side = f"claimed: at least {_spelt(least)}"
+    return side + ("; logarithmic" if axis.logarithmic else "")
 
 
 def _ticks(axis: _Axis) -> list[tuple[float, str]]:
@@ -322,11 +329,11 @@ def _ticks(axis: _Axis) -> list[tuple[float, str]]:
         heads = (1.0,) if axis.high - axis.low > 1.6 else (1.0, 3.0)
         step = math.ceil((axis.high - axis.low) / _MOST_POWERS)
         powers = range(step * math.floor(axis.low / step), math.ceil(axis.high) + 1, step)
-        found = [head * 10.0**power for power in powers for head in heads]
-        known = [one for one in found if axis.low <= math.log10(one) <= axis.high]
-        return [(one, _spelt(one)) for one in known]
+        numbers = [head * 10.0**power for power in powers for head in heads]
+        known = [tick for tick in numbers if axis.low <= math.log10(tick) <= axis.high]
+        return [(tick, _spelt(tick)) for tick in known]
     ticks = MaxNLocator(5).tick_values(axis.low, axis.high)
-    return [(float(one), _spelt(float(one))) for one in ticks if axis.low <= one <= axis.high]
+    return [(float(tick), _spelt(float(tick))) for tick in ticks if axis.low <= tick <= axis.high]
 
 
 def _spelt(value: float) -> str:
@@ -337,9 +344,9 @@ def _legend(y: float, *, printed: bool) -> list[str]:
     x, base = float(_MARGIN), y + 10
     marks = [("holds", "holds"), ("fails", "fails"), ("left", "undecided")]
     drawn = []
-    for kind, said in marks:
-        drawn += [_mark(x + 5, base, kind, 4.5), _text(x + 14, base + 4, said, "quiet")]
-        x += 26 + 7 * len(said)
+    for kind, label in marks:
+        drawn += [_mark(x + 5, base, kind, 4.5), _text(x + 14, base + 4, label, "quiet")]
+        x += 26 + 7 * len(label)
     drawn.append(f'<rect class="band" x="{x:.1f}" y="{base - 6:.1f}" width="14" height="12"/>')
     drawn.append(_text(x + 19, base + 4, "claimed", "quiet"))
     x += 31 + 7 * len("claimed")
@@ -357,7 +364,7 @@ def _line(x: float, y: float, end: float, down: float, kind: str, pen: str = "")
 
 
 def _text(
-    x: float, y: float, said: str, kind: str, most: int = _MOST_SAID_CHARS, *, anchor: str = "start"
+    x: float, y: float, text: str, kind: str, most: int = _MOST_SAID_CHARS, *, anchor: str = "start"
 ) -> str:
-    shown = escape.html(escape.line(said, most))
+    shown = escape.html(escape.line(text, most))
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{shown}</text>'

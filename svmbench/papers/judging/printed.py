@@ -48,54 +48,56 @@ def printed_evidence(paper: Paper) -> Evidence:
 
 
 def beside_printed(verdicts: Sequence[Verdict], of_printed: Sequence[Verdict]) -> list[Verdict]:
-    """Return verdicts with what the same rules make of the printed numbers.
+    """Return verdicts with the outcomes and values that the printed numbers give by the same rules.
 
     Parameters
     ----------
     verdicts : sequence of Verdict
     of_printed : sequence of Verdict
-        Those on claims of which a paper prints numbers, from `printed_evidence`.
+        The verdicts from printed numbers (`printed_evidence`).
     """
     outcomes = {
-        one.claim.id: one.outcome for one in of_printed if any(part.cells for part in one.parts)
+        verdict.claim.id: verdict.outcome
+        for verdict in of_printed
+        if any(part.cells for part in verdict.parts)
     }
     values = {
-        (one.claim.id, part.subject): part.interval.value
-        for one in of_printed
-        for part in one.parts
+        (verdict.claim.id, part.subject): part.interval.value
+        for verdict in of_printed
+        for part in verdict.parts
         if part.interval is not None
     }
     return [
         replace(
-            one,
-            by_printed=outcomes.get(one.claim.id, ""),
+            verdict,
+            by_printed=outcomes.get(verdict.claim.id, ""),
             parts=tuple(
-                replace(part, printed_value=values.get((one.claim.id, part.subject)))
-                for part in one.parts
+                replace(part, printed_value=values.get((verdict.claim.id, part.subject)))
+                for part in verdict.parts
             ),
         )
-        for one in verdicts
+        for verdict in verdicts
     ]
 
 
 def _cells(paper: Paper, config: str, block: dict[str, Any]) -> list[CellResult]:
     """Return a cell for each data set, size and solver of the table that a block makes."""
     name = str(block.get("name"))
-    own = config.removeprefix(f"{paper.key}_")
-    table = _TABLES.get((config, name)) or _TABLES.get((config, "")) or own
+    printed = config.removeprefix(f"{paper.key}_")
+    table = _TABLES.get((config, name)) or _TABLES.get((config, "")) or printed
     wanted = set(dataset_names(block))
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    metrics_of: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in published.numbers(paper.key):
         place = _dataset(paper, row, wanted, name)
         if row.table != table or place is None or row.metric == "scaling_exponent":
             continue
         for solver in _ours(paper.printed.solvers, row.solver):
-            metrics = found.setdefault((place, row.size, solver), {})
+            metrics = metrics_of.setdefault((place, row.size, solver), {})
             for metric in _TIMES if row.metric in _TIMES else (row.metric,):
                 metrics[metric] = row.value
     return [
         _cell(paper, name, place, size, solver, metrics)
-        for (place, size, solver), metrics in found.items()
+        for (place, size, solver), metrics in metrics_of.items()
     ]
 
 
@@ -109,7 +111,7 @@ def _dataset(paper: Paper, row: PrintedNumber, wanted: set[str], block: str) -> 
     if (row.dataset, row.size) in subsets:
         return subsets[row.dataset, row.size]
     named = (*paper.printed.datasets.get(row.dataset, ()), row.dataset)
-    return next((one for one in named if one in wanted), None)
+    return next((name for name in named if name in wanted), None)
 
 
 def _ours(renamed: Any, printed: str) -> tuple[str, ...]:

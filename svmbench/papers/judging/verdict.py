@@ -22,7 +22,7 @@ SUPPORTED, MIXED, CONTRADICTED, UNDECIDED, NOT_TESTED = OUTCOMES = (
     "undecided",
     "not tested",
 )
-#: On what the outcome rests: the paper's data and protocol, less of them, or other data.
+#: Kinds of scale: the paper's data and protocol, less of them, or other data.
 FULL, REDUCED, STAND_IN = ("full", "reduced", "stand-in")
 #: What came of a part, by whether it holds.
 PART_OUTCOMES = {True: "holds", False: "fails", None: "undecided"}
@@ -34,30 +34,29 @@ UNAVAILABLE_STATUSES = ("unavailable", "skipped")
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that a claim says, as the records have it.
+    """One statement of a claim about a data set, solver or figure, with its records.
 
     Attributes
     ----------
     what : str
-        Of which data set, solver or figure.
+        The data set, solver or figure that the part is about.
     answer : Answer or None
-        What decides it; None where nothing was measured.
+        The answer of its criteria; None if nothing was measured.
     measured, printed : str
-        The numbers, with what is uncertain about them; what the paper has there.
+        The measured numbers with their uncertainty, and the paper's numbers.
     cells : tuple of Cell
         The records that it rests on.
     stand_in : bool
-        Whether it is of data that stand in for the paper's own.
+        True if its data stand in for the paper's own.
     unavailable : bool
-        Whether it is open because the data can't be had.
+        True if it is open because its data are unavailable.
     cut : str
-        Of what the records have less than the paper: rows, folds, repeats, values of a grid, or
-        cells of an unfinished run.
+        What the records lack: rows, folds, repeats, values of a grid, or cells of an unfinished
+        run.
     smoke_test : bool
-        Whether its records are of a profile that only shows that everything runs, and decide
-        nothing.
+        True if its records come from the profile ``quick``, which decides nothing.
     printed_value : float or None
-        What the same rule makes of the paper's printed numbers.
+        The value that the same rule gives for the paper's printed numbers.
     """
 
     what: str
@@ -81,7 +80,7 @@ class Part:
 
     @property
     def subject(self) -> str:
-        """Of which data set, solver or figure it is, without the profile of its run."""
+        """The data set, solver or figure that the part is about, without the profile of its run."""
         return self.what.partition(", profile ")[0]
 
     @property
@@ -92,10 +91,10 @@ class Part:
     @property
     def deciding(self) -> Criterion | None:
         """The uncertain number that the answer rests on: one that fails, else one that is open."""
-        found = self.answer.criteria if isinstance(self.answer, Answer) else ()
-        known = [one for one in found if isinstance(one, Criterion)]
+        criteria = self.answer.criteria if isinstance(self.answer, Answer) else ()
+        known = [criterion for criterion in criteria if isinstance(criterion, Criterion)]
         order = (False, None, True)
-        return min(known, key=lambda one: order.index(one.holds), default=None)
+        return min(known, key=lambda criterion: order.index(criterion.holds), default=None)
 
     @property
     def interval(self) -> Interval | None:
@@ -126,8 +125,8 @@ class Part:
             "smoke_test": self.smoke_test,
             "single_times": self.single_times,
             "criteria": [
-                one.to_json()
-                for one in (self.answer.criteria if isinstance(self.answer, Answer) else ())
+                criterion.to_json()
+                for criterion in (self.answer.criteria if isinstance(self.answer, Answer) else ())
             ],
             "records": sorted({cell.key for cell in self.cells}),
         }
@@ -142,9 +141,10 @@ class Scale:
     kind : str
         ``full``, ``reduced`` or ``stand-in``; "" where nothing is decided.
     cut : tuple of str
-        What the records have less of than the paper, a phrase each.
+        What the records lack of the paper's protocol, a phrase each.
     covered, named : int
-        Of how many data sets that the claim names parts are decided; 0 where it names none.
+        How many of the data sets that the claim names have a decided part, and how many it names; 0
+        if it names none.
     stand_ins : int
         How many of the covered ones are stand-ins.
     missing : tuple of str
@@ -163,9 +163,9 @@ class Scale:
         """How many of the claim's data sets are covered: ``4 of 11 sets, 3 stand-ins``."""
         if not self.named:
             return ""
-        said = f"{self.covered} of {self.named} {'set' if self.named == 1 else 'sets'}"
+        coverage = f"{self.covered} of {self.named} {'set' if self.named == 1 else 'sets'}"
         word = "stand-in" if self.stand_ins == 1 else "stand-ins"
-        return said + (f", {self.stand_ins} {word}" if self.stand_ins else "")
+        return coverage + (f", {self.stand_ins} {word}" if self.stand_ins else "")
 
     def __str__(self) -> str:
         """Return the kind with the coverage: ``reduced (4 of 11 sets)``."""
@@ -203,23 +203,23 @@ class Verdict:
     outcome : str
         One of `OUTCOMES`.
     reason : str
-        In a sentence, what the outcome rests on.
+        A sentence with the reason of the outcome.
     parts : tuple of Part
     scale : Scale
-        On how much of the paper's data and protocol it rests.
+        How much of the paper's data and protocol the records cover.
     notes : tuple of str
-        What was left out, is unfinished, or was measured beside other work.
+        Sentences on what was left out, is unfinished, or was measured beside other work.
     sources : tuple of (str, str, str)
         Folder, profile and environment of each run that it rests on.
     freshness : str
-        ``fresh``, ``rechecked``, ``changed``, ``older``, or nothing where nobody looked.
+        ``fresh``, ``rechecked``, ``changed`` or ``older``; empty if ages were not looked up.
     age : tuple of str
-        How many results that word holds for, and which cells changed; without an end.
+        The number of results with that age, and the cells that changed; phrases without full stops.
     commands : tuple of str
-        What makes the records that it rests on; without records, what would make them.
+        The commands that make its records.
     to_decide : str
-        Of an open claim the missing cells of the full protocol and how long they take, where kept
-        runs tell it.
+        The missing cells of an open claim's full protocol, and how long they take, if kept runs
+        tell it.
     from_kept : bool
         Whether it rests on kept records because the runs that were to be judged leave it open.
     cpus : tuple of str
@@ -251,12 +251,12 @@ class Verdict:
     @property
     def on_machines(self) -> str:
         """The verdicts of all machines in a few words: ``supported on 2 of 2 machines``."""
-        counts = Counter(one.outcome for one in self.machines)
-        others = [one for one in OUTCOMES if counts[one] and one != self.outcome]
+        counts = Counter(verdict.outcome for verdict in self.machines)
+        others = [outcome for outcome in OUTCOMES if counts[outcome] and outcome != self.outcome]
         n_machines = "1 machine" if len(self.machines) == 1 else f"{len(self.machines)} machines"
-        said = [f"{self.outcome} on {counts[self.outcome]} of {n_machines}"]
-        said += [f"{one} on {counts[one]}" for one in others]
-        return ", ".join(said) if self.machines else ""
+        phrases = [f"{self.outcome} on {counts[self.outcome]} of {n_machines}"]
+        phrases += [f"{outcome} on {counts[outcome]}" for outcome in others]
+        return ", ".join(phrases) if self.machines else ""
 
     @property
     def is_reproduced(self) -> bool:
@@ -267,11 +267,11 @@ class Verdict:
     @property
     def cells(self) -> list[CellResult]:
         """Return the records that it rests on, each once."""
-        found = {id(cell): cell for part in self.parts for cell in part.cells}
-        return list(found.values())
+        cells = {id(cell): cell for part in self.parts for cell in part.cells}
+        return list(cells.values())
 
     def key_number(self) -> str:
-        """Return what the most telling part measured, in a few words; "" without any.
+        """Return the measured numbers of the most telling part; "" without any.
 
         That is a failed part of a contradicted claim, else a part that holds, else an open one;
         parts on the paper's own data and at their full size come first.
@@ -306,10 +306,10 @@ class Verdict:
         if not decided:
             return self._undecided(left, most)
         if failed:
-            said = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
+            ending = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
         else:
-            said = "holds" if decided == 1 else f"all {decided} hold"
-        return _with_names(said, failed or held, f"; {len(left)} undecided" if left else "", most)
+            ending = "holds" if decided == 1 else f"all {decided} hold"
+        return _with_names(ending, failed or held, f"; {len(left)} undecided" if left else "", most)
 
     def _undecided(self, left: Sequence[Part], most: int) -> str:
         """Return why no part is decided, as `found` has it."""
@@ -347,8 +347,8 @@ class Verdict:
             "datasets": self.datasets(),
             "rows": list(rows) if rows else None,
             "runs": [
-                dict(zip(("folder", "profile", "environment"), one, strict=True))
-                for one in self.sources
+                dict(zip(("folder", "profile", "environment"), source, strict=True))
+                for source in self.sources
             ],
             "commands": list(self.commands or claim.commands()),
             "to_decide": self.to_decide,
@@ -357,27 +357,27 @@ class Verdict:
             "age": list(self.age),
             "from_kept": self.from_kept,
             "cpus": list(self.cpus),
-            "machines": [asdict(one) for one in self.machines],
+            "machines": [asdict(machine) for machine in self.machines],
             "together": self.on_machines,
         }
 
 
-def _with_names(said: str, parts: Sequence[Part], end: str, most: int) -> str:
+def _with_names(start: str, parts: Sequence[Part], end: str, most: int) -> str:
     """Return a finding with as many names of its parts as fit between it and its end.
 
     Where not even the first fits, their last words, after a comma, stand for them.
     """
     names = [part.subject for part in parts]
     for shown in (names, dict.fromkeys(name.rpartition(", ")[2] for name in names)):
-        found, longer = "", said
+        text, longer = "", start
         for name in shown:
-            longer += f"{', ' if found else ': '}{name}"
+            longer += f"{', ' if text else ': '}{name}"
             if len(longer + end) > most or len((longer + end).split()) > MAX_FOUND_WORDS:
                 break
-            found = longer + end
-        if found:
-            return found
-    return said + end
+            text = longer + end
+        if text:
+            return text
+    return start + end
 
 
 def size_of(cell: CellResult) -> float | None:
@@ -403,18 +403,18 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
         How the claim quantifies: one of `QUANTIFIERS`.
     parts : sequence of Part
     missing : sequence of str
-        What is not kept, a sentence each.
+        A sentence for each config without kept results.
     """
     held, failed, left = _three(parts)
     lost = [part for part in left if part.unavailable]
     left = [part for part in left if not part.unavailable]
     decided = len(held) + len(failed)
     if not decided:
-        said = [f"undecided: {_texts(left)}"] if left else []
-        said += [_beside([], lost, missing).removeprefix("; ")] if lost or missing else []
+        phrases = [f"undecided: {_texts(left)}"] if left else []
+        phrases += [_beside([], lost, missing).removeprefix("; ")] if lost or missing else []
         known = any(part.cells or isinstance(part.answer, Answer) for part in left)
         outcome = UNDECIDED if known else NOT_TESTED
-        return outcome, "; ".join(said) or "no kept record to judge it from"
+        return outcome, "; ".join(phrases) or "no kept record to judge it from"
     if failed:
         said_of = f"failed in {len(failed)} of {decided} parts" if decided > 1 else "did not hold"
     else:
@@ -426,7 +426,7 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
 
 
 def _weighed(quantifier: str, held: int, failed: int, total: int) -> str:
-    """Return the outcome of a claim of which some parts are decided."""
+    """Return the outcome of a claim with decided parts."""
     if not failed:
         return SUPPORTED
     if quantifier == MOST and 2 * held > total:
@@ -458,8 +458,8 @@ def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_in
     if not decided:
         return Scale(named=len(named))
     judged = {str(cell.dataset) for part in decided for cell in part.cells}
-    covered = [names for one in named if (names := set(one.split("|")) & judged)]
-    names_of = [one.split("|") for one in named]
+    covered = [names for entry in named if (names := set(entry.split("|")) & judged)]
+    names_of = [entry.split("|") for entry in named]
     coverage: dict[str, Any] = {
         "covered": len(covered),
         "named": len(named),
@@ -477,11 +477,11 @@ def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_in
 
 
 def _three(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
-    found = list(parts)
+    chosen = list(parts)
     return (
-        [part for part in found if part.holds is True],
-        [part for part in found if part.holds is False],
-        [part for part in found if part.holds is None],
+        [part for part in chosen if part.holds is True],
+        [part for part in chosen if part.holds is False],
+        [part for part in chosen if part.holds is None],
     )
 
 
@@ -505,10 +505,10 @@ def _texts(parts: Sequence[Part]) -> str:
 
 def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
     """Return the undecided parts, as the end of a sentence."""
-    said = [f"undecided: {_list(part.what for part in left)}"] if left else []
+    phrases = [f"undecided: {_list(part.what for part in left)}"] if left else []
     if lost:
-        said.append(f"data not available: {_list((part.what for part in lost), most=len(lost))}")
-    return "".join(f"; {one}" for one in [*said, *missing])
+        phrases.append(f"data not available: {_list((part.what for part in lost), most=len(lost))}")
+    return "".join(f"; {phrase}" for phrase in [*phrases, *missing])
 
 
 def _list(names: Iterable[str], most: int = _MOST_NAMED_PARTS) -> str:

@@ -48,13 +48,14 @@ _EstimatesByDataset = Mapping[str, Mapping[str, Estimate]]
 
 def _by_set(source: Source, blocks: Sequence[str], metric: str) -> dict[str, dict[str, Estimate]]:
     return {
-        condition[0]: one for condition, one in estimates(source.block(*blocks), metric).items()
+        condition[0]: solvers
+        for condition, solvers in estimates(source.block(*blocks), metric).items()
     }
 
 
 def _common(table: _EstimatesByDataset, names: Iterable[str], solvers: Sequence[str]) -> list[str]:
     """Return the data sets on which all solvers have results."""
-    return [n for n in names if n in table and all(one in table[n] for one in solvers)]
+    return [n for n in names if n in table and all(solver in table[n] for solver in solvers)]
 
 
 def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, second: str) -> Interval:
@@ -62,7 +63,7 @@ def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, secon
 
     Printed means have no folds, and their difference no uncertainty.
     """
-    used = cells_of(*(table[name][one] for name in sets for one in (first, second)))
+    used = cells_of(*(table[name][solver] for name in sets for solver in (first, second)))
     if used and all(cell.protocol == PRINTED for cell in used):
         ahead = fmean(table[name][first].value - table[name][second].value for name in sets)
         return Interval(ahead, ahead, ahead)
@@ -81,17 +82,19 @@ def competitive(claim: Claim, kept: Evidence) -> Iterator[Part]:
     for source in kept.of(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in KINDS.items():
-            for own in OURS:
-                sets = _common(table, names, (own, *RIVALS))
+            for ours in OURS:
+                sets = _common(table, names, (ours, *RIVALS))
                 for rival in RIVALS if sets else ():
-                    ahead = _averaged(table, sets, rival, own)
+                    ahead = _averaged(table, sets, rival, ours)
                     holds = is_within(ahead, claim.limits["points"])
                     behind = Interval(-ahead.value, _minus(ahead.high), _minus(ahead.low))
-                    said = f"{behind.spelt()} points over {len(sets)} sets"
-                    said += "" if ahead.low is not None else ", of a single outer fold each"
-                    cells = cells_of(*(table[name][one] for name in sets for one in (own, rival)))
-                    what = part_label(source, f"{own} beside {rival}, {kind}")
-                    yield Part(what, holds, said, "", cells)
+                    text = f"{behind.spelt()} points over {len(sets)} sets"
+                    text += "" if ahead.low is not None else ", of a single outer fold each"
+                    cells = cells_of(
+                        *(table[name][solver] for name in sets for solver in (ours, rival))
+                    )
+                    what = part_label(source, f"{ours} beside {rival}, {kind}")
+                    yield Part(what, holds, text, "", cells)
         yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
 
 
@@ -128,25 +131,24 @@ def _ratio(
         sum(measured(cell, "unconverged_fits") or 0.0 for cell in table[each][rival].cells)
         for each in sets
     ]
-    said = f"{times_between(faster)}, mean CPU times over {len(sets)} sets"
+    text = f"{times_between(faster)}, mean CPU times over {len(sets)} sets"
     if sum(stopped):
-        said += f"; {sum(stopped):,.0f} of {rival}'s fits ended at their limit of steps"
+        text += f"; {sum(stopped):,.0f} of {rival}'s fits ended at their limit of steps"
     cells = cells_of(*(table[each][name] for each in sets for name in ("nl-sgd", rival)))
     holds = within_limits(faster, least=max(1.0, claim.limits["share"] * printed))
     return Part(
-        part_label(source, f"beside {rival}, {kind}"), holds, said, format_ratio(printed), cells
+        part_label(source, f"beside {rival}, {kind}"), holds, text, format_ratio(printed), cells
     )
 
 
 def _first(claim: Claim, source: Source, table: _EstimatesByDataset, name: str) -> Part:
-    metric, own = claim.metrics[0], table[name]["nl-sgd"]
+    metric, nl_sgd = claim.metrics[0], table[name]["nl-sgd"]
     others = {rival: table[name][rival] for rival in RIVALS}
-    holds = all_of(is_lower(own, one, metric) for one in others.values())
+    holds = all_of(is_lower(nl_sgd, estimate, metric) for estimate in others.values())
     quickest = min(others, key=lambda rival: others[rival].value)
-    said = (
-        f"nl-sgd {format_seconds(own.value)}, {quickest} {format_seconds(others[quickest].value)}"
-    )
-    return Part(part_label(source, name), holds, said, "", cells_of(own, *others.values()))
+    text = f"nl-sgd {format_seconds(nl_sgd.value)}, "
+    text += f"{quickest} {format_seconds(others[quickest].value)}"
+    return Part(part_label(source, name), holds, text, "", cells_of(nl_sgd, *others.values()))
 
 
 @check("nlsgd-3", "points", datasets=ALL)
@@ -179,9 +181,9 @@ def _better(
     source: Source, table: _EstimatesByDataset, sets: list[str], pair: tuple[str, str], what: str
 ) -> Part:
     ahead = _averaged(table, sets, *pair)
-    cells = cells_of(*(table[name][one] for name in sets for one in pair))
-    said = f"{ahead.spelt()} points over {len(sets)} {'set' if len(sets) == 1 else 'sets'}"
-    return Part(part_label(source, what), is_above(ahead), said, "", cells)
+    cells = cells_of(*(table[name][solver] for name in sets for solver in pair))
+    text = f"{ahead.spelt()} points over {len(sets)} {'set' if len(sets) == 1 else 'sets'}"
+    return Part(part_label(source, what), is_above(ahead), text, "", cells)
 
 
 def _enough(
@@ -194,10 +196,10 @@ def _enough(
 ) -> Part:
     ahead = _averaged(table, sets, *pair)
     holds = is_within(ahead, claim.limits["points"])
-    said = f"two epochs are {ahead.spelt()} points ahead on {', '.join(sets)}"
-    said += "" if ahead.low is not None else ", of a single outer fold"
-    cells = cells_of(*(table[name][one] for name in sets for one in pair))
-    return Part(part_label(source, f"1 against 2 epochs, {output}"), holds, said, "", cells)
+    text = f"two epochs are {ahead.spelt()} points ahead on {', '.join(sets)}"
+    text += "" if ahead.low is not None else ", of a single outer fold"
+    cells = cells_of(*(table[name][solver] for name in sets for solver in pair))
+    return Part(part_label(source, f"1 against 2 epochs, {output}"), holds, text, "", cells)
 
 
 #: Where the paper finds two epochs better than five.
@@ -227,7 +229,7 @@ def competitive_everywhere(claim: Claim, kept: Evidence) -> Iterator[Part]:
             behind = _averaged(table, [name], best, "nl-sgd")
             holds = is_within(behind, claim.limits["points"])
             ahead = Interval(0.0 - behind.value, _minus(behind.high), _minus(behind.low))
-            cells = cells_of(*(table[name][one] for one in ("nl-sgd", *RIVALS)))
+            cells = cells_of(*(table[name][solver] for solver in ("nl-sgd", *RIVALS)))
             what = part_label(source, name)
             yield Part(what, holds, f"{ahead.spelt()} points beside {best}", "", cells)
         yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
@@ -247,7 +249,7 @@ def fewer_epochs_are_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 continue
             holds = all_of(is_lower(a, b, metric) for a, b in pairs)
             ratios = [b.value / a.value for a, b in pairs]
-            said = f"{more} epochs take {format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
-            said += f" the time of {'one' if fewer == 1 else fewer}"
-            cells = cells_of(*(one for pair in pairs for one in pair))
-            yield Part(part_label(source, name), holds, said, "", cells)
+            text = f"{more} epochs take {format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
+            text += f" the time of {'one' if fewer == 1 else fewer}"
+            cells = cells_of(*(estimate for pair in pairs for estimate in pair))
+            yield Part(part_label(source, name), holds, text, "", cells)

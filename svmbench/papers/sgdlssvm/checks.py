@@ -31,7 +31,7 @@ EIGHT = (
     "svmguide1", "splice", "mushrooms", "a9a", "ijcnn1", "shuttle|shuttle-1-2",
     "cod-rna|cod-rna-train", "rcv1|reuters",
 )  # fmt: skip
-CLAIMED = tuple(one for one in EIGHT if not one.startswith(NOT_CLAIMED))
+CLAIMED = tuple(name for name in EIGHT if not name.startswith(NOT_CLAIMED))
 TWO = ("rcv1|reuters", "ijcnn1")
 
 
@@ -91,28 +91,32 @@ _SizeCurve = list[tuple[float, Estimate]]
 
 def _series(source: Source, block: str, metric: str, over: str) -> dict[str, _SizeCurve]:
     """Return a metric of every data set against a dimension, ascending."""
-    found: dict[str, _SizeCurve] = {}
+    series: dict[str, _SizeCurve] = {}
     for (dataset, swept), solvers in estimates(source.block(block), metric).items():
         x = dict(swept).get(over)
-        for one in solvers.values():
+        for estimate in solvers.values():
             if isinstance(x, int | float):
-                found.setdefault(dataset, []).append((float(x), one))
-    return {name: sorted(points, key=lambda point: point[0]) for name, points in found.items()}
+                series.setdefault(dataset, []).append((float(x), estimate))
+    return {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()}
 
 
 def _trend(claim: Claim, source: Source, what: str, points: _SizeCurve, sign: float) -> Part:
     """Return yes if the values move one way; open if there are too few of them to show it."""
-    found = rank_correlation([x for x, _ in points], [one.value for _, one in points])
-    text = ", ".join(f"{_short(one.value)} at t={x:g}" for x, one in points)
-    said = f"Spearman {found.rho:+.2f} over {len(points)} values (p {found.p:.2g}): {text}"
-    holds = correlated(sign * found.rho, len(points), claim.limits["correlation"])
+    correlation = rank_correlation(
+        [x for x, _ in points], [estimate.value for _, estimate in points]
+    )
+    text = ", ".join(f"{_short(estimate.value)} at t={x:g}" for x, estimate in points)
+    measured = (
+        f"Spearman {correlation.rho:+.2f} over {len(points)} values (p {correlation.p:.2g}): {text}"
+    )
+    holds = correlated(sign * correlation.rho, len(points), claim.limits["correlation"])
     dataset = str(points[0][1].cells[0].dataset)
     return Part(
         part_label(source, what),
         holds,
-        said.replace("-", "−"),
+        measured.replace("-", "−"),
         "",
-        cells_of(*(one for _, one in points)),
+        cells_of(*(estimate for _, estimate in points)),
         stand_in=dataset in claim.stand_ins,
     )
 
@@ -125,14 +129,18 @@ def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Par
     metric, limit = claim.metrics[0], claim.limits["best"]
     t, least = min(points, key=lambda point: point[1].value)
     small, large = (
-        min((one for x, one in points if (x <= limit) is side), key=lambda e: e.value, default=None)
+        min(
+            (estimate for x, estimate in points if (x <= limit) is side),
+            key=lambda e: e.value,
+            default=None,
+        )
         for side in (True, False)
     )
     holds = is_lower(small, large, metric) if small and large else OPEN
-    said = f"the least time, {format_seconds(least.value)}, at t={t:g}"
-    cells = cells_of(*(one for _, one in points))
+    measured = f"the least time, {format_seconds(least.value)}, at t={t:g}"
+    cells = cells_of(*(estimate for _, estimate in points))
     return Part(
-        part_label(source, f"{dataset}, best t"), holds, said, claim.printed, cells,
+        part_label(source, f"{dataset}, best t"), holds, measured, claim.printed, cells,
         stand_in=dataset in claim.stand_ins,
     )  # fmt: skip
 
@@ -161,21 +169,25 @@ def logarithmic(claim: Claim, kept: Evidence) -> Iterator[Part]:
     for source in kept.of(claim.configs[0]):
         for block in ("epsilon", "hard"):
             for dataset, points in _series(source, block, claim.metrics[0], "solver.tol").items():
-                found = sorted((math.log10(1.0 / x), one.value) for x, one in points if x > 0)
+                times = sorted(
+                    (math.log10(1.0 / x), estimate.value) for x, estimate in points if x > 0
+                )
                 added = [
                     max(1.0, (b - a) / (to - start))  # iterations a decade
-                    for (start, a), (to, b) in pairwise(found)
+                    for (start, a), (to, b) in pairwise(times)
                 ][-_LAST_STEPS:]
                 if len(added) < _LAST_STEPS:
                     continue
                 factors = [later / before for before, later in pairwise(added)]
-                said = (
-                    f"{found[0][1]:,.0f} to {found[-1][1]:,.0f} iterations, the last decades add "
+                measured = (
+                    f"{times[0][1]:,.0f} to {times[-1][1]:,.0f} iterations, the last decades add "
                 )
-                said += f"{', '.join(f'{one:,.0f}' for one in added)}"
+                measured += f"{', '.join(f'{seconds:,.0f}' for seconds in added)}"
                 what = part_label(source, block, dataset)
-                holds = all_of(counted(one, most=claim.limits["factor"]) for one in factors)
-                yield Part(what, holds, said, "", cells_of(*(one for _, one in points)))
+                holds = all_of(counted(ratio, most=claim.limits["factor"]) for ratio in factors)
+                yield Part(
+                    what, holds, measured, "", cells_of(*(estimate for _, estimate in points))
+                )
 
 
 @check("sgdlssvm-6", "points", datasets=TWO)
@@ -190,11 +202,13 @@ def stable_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 end(points, key=lambda point: point[1].value) for end in (min, max)
             )
             apart = difference(high, low, metric)
-            said = f"{low.value:.2f} % at t={t_low:g} to {high.value:.2f} % at t={t_high:g}, "
-            said += f"{apart.spelt()} points apart"
-            cells = cells_of(*(one for _, one in points))
+            measured = f"{low.value:.2f} % at t={t_low:g} to {high.value:.2f} % at t={t_high:g}, "
+            measured += f"{apart.spelt()} points apart"
+            cells = cells_of(*(estimate for _, estimate in points))
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            yield Part(what, within_limits(apart, most=limit), said, "", cells, stand_in=stand_in)
+            yield Part(
+                what, within_limits(apart, most=limit), measured, "", cells, stand_in=stand_in
+            )
         yield from untested(claim, source, ["columns"], "sgd-lssvm")
 
 

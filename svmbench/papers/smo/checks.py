@@ -65,7 +65,7 @@ class PairedTimes:
 
 def _paired_times(source: Source, block: str, metric: str, first: str, second: str) -> PairedTimes:
     """Return two solvers over the sizes of a block that both finished."""
-    found = []
+    rows = []
     # A second solver that ended at its time limit is the slower one, whatever it would have taken.
     known = {first: {"ok"}, second: {"ok", "timeout"}}
     lacking = [
@@ -77,12 +77,12 @@ def _paired_times(source: Source, block: str, metric: str, first: str, second: s
         if first in solvers and second in solvers:
             size = size_of(solvers[first].cells[0])
             if size and solvers[first].value > 0:
-                found.append((size, solvers[first], solvers[second]))
-    found.sort(key=lambda one: one[0])
+                rows.append((size, solvers[first], solvers[second]))
+    rows.sort(key=lambda row: row[0])
     return PairedTimes(
-        tuple(size for size, _, _ in found),
-        tuple(one for _, one, _ in found),
-        tuple(one for _, _, one in found),
+        tuple(size for size, _, _ in rows),
+        tuple(time for _, time, _ in rows),
+        tuple(time for _, _, time in rows),
         tuple(dict.fromkeys(lacking)),
     )
 
@@ -95,35 +95,35 @@ def _place_of(cell: CellResult) -> str:
 def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, PairedTimes]]:
     """Return every series that shows how SMO and chunking grow in a config."""
     blocks = [SUBSETS] if "web" in config else [SUBSETS, SIZES]
-    found = []
+    views = []
     for source in kept.of(config):
         for block in blocks:
-            one = _paired_times(source, block, claim.metrics[0], "smo", "chunking")
-            if one.sizes:
+            times = _paired_times(source, block, claim.metrics[0], "smo", "chunking")
+            if times.sizes:
                 name = {SUBSETS: "subsets of LIBSVM's site", SIZES: "prefixes"}[block]
                 name = name if "adult" in config or "web" in config else config
-                found.append((part_label(source, name), one))
-    return found
+                views.append((part_label(source, name), times))
+    return views
 
 
 def _exponents(claim: Claim, config: str, dataset: str) -> str:
     table = config.removeprefix("smo_")
-    found = {
+    exponents = {
         name: published.exponent(claim.paper, table, dataset, name) for name in ("smo", "chunking")
     }
-    return ", ".join(f"{name} {value:g}" for name, value in found.items() if value is not None)
+    return ", ".join(f"{name} {value:g}" for name, value in exponents.items() if value is not None)
 
 
 def _printed(claim: Claim, kept: Evidence, config: str) -> list[Part]:
     """Judge if each exponent is near the printed one: a part for each series and solver."""
     table, apart, parts = config.removeprefix("smo_"), claim.limits["apart"], []
-    for what, one in _views(claim, kept, config):
-        dataset = str(one.cells[0].dataset)
-        for solver, times_ in (("smo", one.first), ("chunking", one.second)):
+    for what, times in _views(claim, kept, config):
+        dataset = str(times.cells[0].dataset)
+        for solver, times_ in (("smo", times.first), ("chunking", times.second)):
             printed = published.exponent(claim.paper, table, dataset, solver)
             if printed is None:
                 continue
-            law = growth((x, time.value) for x, time in zip(one.sizes, times_, strict=True))
+            law = growth((x, time.value) for x, time in zip(times.sizes, times_, strict=True))
             holds = is_inside(law, printed - apart, printed + apart)
             cells = cells_of(*times_)
             parts.append(
@@ -135,14 +135,14 @@ def _printed(claim: Claim, kept: Evidence, config: str) -> list[Part]:
 def _gap(claim: Claim, kept: Evidence, config: str, limit: float) -> list[Part]:
     """Judge if chunking's exponent is `limit` above SMO's: a part for each series."""
     parts = []
-    for what, one in _views(claim, kept, config):
-        lead = growth(zip(one.sizes, one.leads, strict=True))
-        smo = growth((x, a.value) for x, a in zip(one.sizes, one.first, strict=True))
-        chunking = growth((x, b.value) for x, b in zip(one.sizes, one.second, strict=True))
+    for what, times in _views(claim, kept, config):
+        lead = growth(zip(times.sizes, times.leads, strict=True))
+        smo = growth((x, a.value) for x, a in zip(times.sizes, times.first, strict=True))
+        chunking = growth((x, b.value) for x, b in zip(times.sizes, times.second, strict=True))
         measured = f"SMO {smo}, chunking {chunking}: gap {spelt(lead)}"
-        dataset = str(one.cells[0].dataset)
+        dataset = str(times.cells[0].dataset)
         printed = _exponents(claim, config, dataset)
-        parts.append(Part(what, is_at_least(lead, limit), measured, printed, one.cells))
+        parts.append(Part(what, is_at_least(lead, limit), measured, printed, times.cells))
     return parts
 
 
@@ -165,7 +165,7 @@ def exponents_apart(claim: Claim, kept: Evidence) -> list[Part]:
 def web_linear(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether both exponents are near the printed ones, and SMO is faster at every size."""
     (config,) = claim.configs
-    faster = [_faster(claim, what, one) for what, one in _views(claim, kept, config)]
+    faster = [_faster(claim, what, times) for what, times in _views(claim, kept, config)]
     return _printed(claim, kept, config) + faster
 
 
@@ -174,7 +174,7 @@ def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether exponents are near and apart, and SMO is faster by the limit's factor."""
     (config,) = claim.configs
     lead = claim.limits["lead"]
-    faster = [_faster(claim, what, one, lead) for what, one in _views(claim, kept, config)]
+    faster = [_faster(claim, what, times, lead) for what, times in _views(claim, kept, config)]
     return _printed(claim, kept, config) + faster + _gap(claim, kept, config, 0.0)
 
 
@@ -182,34 +182,34 @@ _NAMES = ("SMO", "chunking")
 
 
 def _faster(
-    claim: Claim, what: str, one: PairedTimes, lead: float = 1.0, names: Sequence[str] = _NAMES
+    claim: Claim, what: str, times: PairedTimes, lead: float = 1.0, names: Sequence[str] = _NAMES
 ) -> Part:
     """Judge if the second takes more than `lead` times the first's time at every size."""
-    pairs = zip(one.first, one.second, strict=True)
+    pairs = zip(times.first, times.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
     lower = [answer.holds for answer in answers]
-    holds, lacking = held_back(all_of(answers), one.lacking)
-    least, largest = format_ratio(min(one.leads)), format_ratio(max(one.leads))
-    said = f"{names[1]} takes {least} to {largest} of {names[0]}'s time"
-    said += (
+    holds, lacking = held_back(all_of(answers), times.lacking)
+    least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
+    measured = f"{names[1]} takes {least} to {largest} of {names[0]}'s time"
+    measured += (
         f", more than {format_ratio(lead)} at {lower.count(True)} of {len(lower)} sizes{lacking}"
     )
-    return Part(f"{what}, {names[0]} faster", holds, said, claim.printed, one.cells)
+    return Part(f"{what}, {names[0]} faster", holds, measured, claim.printed, times.cells)
 
 
-def _scaled(one: Estimate, factor: float) -> Estimate:
+def _scaled(known: Estimate, factor: float) -> Estimate:
     """Return a time multiplied by a factor, with its spread."""
 
     def times_factor(value: float | None) -> float | None:
         return None if value is None else factor * value
 
     return replace(
-        one,
-        value=factor * one.value,
-        spread=times_factor(one.spread),
-        low=times_factor(one.low),
-        high=times_factor(one.high),
-        by_fold={fold: factor * value for fold, value in one.by_fold.items()},
+        known,
+        value=factor * known.value,
+        spread=times_factor(known.spread),
+        low=times_factor(known.low),
+        high=times_factor(known.high),
+        by_fold={fold: factor * value for fold, value in known.by_fold.items()},
     )
 
 
@@ -222,19 +222,19 @@ def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
         for part in _printed(claim, kept, claim.configs[0])
         if part.what.endswith("chunking's exponent")
     ]
-    for what, one in _views(claim, kept, claim.configs[0]):
-        law = growth((x, a.value) for x, a in zip(one.sizes, one.first, strict=True))
+    for what, times in _views(claim, kept, claim.configs[0]):
+        law = growth((x, a.value) for x, a in zip(times.sizes, times.first, strict=True))
         holds = is_inside(law, claim.limits["linear_low"], claim.limits["linear_high"])
-        printed = _exponents(claim, claim.configs[0], str(one.cells[0].dataset))
-        parts.append(Part(f"{what}, SMO's exponent", holds, spelt(law), printed, one.cells))
+        printed = _exponents(claim, claim.configs[0], str(times.cells[0].dataset))
+        parts.append(Part(f"{what}, SMO's exponent", holds, spelt(law), printed, times.cells))
         most = claim.limits["comparable"]
         near = all_of(
-            within_limits(lead, 1.0 / most, most) for lead in one.lead_intervals(claim.metrics[0])
+            within_limits(lead, 1.0 / most, most) for lead in times.lead_intervals(claim.metrics[0])
         )
-        near, lacking = held_back(near, one.lacking)
-        least, largest = format_ratio(min(one.leads)), format_ratio(max(one.leads))
-        said = f"chunking takes {least} to {largest} of SMO's time{lacking}"
-        parts.append(Part(f"{what}, comparable times", near, said, "", one.cells))
+        near, lacking = held_back(near, times.lacking)
+        least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
+        measured = f"chunking takes {least} to {largest} of SMO's time{lacking}"
+        parts.append(Part(f"{what}, comparable times", near, measured, "", times.cells))
     return parts + chunking
 
 
@@ -263,24 +263,24 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
     other = dict(zip(gains["chunking"].sizes, gains["chunking"].leads, strict=True))
     limit = claim.limits["share"] * printed
     above = sum(gain >= limit for gain in smo.values())
-    said = f"{format_ratio(min(smo.values()))} to {format_ratio(max(smo.values()))}"
-    said += f", at least {limit:g} at {above} of {len(smo)} sizes"
+    measured = f"{format_ratio(min(smo.values()))} to {format_ratio(max(smo.values()))}"
+    measured += f", at least {limit:g} at {above} of {len(smo)} sizes"
     metric = claim.metrics[0]
     leads = {
-        name: dict(zip(one.sizes, one.lead_intervals(metric), strict=True))
-        for name, one in gains.items()
+        name: dict(zip(gain.sizes, gain.lead_intervals(metric), strict=True))
+        for name, gain in gains.items()
     }
     holds = all_of(within_limits(lead, least=limit) for lead in leads["smo"].values())
     holds, lacking = held_back(holds, gains["smo"].lacking)
-    said += lacking
-    parts = [Part(f"{what}, SMO", holds, said, format_ratio(printed), gains["smo"].cells)]
+    measured += lacking
+    parts = [Part(f"{what}, SMO", holds, measured, format_ratio(printed), gains["smo"].cells)]
     common = sorted(smo.keys() & other.keys())
     if common:
         more = sum(smo[size] > other[size] for size in common)
-        said = (
+        measured = (
             f"chunking {format_ratio(min(other.values()))} to {format_ratio(max(other.values()))}"
         )
-        said += f", SMO gains more at {more} of {len(common)} sizes"
+        measured += f", SMO gains more at {more} of {len(common)} sizes"
         cells = (*gains["smo"].cells, *gains["chunking"].cells)
         holds = all_of(
             within_limits(quotient(leads["smo"][size], leads["chunking"][size]), least=1.0)
@@ -288,8 +288,8 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
         )
         lacking_of_both = dict.fromkeys((*gains["smo"].lacking, *gains["chunking"].lacking))
         holds, lacking = held_back(holds, lacking_of_both)
-        said += lacking
-        parts.append(Part(f"{what}, beside chunking", holds, said, "", cells))
+        measured += lacking
+        parts.append(Part(f"{what}, beside chunking", holds, measured, "", cells))
     return parts
 
 
@@ -304,28 +304,28 @@ def bound_support_vectors(claim: Claim, kept: Evidence) -> Iterator[Part]:
 def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
     bound, free = claim.metrics
     table, limit = config.removeprefix("smo_"), claim.limits["off_pct"]
-    found: list[tuple[float, str, Estimate]] = []
+    subsets: list[tuple[float, str, Estimate]] = []
     beside: list[float] = []
     for (dataset, _), solvers in estimates(source.block(SUBSETS), bound).items():
         printed = published.lookup(claim.paper, table, dataset, bound, "smo")
         if printed and "smo" in solvers:
             off = 100.0 * (solvers["smo"].value / printed - 1.0)
-            found.append((off, f"{dataset} {solvers['smo'].value:.0f} instead of {printed:.0f}",
+            subsets.append((off, f"{dataset} {solvers['smo'].value:.0f} instead of {printed:.0f}",
                           solvers["smo"]))  # fmt: skip
     for (dataset, _), solvers in estimates(source.block(SUBSETS), free).items():
         printed = published.lookup(claim.paper, table, dataset, free, "smo")
         if printed and "smo" in solvers:
             beside.append(100.0 * abs(solvers["smo"].value / printed - 1.0))
-    if not found:
+    if not subsets:
         return []
-    worst = max(found, key=lambda one: abs(one[0]))
-    near = sum(abs(off) <= limit for off, _, _ in found)
-    said = f"bound: within {limit:g} % at {near} of {len(found)} subsets, the furthest "
-    said += f"{worst[1]} ({worst[0]:+.1f} %)"
-    said += f"; non-bound: up to {max(beside):.0f} % off" if beside else ""
-    holds = all_of(counted(off, -limit, limit) for off, _, _ in found)
-    parts = [Part(part_label(source, table), holds, said.replace("-0.0", "0.0"), "",
-                  cells_of(*(one for _, _, one in found)))]  # fmt: skip
+    worst = max(subsets, key=lambda subset: abs(subset[0]))
+    near = sum(abs(off) <= limit for off, _, _ in subsets)
+    measured = f"bound: within {limit:g} % at {near} of {len(subsets)} subsets, the furthest "
+    measured += f"{worst[1]} ({worst[0]:+.1f} %)"
+    measured += f"; non-bound: up to {max(beside):.0f} % off" if beside else ""
+    holds = all_of(counted(off, -limit, limit) for off, _, _ in subsets)
+    parts = [Part(part_label(source, table), holds, measured.replace("-0.0", "0.0"), "",
+                  cells_of(*(estimate for _, _, estimate in subsets)))]  # fmt: skip
     open_ = _not_reached(source)
     if open_:
         parts.append(Part(part_label(source, table, f"at {', '.join(open_)}"), None, "not run"))
@@ -347,14 +347,14 @@ def leads(claim: Claim, kept: Evidence) -> list[Part]:
     return [
         part
         for config in claim.configs
-        for what, one in _views(claim, kept, config)
-        for part in _lead(claim, config.removeprefix("smo_"), what, one)
+        for what, times in _views(claim, kept, config)
+        for part in _lead(claim, config.removeprefix("smo_"), what, times)
     ]
 
 
-def _lead(claim: Claim, table: str, what: str, one: PairedTimes) -> list[Part]:
+def _lead(claim: Claim, table: str, what: str, times: PairedTimes) -> list[Part]:
     printed = []
-    for first in one.first:
+    for first in times.first:
         cell = first.cells[0]
         pair = [
             published.lookup(
@@ -363,21 +363,23 @@ def _lead(claim: Claim, table: str, what: str, one: PairedTimes) -> list[Part]:
             for name in ("smo", "chunking")
         ]
         printed.append(pair[1] / pair[0] if pair[0] and pair[1] else 0.0)
-    return _largest(claim, f"{table}, {what}", one, printed)
+    return _largest(claim, f"{table}, {what}", times, printed)
 
 
-def _largest(claim: Claim, what: str, one: PairedTimes, printed: Sequence[float]) -> list[Part]:
+def _largest(claim: Claim, what: str, times: PairedTimes, printed: Sequence[float]) -> list[Part]:
     largest = max(range(len(printed)), key=lambda k: printed[k])
     if not printed[largest]:
         return []
-    size, ours = one.sizes[largest], one.leads[largest]
+    size, ours = times.sizes[largest], times.leads[largest]
     least = claim.limits["share"] * printed[largest]
-    said = f"{format_ratio(ours)} at {size:,.0f} rows, the rule asks for {format_ratio(least)}"
-    if max(one.leads) > ours:
-        said += f" (the largest measured lead: {format_ratio(max(one.leads))})"
-    lead = one.lead_intervals(claim.metrics[0])[largest]
+    measured = f"{format_ratio(ours)} at {size:,.0f} rows, the rule asks for {format_ratio(least)}"
+    if max(times.leads) > ours:
+        measured += f" (the largest measured lead: {format_ratio(max(times.leads))})"
+    lead = times.lead_intervals(claim.metrics[0])[largest]
     reached = within_limits(lead, least=least)
-    return [Part(what, reached, said, f"{format_ratio(printed[largest])} at that size", one.cells)]
+    return [
+        Part(what, reached, measured, f"{format_ratio(printed[largest])} at that size", times.cells)
+    ]
 
 
 @check("smo-10", datasets=[NOISE])
@@ -385,19 +387,19 @@ def dense_noise(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether SMO on dense inputs is faster than chunking on dense inputs, at every size."""
     for config in claim.configs:
         for source in kept.of(config):
-            one = _paired_times(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
-            if one.sizes:
-                yield _faster(claim, part_label(source, config), one)
+            times = _paired_times(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
+            if times.sizes:
+                yield _faster(claim, part_label(source, config), times)
 
 
 @check("smo-13", datasets=[SEPARABLE])
 def dense_separable(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether chunking on dense inputs is faster than SMO on dense inputs, at every size."""
     for source in kept.of(claim.configs[0]):
-        one = _paired_times(source, SIZES, claim.metrics[0], "chunking-dense", "smo-dense")
-        if one.sizes:
+        times = _paired_times(source, SIZES, claim.metrics[0], "chunking-dense", "smo-dense")
+        if times.sizes:
             what = part_label(source, claim.configs[0])
-            yield _faster(claim, what, one, names=_NAMES[::-1])
+            yield _faster(claim, what, times, names=_NAMES[::-1])
 
 
 @check("smo-11", datasets=(*ADULT, *WEB, SEPARABLE, NOISE))
@@ -416,11 +418,11 @@ def slower_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
     metric = claim.metrics[0]
     for linear, rbf in zip(claim.configs[::2], claim.configs[1::2], strict=True):
         for source in kept.of(linear):
-            found = [one for one in kept.of(rbf) if one.profile == source.profile]
-            other = next(iter(found), None)
+            alike = [candidate for candidate in kept.of(rbf) if candidate.profile == source.profile]
+            other = next(iter(alike), None)
             if other is None:
                 continue
-            first, second = (estimates(one.block(SUBSETS), metric) for one in (source, other))
+            first, second = (estimates(run.block(SUBSETS), metric) for run in (source, other))
             both = [
                 (first[condition]["smo"], second[condition]["smo"])
                 for condition in first
@@ -431,10 +433,10 @@ def slower_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
             answers = [is_lower(a, b, metric) for a, b in both]
             holds, slower = all_of(answers), [answer.holds for answer in answers]
             ratios = [b.value / a.value for a, b in both]
-            said = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
-            said += " the time of the linear kernel"
-            said += f", longer at {slower.count(True)} of {len(both)} sizes"
+            measured = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
+            measured += " the time of the linear kernel"
+            measured += f", longer at {slower.count(True)} of {len(both)} sizes"
             if source.cpu != other.cpu:
-                holds, said = OPEN, f"{said}, on two machines"
+                holds, measured = OPEN, f"{measured}, on two machines"
             what = part_label(source, rbf.removeprefix("smo_"))
-            yield Part(what, holds, said, "", cells_of(*(e for pair in both for e in pair)))
+            yield Part(what, holds, measured, "", cells_of(*(e for pair in both for e in pair)))

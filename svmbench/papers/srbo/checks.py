@@ -78,21 +78,27 @@ def safe(claim: Claim, kept: Evidence) -> list[Part]:
     parts = []
     seen: set[tuple[str, str, str | None]] = set()  # at full size, which comes first
     for source in kept.of(claim.configs[0]):
-        own = _with_all_results(source) if source.profile == FULL_PROFILE else source
+        complete = _with_all_results(source) if source.profile == FULL_PROFILE else source
         for solver, what in (("printed", "the rule as printed"), ("srbo", "bounds corrected")):
             both = [
-                [one for one in _all(own, metric, solver) if _tested_at(one, solver) not in seen]
+                [
+                    estimate
+                    for estimate in _all(complete, metric, solver)
+                    if _tested_at(estimate, solver) not in seen
+                ]
                 for metric in (wrong, cases)
             ]
             if not both[0]:
                 continue
             if source.profile == FULL_PROFILE:
-                seen |= {_tested_at(one, solver) for one in both[0]}
-            n_wrong, n_cases = (round(sum(one.value for one in found)) for found in both)
-            sets = {one.cells[0].dataset for one in both[0]}
-            said = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
+                seen |= {_tested_at(estimate, solver) for estimate in both[0]}
+            n_wrong, n_cases = (
+                round(sum(estimate.value for estimate in estimates)) for estimates in both
+            )
+            sets = {estimate.cells[0].dataset for estimate in both[0]}
+            text = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
             answer = counted(n_wrong, most=0)
-            parts.append(Part(part_label(source, what), answer, said, "", cells_of(*both[0])))
+            parts.append(Part(part_label(source, what), answer, text, "", cells_of(*both[0])))
         blocks = list(dict.fromkeys(cell.block for cell in source.cells))
         parts += untested(claim, source, blocks, "srbo", "printed")
     return parts + [
@@ -108,22 +114,22 @@ def _same_accuracy(claim: Claim, source: Source, table: str, by: str) -> list[Pa
     """Judge if screening changes no accuracy of a table with a solver."""
     metric, plain, screened = claim.metrics[2], f"nu-svm-{by}", f"srbo-nu-svm-{by}"
     blocks = dict.fromkeys(cell.block for cell in source.cells)
-    found = [
+    cases = [
         (f"{condition[0]}, {block}", solvers[plain], solvers[screened])
         for block in blocks
         for condition, solvers in estimates(source.block(block), metric).items()
         if {plain, screened} <= solvers.keys()
     ]
-    if not found:
+    if not cases:
         return []
-    changed = [(what, a, b) for what, a, b in found if a.value != b.value]
-    said = f"another accuracy in {len(changed)} of {len(found)} cases"
+    changed = [(what, a, b) for what, a, b in cases if a.value != b.value]
+    text = f"another accuracy in {len(changed)} of {len(cases)} cases"
     if changed:
-        what, a, b = max(changed, key=lambda one: abs(one[2].value - one[1].value))
-        said += f"; {what}: {a.value:.2f} % without screening, {b.value:.2f} % with it"
-    cells = cells_of(*(one for _, a, b in found for one in (a, b)))
+        what, a, b = max(changed, key=lambda case: abs(case[2].value - case[1].value))
+        text += f"; {what}: {a.value:.2f} % without screening, {b.value:.2f} % with it"
+    cells = cells_of(*(estimate for _, a, b in cases for estimate in (a, b)))
     what = part_label(source, f"{table}, accuracy with {by}")
-    return [Part(what, counted(len(changed), most=0), said, "", cells)]
+    return [Part(what, counted(len(changed), most=0), text, "", cells)]
 
 
 def _with_all_results(source: Source) -> Source:
@@ -137,18 +143,18 @@ def _with_all_results(source: Source) -> Source:
     return replace(source, cells=tuple(cells))
 
 
-def _tested_at(one: Estimate, solver: str) -> tuple[str, str, str | None]:
-    return solver, one.cells[0].block, one.cells[0].dataset
+def _tested_at(estimate: Estimate, solver: str) -> tuple[str, str, str | None]:
+    return solver, estimate.cells[0].block, estimate.cells[0].dataset
 
 
 def _all(source: Source, metric: str, solver: str) -> list[Estimate]:
     """Return a solver's results of every block."""
     blocks = dict.fromkeys(cell.block for cell in source.cells)
     return [
-        found[solver]
+        solvers[solver]
         for block in blocks
-        for found in estimates(source.block(block), metric).values()
-        if solver in found
+        for solvers in estimates(source.block(block), metric).values()
+        if solver in solvers
     ]
 
 
@@ -161,8 +167,8 @@ def _exact(source: Source, *solvers: str) -> tuple[str, tuple[str, ...]]:
 
 def _solved(kept: Evidence, config: str) -> list[Source]:
     """Return the runs of a table with its solutions at all values of nu, else its older runs."""
-    found = kept.of(config)
-    return [source for source in found if _exact(source)[0] == EXACT] or found
+    sources = kept.of(config)
+    return [source for source in sources if _exact(source)[0] == EXACT] or sources
 
 
 def _timed_block(source: Source) -> str:
@@ -174,12 +180,12 @@ def _speedups(
     source: Source, block: str, metric: str, solver: str
 ) -> list[tuple[str, float, Estimate]]:
     """Return data set, training rows and speed-up of every race of a solver."""
-    found = []
+    speedups = []
     for (dataset, _), solvers in estimates(source.block(block), metric).items():
         size = size_of(solvers[solver].cells[0]) if solver in solvers else None
         if size:
-            found.append((dataset, size, solvers[solver]))
-    return sorted(found, key=lambda one: one[1])
+            speedups.append((dataset, size, solvers[solver]))
+    return sorted(speedups, key=lambda speedup: speedup[1])
 
 
 @check("srbo-2", "rows", "correlation", datasets=TWENTY_SIX)
@@ -187,17 +193,17 @@ def worth(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether screening pays the more the larger the set, and not on few rows."""
     metric = claim.metrics[0]
     for source in kept.of("srbo_fig5"):
-        found = _speedups(source, "sizes", metric, SUPERVISED[0])
-        for dataset in dict.fromkeys(name for name, _, _ in found):
-            own = [(size, one) for name, size, one in found if name == dataset]
-            yield from _grows(claim, part_label(source, "fig5", dataset), own)
+        speedups = _speedups(source, "sizes", metric, SUPERVISED[0])
+        for dataset in dict.fromkeys(name for name, _, _ in speedups):
+            points = [(size, estimate) for name, size, estimate in speedups if name == dataset]
+            yield from _grows(claim, part_label(source, "fig5", dataset), points)
     for config, (screened, _) in PATHS.items():
         for source in kept.of(config):
             block = _timed_block(source)
-            found = _speedups(source, block, metric, screened)
+            speedups = _speedups(source, block, metric, screened)
             what = part_label(source, config.removeprefix("srbo_"))
-            yield from _grows(claim, what, [(size, one) for _, size, one in found])
-            yield from _pays(claim, what, found)
+            yield from _grows(claim, what, [(size, estimate) for _, size, estimate in speedups])
+            yield from _pays(claim, what, speedups)
             yield from untested(claim, source, [block], screened)
 
 
@@ -206,39 +212,45 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
     if not points:
         return []
     sizes = [size for size, _ in points]
-    found = rank_correlation(sizes, [one.value for _, one in points])
+    correlation = rank_correlation(sizes, [estimate.value for _, estimate in points])
     differ = max(sizes) >= MIN_SIZE_RATIO * min(sizes)
-    holds = correlated(found.rho, len(points), claim.limits["correlation"]) if differ else OPEN
-    said = f"Spearman {found.rho:+.2f} over {len(points)} races (p {found.p:.2g}), "
-    said += f"{format_ratio(points[0][1].value)} at {points[0][0]:,.0f} rows, "
-    said += f"{format_ratio(points[-1][1].value)} at {points[-1][0]:,.0f}"
-    said += "" if differ else f"; sizes differ by less than {MIN_SIZE_RATIO:g} times"
-    cells = cells_of(*(one for _, one in points))
-    return [Part(f"{what}, grows", holds, said.replace("-", "−"), claim.printed, cells)]
+    holds = (
+        correlated(correlation.rho, len(points), claim.limits["correlation"]) if differ else OPEN
+    )
+    text = f"Spearman {correlation.rho:+.2f} over {len(points)} races (p {correlation.p:.2g}), "
+    text += f"{format_ratio(points[0][1].value)} at {points[0][0]:,.0f} rows, "
+    text += f"{format_ratio(points[-1][1].value)} at {points[-1][0]:,.0f}"
+    text += "" if differ else f"; sizes differ by less than {MIN_SIZE_RATIO:g} times"
+    cells = cells_of(*(estimate for _, estimate in points))
+    return [Part(f"{what}, grows", holds, text.replace("-", "−"), claim.printed, cells)]
 
 
-def _pays(claim: Claim, what: str, found: list[tuple[str, float, Estimate]]) -> list[Part]:
+def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) -> list[Part]:
     """Judge if screening pays from the limit's rows on, and doesn't below.
 
     A set counts where its speed-up's interval lies on one side of 1; the others leave the count
     open where they could change it.
     """
     limit, parts = claim.limits["rows"], []
-    large = [one for _, size, one in found if size >= limit]
-    small = [one for _, size, one in found if size < limit]
+    large = [estimate for _, size, estimate in speedups if size >= limit]
+    small = [estimate for _, size, estimate in speedups if size < limit]
     for sets, pays in ((large, True), (small, False)):
         if not sets:
             continue
-        answers = [within_limits(interval(one, claim.metrics[0]), least=1.0) for one in sets]
-        sides = [one.holds for one in answers]
+        answers = [
+            within_limits(interval(estimate, claim.metrics[0]), least=1.0) for estimate in sets
+        ]
+        sides = [answer.holds for answer in answers]
         faster, slower = sides.count(True), sides.count(False)
         n = len(sets)
-        holds = _most_of(n, sides if pays else [None if one is None else not one for one in sides])
-        said = f"faster on {faster}, slower on {slower} and either on "
-        said += f"{n - faster - slower} of {len(sets)} sets of "
-        said += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
+        holds = _most_of(
+            n, sides if pays else [None if side is None else not side for side in sides]
+        )
+        text = f"faster on {faster}, slower on {slower} and either on "
+        text += f"{n - faster - slower} of {len(sets)} sets of "
+        text += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
         name = f"{what}, pays on large sets" if pays else f"{what}, not on small ones"
-        parts.append(Part(name, holds, said, "", cells_of(*sets)))
+        parts.append(Part(name, holds, text, "", cells_of(*sets)))
     return parts
 
 
@@ -259,10 +271,10 @@ def dcdm_beside_qp(claim: Claim, kept: Evidence) -> Iterator[Part]:
                 pair = f"{name}{VERSUS}nu-svm-quadprog"
                 leads = raced = _leads(source, block, ratio, apart, pair)
                 if name == "nu-svm-pairwise":
-                    leads = [one for one in raced if one.apart <= claim.limits["same_objective"]]
+                    leads = [lead for lead in raced if lead.apart <= claim.limits["same_objective"]]
                 if leads:
                     part = _largest(claim, part_label(source, block, what), leads)
-                    apart_on = ", ".join(one.dataset for one in raced if one not in leads)
+                    apart_on = ", ".join(lead.dataset for lead in raced if lead not in leads)
                     more = f"; at other objectives on {apart_on}" if apart_on else ""
                     yield replace(part, measured=part.measured + more)
 
@@ -279,27 +291,26 @@ class _RaceLead:
 def _leads(source: Source, block: str, ratio: str, apart: str, pair: str) -> list[_RaceLead]:
     cells = source.block(block)
     objectives = estimates(cells, apart)
-    found = []
+    leads = []
     for condition, solvers in estimates(cells, ratio).items():
         other = objectives.get(condition, {}).get(pair)
         if pair in solvers:
-            found.append(
+            leads.append(
                 _RaceLead(
                     condition[0], solvers[pair], other.value if other is not None else float("inf")
                 )
             )
-    return found
+    return leads
 
 
 def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
-    best = max(leads, key=lambda one: one.ratio.value)
-    said = f"{format_ratio(best.ratio.value)} at most ({best.dataset}), "
-    said += (
-        f"{format_ratio(min(one.ratio.value for one in leads))} at least, over {len(leads)} sets; "
-    )
-    said += f"objectives up to {max(one.apart for one in leads):.1g} apart"
+    best = max(leads, key=lambda lead: lead.ratio.value)
+    text = f"{format_ratio(best.ratio.value)} at most ({best.dataset}), "
+    least = min(lead.ratio.value for lead in leads)
+    text += f"{format_ratio(least)} at least, over {len(leads)} sets; "
+    text += f"objectives up to {max(lead.apart for lead in leads):.1g} apart"
     holds = within_limits(interval(best.ratio, "ratio"), least=claim.limits["ratio"])
-    return Part(what, holds, said, claim.printed, cells_of(*(one.ratio for one in leads)))
+    return Part(what, holds, text, claim.printed, cells_of(*(lead.ratio for lead in leads)))
 
 
 @check("srbo-10", "correlation", datasets=LARGEST)
@@ -308,17 +319,20 @@ def lead_with_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
     pair = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog"
     for source in kept.of(claim.configs[0]) or kept.of("srbo_table8"):
         for block in ("linear", "rbf"):
-            found = _speedups(source, block, claim.metrics[0], pair)
+            speedups = _speedups(source, block, claim.metrics[0], pair)
             what = part_label(source, f"{block}, the lead")
-            yield from _grows(claim, what, [(size, one) for _, size, one in found])
+            yield from _grows(claim, what, [(size, estimate) for _, size, estimate in speedups])
 
 
 @check("srbo-4", "level", datasets=THIRTY_EIGHT)
 def significant(claim: Claim, kept: Evidence) -> list[Part]:
     """Ask whether times without screening are greater in most groups, by signed ranks."""
     groups: list[tuple[str, _EstimatePairs]] = []
-    printed = {(one.dataset, one.kernel, one.solver): one.value
-               for one in published.numbers(claim.paper) if one.metric == "wilcoxon_p"}  # fmt: skip
+    printed = {
+        (number.dataset, number.kernel, number.solver): number.value
+        for number in published.numbers(claim.paper)
+        if number.metric == "wilcoxon_p"
+    }
     for config, (screened, plain) in PATHS.items():
         for source in kept.of(config):
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
@@ -352,22 +366,22 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
     ]
     if not groups:
         return parts
-    said = f"below {level:g} in {below.count(True)} of {N_GROUPS} groups, not in "
-    said += f"{below.count(False)}: "
-    said += "; ".join(
+    text = f"below {level:g} in {below.count(True)} of {N_GROUPS} groups, not in "
+    text += f"{below.count(False)}: "
+    text += "; ".join(
         _tested(what, pairs, test, p)
         for (what, pairs), test, p in zip(groups, tests, corrected, strict=True)
     )
-    cells = cells_of(*(one for _, pairs in groups for pair in pairs for one in pair))
-    most = Part("most groups", is_most(answers, N_GROUPS), said, claim.printed, cells)
+    cells = cells_of(*(estimate for _, pairs in groups for pair in pairs for estimate in pair))
+    most = Part("most groups", is_most(answers, N_GROUPS), text, claim.printed, cells)
     return [most, *parts]
 
 
 def _tested(what: str, pairs: _EstimatePairs, test: SignedRank, corrected: float) -> str:
     """Return the result of a group's test in words."""
     wins, draws, losses = win_draw_loss([b.value for _, b in pairs], [a.value for a, _ in pairs])
-    said = f"{what}: p {test.p_greater:.2g}, corrected {corrected:.2g}, over {test.n} sets, "
-    return f"{said}faster, equal, slower: {wins}, {draws}, {losses}"
+    text = f"{what}: p {test.p_greater:.2g}, corrected {corrected:.2g}, over {test.n} sets, "
+    return f"{text}faster, equal, slower: {wins}, {draws}, {losses}"
 
 
 _EstimatePairs = list[tuple[Estimate, Estimate]]
@@ -397,12 +411,12 @@ def more_accurate(claim: Claim, kept: Evidence) -> Iterator[Part]:
             ours, theirs = [a.value for a, _ in pairs], [b.value for _, b in pairs]
             wins, draws, losses = win_draw_loss(ours, theirs, better="higher")
             test = signed_rank(ours, theirs)
-            said = f"more accurate on {wins} of {len(pairs)} sets, as accurate on {draws}, less on "
-            said += f"{losses} (signed ranks: p {test.p_greater:.2g}){_settings(source)}"
+            text = f"more accurate on {wins} of {len(pairs)} sets, as accurate on {draws}, less on "
+            text += f"{losses} (signed ranks: p {test.p_greater:.2g}){_settings(source)}"
             what = part_label(source, config.removeprefix("srbo_"))
-            cells = cells_of(*(one for pair in pairs for one in pair))
+            cells = cells_of(*(estimate for pair in pairs for estimate in pair))
             holds = _most_of(N_SETS[config], [a > b for a, b in zip(ours, theirs, strict=True)])
-            yield Part(what, holds, said, claim.printed, cells)
+            yield Part(what, holds, text, claim.printed, cells)
             yield from untested(claim, source, [block], names[0])
 
 
@@ -411,8 +425,8 @@ def _settings(source: Source) -> str:
     block, (ours, theirs) = _exact(source, "nu-svm", "c-svm")
     most: dict[str, float] = {}
     for solvers in estimates(source.block(block), "n_values").values():
-        for name, one in solvers.items():
-            most[name] = max(most.get(name, 0.0), one.value)
+        for name, estimate in solvers.items():
+            most[name] = max(most.get(name, 0.0), estimate.value)
     if not {ours, theirs} <= most.keys():
         return ""
     return (
@@ -447,11 +461,11 @@ def above_kde(claim: Claim, kept: Evidence) -> Iterator[Part]:
                     [a.value for a, _ in pairs], [b.value for _, b in pairs], better="higher"
                 )
                 answers = [a.value > b.value for a, b in pairs]
-                said = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
-                cells = cells_of(*(one for pair in pairs for one in pair))
+                text = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
+                cells = cells_of(*(estimate for pair in pairs for estimate in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
                 holds = _most_of(N_SETS[config], answers)
-                yield Part(part_label(source, what), holds, said, claim.printed, cells)
+                yield Part(part_label(source, what), holds, text, claim.printed, cells)
             block, (detector,) = _exact(source, "oc-svm")
             yield from untested(claim, source, [block], detector)
 
@@ -464,21 +478,21 @@ def screens_most(claim: Claim, kept: Evidence) -> list[Part]:
     for config in tables:
         for source in _solved(kept, config):
             block, (screened,) = _exact(source, PATHS[config][0])
-            found = [
+            shares = [
                 solvers[screened]
                 for solvers in estimates(source.block(block), claim.metrics[0]).values()
                 if screened in solvers
             ]
-            if not found:
+            if not shares:
                 continue
-            above = [one.value > half for one in found]
-            said = f"above {half:g} % on {sum(above)} of {len(found)} sets, "
-            said += f"{min(one.value for one in found):.1f} to "
-            said += f"{max(one.value for one in found):.1f} %"
+            above = [estimate.value > half for estimate in shares]
+            text = f"above {half:g} % on {sum(above)} of {len(shares)} sets, "
+            text += f"{min(estimate.value for estimate in shares):.1f} to "
+            text += f"{max(estimate.value for estimate in shares):.1f} %"
             what = config.removeprefix("srbo_")
             holds = _most_of(N_SETS[config], above)
-            cells = cells_of(*found)
-            parts.append(Part(part_label(source, what), holds, said, claim.printed, cells))
+            cells = cells_of(*shares)
+            parts.append(Part(part_label(source, what), holds, text, claim.printed, cells))
             parts += untested(claim, source, [block], screened)
     return parts
 
@@ -495,13 +509,13 @@ def _in_graphs(claim: Claim, source: Source) -> list[Part]:
         return []
     half = claim.limits["half_pct"]
     above = [ratio > half for ratio in known.values()]
-    said = f"above {half:g} % in {sum(above)} of {len(known)} graphs, "
-    said += f"{min(known.values()):.1f} to {max(known.values()):.1f} %"
+    text = f"above {half:g} % in {sum(above)} of {len(known)} graphs, "
+    text += f"{min(known.values()):.1f} to {max(known.values()):.1f} %"
     cells = tuple(cell for graph in known for cell in graphs[graph])
     n_values = len({cell.dimensions["solver.nu"] for cell in cells})
     fewer = f"{n_values} of {N_NU} values of nu" if n_values < N_NU else ""
     what, holds = part_label(source, "fig4"), _most_of(N_GRAPHS, above)
-    return [Part(what, holds, said, "", cells, cut=fewer)]
+    return [Part(what, holds, text, "", cells, cut=fewer)]
 
 
 def _screened_pct(cells: Sequence[CellResult], left: str) -> float | None:
@@ -521,23 +535,24 @@ def on_mnist(claim: Claim, kept: Evidence) -> Iterator[Part]:
     """Ask whether screening is faster in almost every case, and DCDM than the QP library."""
     speedup, time = claim.metrics
     for source in kept.of(claim.configs[0]):
-        found = [
+        leads = [
             solvers[f"srbo-nu-svm-{by}"]
             for block in ("linear", "rbf")
             for solvers in estimates(source.block(block), speedup).values()
             for by in ("quadprog", "dcdm")
             if f"srbo-nu-svm-{by}" in solvers
         ]
-        if found:
-            sides = [within_limits(interval(one, speedup), least=1.0) for one in found]
-            answers = [one.holds for one in sides]
-            said = f"faster in {answers.count(True)} of {len(found)} cases, slower in "
-            said += f"{answers.count(False)}; {format_ratio(min(one.value for one in found))} to "
-            said += f"{format_ratio(max(one.value for one in found))}"
+        if leads:
+            sides = [within_limits(interval(estimate, speedup), least=1.0) for estimate in leads]
+            answers = [side.holds for side in sides]
+            text = f"faster in {answers.count(True)} of {len(leads)} cases, slower in "
+            ratios = [estimate.value for estimate in leads]
+            text += f"{answers.count(False)}; {format_ratio(min(ratios))} to "
+            text += f"{format_ratio(max(ratios))}"
             share = claim.limits["share_pct"] / 100.0
             holds = _most_of(N_DIGIT_CASES, answers, share)
-            what, cells = part_label(source, "screening"), cells_of(*found)
-            yield Part(what, holds, said, claim.printed, cells)
+            what, cells = part_label(source, "screening"), cells_of(*leads)
+            yield Part(what, holds, text, claim.printed, cells)
         for block in ("linear", "rbf"):
             pairs = _pairs(source, block, time, "nu-svm-quadprog", "nu-svm-dcdm")
             if pairs:
@@ -549,12 +564,12 @@ def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
     level = claim.limits["level"]
     test = signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs])
     ratios = [a.value / b.value for a, b in pairs]
-    said = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))} as fast as quadprog"
-    said += f" over {test.n} sets, "
-    said += f"p {test.p_greater:.2g}"
+    text = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))} as fast as quadprog"
+    text += f" over {test.n} sets, "
+    text += f"p {test.p_greater:.2g}"
     other = signed_rank([b.value for _, b in pairs], [a.value for a, _ in pairs])
     holds = Answer((SideTest(test.p_greater, other.p_greater, level),))
-    return Part(what, holds, said, "", cells_of(*(one for pair in pairs for one in pair)))
+    return Part(what, holds, text, "", cells_of(*(estimate for pair in pairs for estimate in pair)))
 
 
 @check("srbo-9", datasets=LARGER)
@@ -563,13 +578,15 @@ def more_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
     metric = claim.metrics[0]
     linear, rbf = claim.configs
     for source in kept.of(linear):
-        for other in (one for one in kept.of(rbf) if one.profile == source.profile):
+        for other in (
+            candidate for candidate in kept.of(rbf) if candidate.profile == source.profile
+        ):
             by_set = [
                 {
-                    name: found
-                    for name, _, found in _speedups(one, _timed_block(one), metric, SUPERVISED[0])
+                    name: ratio
+                    for name, _, ratio in _speedups(run, _timed_block(run), metric, SUPERVISED[0])
                 }
-                for one in (source, other)
+                for run in (source, other)
             ]
             sets = [name for name in by_set[0] if name in by_set[1]]
             if not sets:
@@ -579,9 +596,9 @@ def more_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
             more, less = signed_rank(*values).p_greater, signed_rank(*values[::-1]).p_greater
             sides = [is_above(difference(a, b, metric)).holds for a, b in pairs]
             larger, smaller = sides.count(True), sides.count(False)
-            said = f"larger on {larger}, smaller on {smaller} and either on "
-            said += f"{len(sets) - larger - smaller} of {len(sets)} sets; "
-            said += f"p {more:.2g} (smaller: {less:.2g})"
+            text = f"larger on {larger}, smaller on {smaller} and either on "
+            text += f"{len(sets) - larger - smaller} of {len(sets)} sets; "
+            text += f"p {more:.2g} (smaller: {less:.2g})"
             holds = _most_of(N_SETS[linear], sides)
-            cells = cells_of(*(one for pair in pairs for one in pair))
-            yield Part(part_label(source, "RBF against linear"), holds, said, claim.printed, cells)
+            cells = cells_of(*(estimate for pair in pairs for estimate in pair))
+            yield Part(part_label(source, "RBF against linear"), holds, text, claim.printed, cells)
