@@ -40,6 +40,7 @@ from svmbench.core.csvc.smo import (
 from svmbench.core.csvc.solver import (
     GO_ON,
     OVER,
+    ShareOfMargin,
     correct_near,
     fits_float32,
     judge_check,
@@ -356,9 +357,10 @@ class ClassRows:
 class PairSearch:
     """The search for the solutions of all pairs; parameters are those of :func:`solve_pairs`.
 
-    Its loop is not that of ``solver.Refinement``, because pairs go on at different times: all pairs
-    that are not done take steps on shared rows, each is checked by itself, and one that float32
-    can't solve leaves the loop for ``solve_qp``. Correction and verdict are those of ``solver``.
+    The problems are C-SVCs; those of the subclass in ``nu.nu_pairs`` are ν-SVCs. The loop is not
+    that of ``solver.Refinement``, because pairs go on at different times: all pairs that are not
+    done take steps on shared rows, each is checked by itself, and one that float32 can't solve
+    leaves the loop for ``solve_qp``. Correction and verdict are those of ``solver``.
     """
 
     def __init__(
@@ -376,8 +378,9 @@ class PairSearch:
         self.tol, self.max_iter, self.cache_mb = tol, max_iter, cache_mb
         signed = bound * layout.signs
         self.bounds = Bounds(np.minimum(signed, 0.0), np.maximum(signed, 0.0))
-        # beta and its gradient v, of all pairs.
-        self.variables = np.zeros(len(bound)), layout.signs.copy()
+        # The linear term p; beta and its gradient v = p - K beta, of all pairs.
+        self.linear = layout.signs
+        self.variables = np.zeros(len(bound)), self.linear.copy()
         # Of each pair: steps; stop reason, ``ROWS_MISSING`` while it goes on; solved by `solve_qp`.
         n_pairs = len(layout.first)
         self.steps = np.zeros(n_pairs, dtype=np.int64)
@@ -426,17 +429,15 @@ class PairSearch:
 
     def take_steps(self, runs: ClassRows) -> None:
         """Take steps until no pair misses a run; without room for it, a pair goes on alone."""
-        layout, criteria = self.layout, StoppingCriteria(self.tol, self.max_iter)
+        layout = self.layout
         wanted = np.zeros(runs.slots.shape, dtype=bool)
-        values, diag = raw(runs.values), raw(runs.rows.diagonal)
 
         def some_steps(start: int, stop: int) -> None:
             some = slice(start, stop)
             first, second = layout.first[some], layout.second[some]
             parts = PairTable(layout.starts, first, second, layout.offsets[start : stop + 1])
             so_far = Progress(self.steps[some], self.reasons[some], wanted)
-            problem = values, runs.slots, diag, parts, self.bounds, criteria, self.variables
-            steps_of_all(*problem, so_far, runs.are_whole)
+            self.take_steps_of(runs, parts, so_far)
 
         while True:
             self.pool.share(len(layout.first), 1, some_steps)
@@ -448,11 +449,28 @@ class PairSearch:
                 return
             wanted[:] = False
 
+    def take_steps_of(self, runs: ClassRows, pairs: PairTable, so_far: Progress) -> None:
+        """Take steps of some pairs until runs are missing; threads share the pairs."""
+        values, diag = raw(runs.values), raw(runs.rows.diagonal)
+        criteria = StoppingCriteria(self.tol, self.max_iter)
+        problem = values, runs.slots, diag, pairs, self.bounds, criteria, self.variables
+        steps_of_all(*problem, so_far, runs.are_whole)
+
     def problem(self, p: int) -> QPProblem:
         """Return the problem of pair `p`."""
         own = self.layout.variables(p)
-        signs, low, high = self.layout.signs[own], self.bounds.low[own], self.bounds.high[own]
-        return QPProblem(signs, low, high, np.zeros(len(signs), dtype=np.int64), 1)
+        linear, low, high = self.linear[own], self.bounds.low[own], self.bounds.high[own]
+        return QPProblem(linear, low, high, np.zeros(len(linear), dtype=np.int64), 1)
+
+    def violation(self, p: int) -> tuple[float, float]:
+        """Return the violation m - M of pair `p`, and its tolerance."""
+        own = self.layout.variables(p)
+        m, M = up_low_extremes(*(each[own] for each in (*self.bounds, *self.variables)))
+        return m - M, self.tol
+
+    def tolerance_alone(self, p: int) -> float | ShareOfMargin:
+        """Return the tolerance of pair `p` where it is solved alone."""
+        return self.tol
 
     def check(self, pairs: np.ndarray, last: np.ndarray) -> None:
         """Check pairs in float64: one that violates goes on, alone where float32 is exhausted.
@@ -467,16 +485,15 @@ class PairSearch:
         for p in pairs:
             if not all_of_few:
                 self.correct(int(p))
-            own = self.layout.variables(int(p))
-            m, M = up_low_extremes(*(each[own] for each in (*self.bounds, *self.variables)))
-            verdict = judge_check(m - M, last[p], self.tol, self.reasons[p])
+            violation, tol = self.violation(int(p))
+            verdict = judge_check(violation, last[p], tol, self.reasons[p])
             if verdict == OVER:
                 self.reasons[p] = CONVERGED
             elif verdict == GO_ON:
                 self.reasons[p] = ROWS_MISSING
             else:
                 self.solve_alone(int(p))
-            last[p] = m - M
+            last[p] = violation
 
     def correct_all(self, pairs: np.ndarray) -> None:
         """Replace the gradients of pairs by their values in float64."""
@@ -492,7 +509,7 @@ class PairSearch:
         is_asked = np.zeros(len(layout.first), dtype=bool)
         is_asked[pairs] = True
         own = np.flatnonzero(np.repeat(is_asked, np.diff(layout.offsets)))
-        v[own] = layout.signs[own] - found[layout.places[own], layout.others[own]]
+        v[own] = self.linear[own] - found[layout.places[own], layout.others[own]]
 
     def correct(self, p: int) -> None:
         """Replace the gradients of a pair near its gap by their values in float64."""
@@ -502,14 +519,14 @@ class PairSearch:
 
         def exact(at: np.ndarray) -> np.ndarray:
             K = self.source.block(places[at], places[support])
-            return layout.signs[own][at] - K @ beta[support]
+            return self.linear[own][at] - K @ beta[support]
 
-        correct_near(
-            lambda width: is_near(own.start, own.stop, self.bounds, self.variables, width),
-            exact,
-            v,
-            self.tol,
-        )
+        correct_near(lambda width: self.near(p, width), exact, v, self.violation(p)[1])
+
+    def near(self, p: int, width: float) -> np.ndarray:
+        """Mark the variables of pair `p` that could violate if v errs by `width`."""
+        own = self.layout.variables(p)
+        return is_near(own.start, own.stop, self.bounds, self.variables, width)
 
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself."""
@@ -518,7 +535,7 @@ class PairSearch:
             self.source.subset(self.layout.places[own]),
             self.problem(p),
             start=self.variables[0][own],
-            tol=self.tol,
+            tol=self.tolerance_alone(p),
             max_iter=self.max_iter - int(self.steps[p]),
             cache_mb=self.cache_mb,
             n_jobs=self.pool.size,

@@ -9,6 +9,7 @@ between them (`PairsTogether`).
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -115,6 +116,8 @@ class PairsTogether:
         self.kernel_model, self.pairs = estimator, pairs
         self.shared: SharedPoints | None = None
         self._weights: np.ndarray | None = None
+        # C or nu of the problem.
+        self._parameter = np.nan
         self._models: list[Any] | None = None
 
     @property
@@ -137,6 +140,7 @@ class PairsTogether:
         """Train all pairs at once."""
         joint: JointData = data.native
         self.found = self.kernel_model.train_jointly(joint)
+        self._parameter = self.kernel_model._sum_weight(data)
         self.iterations, self.counters = self.found.n_iter, self.found.counters
         self.stop_reason = reason_of_all(self.found.stop_reasons)
         self._weights, self._models = joint.weights, None
@@ -155,27 +159,29 @@ class PairsTogether:
 
         The gradient is exact up to 1,000 samples, and beyond that right to about each pair's gap.
         """
-        model, values = self.kernel_model, self.found.values(self._weights)
-        primal = model.problem.primal(values, model.C)
+        model = self.kernel_model
+        primal, dual = self.found.objectives(model.problem, self._parameter, self._weights)
         if not np.isfinite(primal):
             msg = f"the {model.kernel} kernel overflows on the training samples; scale the features"
             raise FloatingPointError(msg)
         # The warning treats all pairs as one problem.
         model.objective_, model.stop_reason_ = primal, self.stop_reason
-        model.dual_objective_ = model.problem.dual(values, model.C)
+        model.dual_objective_ = dual
         warn_if_useless(model, data)
-        return Objectives(primal, model.dual_objective_)
+        return Objectives(primal, dual)
 
     def _model_of(self, p: int) -> Any:
         """Return the model of pair `p`; only all pairs together have counters of the search."""
         assert self.shared is not None, "train comes before models"
         model, values = copy(self.kernel_model), self.found.values(self._weights, p)
         model.keep_pair(self.shared, p)
-        model.objective_ = model.problem.primal(values, model.C)
-        model.dual_objective_ = model.problem.dual(values, model.C)
+        model.expansion_ = replace(model.expansion_, rho=values.rho)
+        model.objective_ = model.problem.primal(values, self._parameter)
+        model.dual_objective_ = model.problem.dual(values, self._parameter)
         model.n_iter_, model.stop_reason_ = int(self.found.n_iter[p]), self.found.stop_reasons[p]
         assert values.alpha is not None, "every sample has a multiplier"
-        most = model.C * (1.0 if values.weights is None else values.weights)
+        _, upper = model.problem.bounds(self._parameter, len(values.alpha))
+        most = upper * (1.0 if values.weights is None else values.weights)
         model.counters_ = {
             "support_vectors": len(model.expansion_.coefficients),
             "bounded_support_vectors": int(np.sum((values.alpha > 0.0) & (values.alpha >= most))),

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.contract.problems import Values
+from svmbench.core.contract.problems import Problem, Values
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.prediction import KernelSums, add_given_rows, add_up
 from svmbench.core.kernels.products import without_empty_columns
@@ -414,6 +414,13 @@ class JointSolution:
         square = float(beta[own] @ (f - b))
         weighted = None if weights is None else weights[layout.places[own]]
         return Values(f=f, square=square, y=y, alpha=beta[own] * y, weights=weighted)
+
+    def objectives(
+        self, problem: Problem, parameter: float, weights: np.ndarray | None
+    ) -> tuple[float, float]:
+        """Return the primal and the dual value, summed over the pairs."""
+        values = self.values(weights)
+        return problem.primal(values, parameter), problem.dual(values, parameter)
 
 
 def warm_up_ovo() -> None:

@@ -7,6 +7,8 @@ Variables
     gap = a'd - min <d, s> over the feasible s, which bounds how far the objective is from best.
 Which file does what, in the order of use
     nu_svc.py        ``NuSVC``, whose offset is free: not of this form, solved by ``csvc``
+    nu_pairs.py      its pairs of more than two classes, trained together on shared kernel rows
+    nu_problem.py    its problem; the range of nu, and the warning where there is no margin
     nu_svm.py, c_svm.py   the other estimators, each with a path along nu or C
     nu_path.py       ``NuPath``: a whole path of nu from Python, in the paper's scale
     full_matrix.py   base class of the estimators: Q in memory, made once for a path

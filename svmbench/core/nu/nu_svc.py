@@ -11,12 +11,6 @@ Returned
     in which a multiplier is at most 1 and f is N times as large), or within tol times rho in that
     scale, where rho is below 1 there. Relative to rho, they are the conditions of the C-SVC with
     the same f / rho, whose C is 1 / (N rho); see ``csvc/solver``.
-The smallest useful nu
-    The optimum is w = 0, rho = 0, a model of no use, for every nu up to nu_min, the smallest mean
-    hinge loss of any (w, b): with (t w, t b, t) for small t > 0 the primal value is below 0 if the
-    mean hinge loss of (w, b) is below nu, and at alpha with w = 0 and sum nu no mean hinge loss is
-    below nu. The C-SVC's sum of alpha over C N falls with C, down to nu_min as C grows, and at each
-    C the two problems have the same f / rho for that nu (Chang and Lin 2001).
 Reference
     Schölkopf, Smola, Williamson and Bartlett 2000; Chang and Lin 2001 (e'alpha = nu at an optimum,
     so that each class has the sum nu/2; pairs of one class; the range of nu).
@@ -30,107 +24,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from svmbench.core.contract.base import NO_MARGIN, TrainingData, Weighted, most_iterations
+from svmbench.core.contract.base import (
+    NO_MARGIN,
+    TrainingData,
+    Weighted,
+    most_iterations,
+    reason_of_all,
+)
 from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
-from svmbench.core.csvc.problem import (
-    QPProblem,
-    csvc_problem,
-    make_qp,
-    start_of_sum,
-    thresholds,
-)
+from svmbench.core.csvc.pairs import suits_joint_training
+from svmbench.core.csvc.problem import thresholds
 from svmbench.core.csvc.solver import ShareOfMargin, solve_qp, warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelClassifier, KernelParameters, KernelSolution
-
-#: Samples from which the scale of the kernel is taken.
-SCALE_SAMPLES = 300
-
-#: C of the C-SVC of `useful_nu`, in units of 1 / (mean squared distance from the mean).
-C_IN_SCALE = 10.0
-
-#: It stops once mean hinge loss plus ``||w||^2 / (2 C N)`` is so near to the least; or at a
-#: violation of C_SVC_TOL, or after so many steps a sample.
-C_SVC_GAP, C_SVC_TOL, C_SVC_STEPS = 1e-2, 1e-2, 20
-
-
-def no_margin(
-    nu: float,
-    useful: float,  # a nu that has a margin
-    most: float = 1.0,  # the largest that is feasible
-) -> str:
-    """Return the predicate of the warning that there is no margin."""
-    start = f"finds no margin at nu={nu:g}"
-    if useful >= (1.0 - 1e-6) * most:
-        return f"{start}, where the model is w = 0, and knows of none at a larger nu"
-    if useful > nu:
-        # Two digits, rounded up: below `useful` there may be none.
-        unit = 10.0 ** (np.floor(np.log10(useful)) - 1.0)
-        told = min(most, float(np.ceil(useful / unit)) * unit)
-        return f"{start}, where the model is w = 0: nu={told:.2g} has one"
-    return f"{start} within its steps, where there is a narrow one: take a larger nu"
-
-
-def nu_svc_problem(
-    y: np.ndarray,  # (n,): labels ±1
-    nu: float,
-    weights: np.ndarray | None = None,  # (n,): upper bounds in place of 1; their mean is 1
-) -> tuple[QPProblem, np.ndarray]:
-    """Return the problem times N in signed variables ``N alpha_i y_i``, and a feasible start.
-
-    Raise ValueError if a class has too few samples for half of nu; says how much there can be.
-    """
-    n = len(y)
-    low, high = np.minimum(y, 0.0), np.maximum(y, 0.0)
-    if weights is not None:
-        low, high = low * weights, high * weights
-    most = largest_nu(y, weights)
-    if nu > most:
-        msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
-        raise ValueError(msg)
-    start = start_of_sum(0.5 * nu * n, high) - start_of_sum(0.5 * nu * n, -low)
-    return make_qp(np.zeros(n), low, high, (y < 0.0).astype(np.int64)), start
-
-
-def largest_nu(y: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the largest feasible nu with a free offset: twice the share of the smaller class."""
-    shares = np.ones(len(y)) if weights is None else weights
-    positive = float(shares[y > 0.0].sum())
-    return 2.0 * min(positive, float(shares.sum()) - positive) / len(y)
-
-
-def useful_nu(
-    source: KernelSource,
-    y: np.ndarray,  # (n,): labels ±1
-    weights: np.ndarray | None = None,  # (n,): of the samples, of mean 1
-    *,
-    # whether the matrix is Q, which has the labels in it; f has no free offset then
-    is_signed: bool = False,
-) -> float:
-    """Return a nu at which the ν-SVM certainly has a margin; the largest feasible if none is known.
-
-    It is the mean hinge loss of a C-SVC plus ``||w||^2 / (C N)``, which at the C-SVC's optimum is
-    the sum of its multipliers over C N, and at any (w, b), the optimum or not, a nu that has a
-    margin. A larger C would find narrower margins, at smaller nu, in many more steps.
-    """
-    n, y = len(y), np.asarray(y, dtype=np.float64)
-    some = np.unique(np.linspace(0, n - 1, min(n, SCALE_SAMPLES)).astype(np.int64))
-    K = source.block(some, some)
-    if is_signed:
-        K = K * np.outer(y[some], y[some])
-    # The mean squared distance from the mean in feature space.
-    scale = float(np.trace(K)) / len(some) - float(K.mean())
-    if scale <= np.finfo(np.float64).eps * float(np.abs(K).max()):
-        return largest_nu(y, weights)
-    C, signs = C_IN_SCALE / scale, np.ones(n) if is_signed else y
-    box = csvc_problem(signs, C, offset=not is_signed, weights=weights)
-    found = solve_qp(source, box, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
-    b = float(thresholds(box, found.beta, found.v).sum())
-    losses = np.maximum(0.0, 1.0 - signs * (box.linear - found.v + b))
-    square = float(found.beta @ (box.linear - found.v))
-    mean = float(losses.mean() if weights is None else weights @ losses / n)
-    return mean + square / (C * n)
+from svmbench.core.models.ovo_model import JointData, JointSolution
+from svmbench.core.nu.nu_pairs import solve_nu_pairs, warm_up_nu_pairs
+from svmbench.core.nu.nu_problem import largest_nu, no_margin, nu_svc_problem, useful_nu
 
 
 @declare(
@@ -171,10 +81,13 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
     stop_reason_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` (no step is left that float64 can see) or
         ``"no margin"``: nu is too small for the data, and the model is w = 0; a warning names a
-        nu that has a margin.
+        nu that has a margin, of several classes in every pair.
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
-        ``support_vectors``, ``bounded_support_vectors``.
+        ``support_vectors``, ``bounded_support_vectors``; of several classes sums over the pairs.
+    estimators_ : list of NuSVC
+        The model of each pair of more than two classes. Where pairs were solved together, up to
+        4,000 samples each, their ``counters_`` are the last two alone: work is known in all.
 
     Raises
     ------
@@ -211,6 +124,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         """Call what larger problems need, and problems of a given matrix."""
         super().warm_up_rest()
         warm_up_solver(np.array([0, 0, 1, 1]))
+        warm_up_nu_pairs()
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
             cls().solve(source, np.array([1.0, -1.0]))
@@ -224,10 +138,48 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
 
     def what_is_useless(self, data: TrainingData) -> str:
         """Return the predicate of a warning where there is no margin, else ""."""
+        if isinstance(data.native, JointData):
+            return self._what_is_useless_of(data.native)
         if self.stop_reason_ != NO_MARGIN:
             return ""
         useful = useful_nu(self._source(data), data.y, data.weights)
         return no_margin(self.nu, useful, largest_nu(data.y, data.weights))
+
+    def _what_is_useless_of(self, joint: JointData) -> str:
+        """Return the predicate for pairs that were trained together: a nu that serves them all."""
+        layout, found = joint.layout, []
+        source = KernelSource.from_inputs(joint.points, self.function)
+        for p in self._without_margin:
+            own = layout.variables(p)
+            places, signs = layout.places[own], layout.signs[own]
+            weights = None if joint.weights is None else joint.weights[places]
+            weights = None if weights is None else weights / weights.mean()
+            useful = useful_nu(source.subset(places), signs, weights)
+            found.append((useful, largest_nu(signs, weights)))
+        if not found:
+            return ""
+        useful, most = np.array(found).T
+        return no_margin(self.nu, float(useful.max()), float(most.min()))
+
+    def trains_pairs_together(self, sizes: np.ndarray) -> bool:
+        """Return True if all pairs of classes can be solved on rows that they share."""
+        return suits_joint_training(sizes)
+
+    def train_jointly(self, joint: JointData) -> JointSolution:
+        """Solve the problems of all pairs of classes on the rows of one kernel matrix."""
+        found = solve_nu_pairs(
+            KernelSource.from_inputs(joint.points, self.function),
+            joint.layout,
+            float(self.nu),
+            joint.weights,
+            tol=float(self.tol),
+            max_iter=most_iterations(self.max_iter),
+            cache_mb=float(self.cache_mb),
+        )
+        reasons = found.stop_reasons
+        self._without_margin = [p for p, reason in enumerate(reasons) if reason == NO_MARGIN]
+        self._warn_unless_finished(reason_of_all(reasons))
+        return found
 
     def solve(
         self,
@@ -265,7 +217,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         beta, v = np.empty(n), np.empty(n)
         beta[order], v[order] = found.beta, found.v
         return KernelSolution(
-            beta / n,
+            beta * (1.0 / n),
             b=b,
             rho=0.5 * float(negative - positive) / n,
             n_iter=found.steps,

@@ -41,7 +41,7 @@ from svmbench.core.models.novelty_base import KernelDetector, require_share
 from svmbench.core.nu import path
 from svmbench.core.nu.box_qp import margin
 from svmbench.core.nu.full_matrix import OWN_COUNTERS, OnFullMatrix, ScreenedSolution
-from svmbench.core.nu.nu_svc import no_margin, useful_nu
+from svmbench.core.nu.nu_problem import no_margin, useful_nu
 from svmbench.core.nu.path import SCREENING_RULES, PathSettings, PathStep
 
 

@@ -51,6 +51,7 @@ OF_SEVERAL_CLASSES = (
     "svmbench.core.models.multiclass",
     "svmbench.core.models.ovo_model",
     "svmbench.core.csvc.pairs",
+    "svmbench.core.nu.nu_pairs",
 )
 #: Packages that only read settings; keys don't cover their versions.
 READS_SETTINGS = {"pydantic", "yaml"}

@@ -45,7 +45,8 @@ from svmbench.core.kernels.rows import (
     forget_none,
 )
 from svmbench.core.kernels.source_row_cache import SourceRowCache
-from svmbench.core.nu.nu_svc import NuSVC, nu_svc_problem
+from svmbench.core.nu.nu_problem import nu_svc_problem
+from svmbench.core.nu.nu_svc import NuSVC
 from svmbench.core.oneclass.one_class import OneClass, one_class_problem
 
 MODULES = (

@@ -19,8 +19,9 @@ from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import solver, working_sets
 from svmbench.core.csvc.problem import least_gap
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
-from svmbench.core.nu import nu_svc
-from svmbench.core.nu.nu_svc import NuSVC, useful_nu
+from svmbench.core.nu import nu_problem, nu_svc
+from svmbench.core.nu.nu_problem import useful_nu
+from svmbench.core.nu.nu_svc import NuSVC
 
 
 def test_two_points_on_paper():
@@ -227,7 +228,7 @@ def test_a_useful_nu_has_a_margin_and_is_hardly_above_the_least(weighted):
 def test_the_gap_at_the_best_thresholds_is_a_linear_program_s(seed):
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(12) < 0.4, 1.0, -1.0)
-    problem, beta = nu_svc.nu_svc_problem(y, 0.3, 0.5 + rng.random(12))
+    problem, beta = nu_problem.nu_svc_problem(y, 0.3, 0.5 + rng.random(12))
     v = rng.normal(size=12)
     sums = np.array([y > 0, y < 0], dtype=float)
     bounds = np.column_stack([problem.low, problem.high])
@@ -245,7 +246,7 @@ def test_w_proves_a_margin_only_above_the_smallest_nu():
     alpha = np.zeros(len(y))
     alpha[model.support_] = len(y) * np.abs(model.dual_coef_[0])
     for share, has_one in ((1.0, True), (0.985, True), (0.98, False), (0.97, False)):
-        problem, _ = nu_svc.nu_svc_problem(y, share * above)
+        problem, _ = nu_problem.nu_svc_problem(y, share * above)
         beta = share * alpha * y
         v = -K @ beta
         assert solver.has_margin(problem, beta, v) == has_one

@@ -1,0 +1,543 @@
+"""The ν-SVCs of all pairs of classes on the rows of one kernel matrix.
+
+Problem
+    For every pair of classes the ν-SVC of their samples, times its N; see ``nu_problem``.
+Given
+    Samples class by class, so that a pair's part of a kernel row is two runs of it, and each run
+    belongs to one of the pair's two kept sums.
+Returned
+    The variables of every pair with its gradient, once the violation of each is at most tol, or tol
+    times rho where rho is below 1.
+Method
+    That of ``csvc.pairs``, which has the runs of kernel rows, and the loop of steps and checks. A
+    step moves two variables of one class: it reads one run of a row to choose them, two to update
+    the gradient. The steps come in stages, since the tolerance depends on rho: each stage ends at a
+    tenth of the violation, until w proves that there is a margin and the violation is small beside
+    it (``judge``). A pair without a proven margin, and one that takes many steps, goes on alone:
+    with Newton steps, on a copy of its part of the matrix if that is in memory.
+Reference
+    Chang and Lin 2001 (pairs of one class); ``csvc.solver`` for the tolerance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from svmbench.base.compiled import compiled
+from svmbench.core.contract.problems import Problem, Values
+from svmbench.core.csvc.pairs import (
+    ClassRows,
+    PairSearch,
+    PairTable,
+    Progress,
+    ask_ahead,
+    is_near,
+)
+from svmbench.core.csvc.problem import (
+    QPProblem,
+    duality_gap,
+    settle_at_bounds,
+    threshold,
+    thresholds,
+    up_low_extremes,
+)
+from svmbench.core.csvc.smo import (
+    CONVERGED,
+    MAX_ITER,
+    NO_LIMIT,
+    NOT_YET,
+    ROWS_MISSING,
+    STALLED,
+    STOP_REASONS,
+    Bounds,
+    StoppingCriteria,
+    select_j,
+    solve_pair,
+    up_low_penalties,
+    update_gradient_select_i,
+    why_stop,
+)
+from svmbench.core.csvc.solver import (
+    CLOSER_TO_MARGIN,
+    GRADIENT_ROUNDINGS,
+    NO_MARGIN_STEPS_A_SAMPLE,
+    PROVES_MARGIN,
+    SHORT_OF_WANTED,
+    ShareOfMargin,
+    until_gap,
+)
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource, ThreadPool
+from svmbench.core.kernels.rows import DenseRows, SourceRows
+from svmbench.core.models.ovo_model import JointSolution, Layout
+from svmbench.core.nu.nu_problem import require_feasible
+from svmbench.core.numeric.arrays import raw
+
+#: Steps of a pair after which it goes on alone, on a copy of its part of a matrix in memory; and
+#: where the matrix would be made, such steps a sample of the pair.
+COPY_STEPS, STEPS_A_SAMPLE = 500, 4
+
+#: Samples of a pair up to which its part of a matrix in memory is copied.
+COPY_MAX_SAMPLES = 2000
+
+
+@compiled
+def judge(
+    first: int, bounds: Bounds, variables: tuple[np.ndarray, np.ndarray]
+) -> tuple[float, float, bool]:
+    """Return a pair's violation, its rho, and whether a primal value proves that rho is above 0.
+
+    Variables up to `first` are of the first class. The primal value is that at the thresholds of a
+    model, and at the best multiple of w; see ``solver`` (a margin of 0).
+    """
+    (beta, v), gap, violation, rho = variables, 0.0, -np.inf, 0.0
+    for begin, end, sign in ((0, first, 0.5), (first, len(v), -0.5)):
+        low, high = bounds.low[begin:end], bounds.high[begin:end]
+        own, slope = beta[begin:end], v[begin:end]
+        # On the margin of the first (negative) class v is b + rho, and on the other's b - rho.
+        level = threshold(low, high, own, slope)
+        rho += sign * level
+        gap += duality_gap(low, high, own, slope, level)
+        m, M = up_low_extremes(low, high, own, slope)
+        violation = max(violation, m - M)
+    return violation, rho, gap < PROVES_MARGIN * -np.dot(beta, v)
+
+
+@compiled
+def next_stage(judged: tuple[float, float, bool], tol: float, rounding: float) -> tuple[float, int]:
+    """Return the violation that the next steps are to reach, and ``NOT_YET`` or a stop reason.
+
+    The first is a tenth of the present one, or what the tolerance asks for; the reason is
+    ``CONVERGED``, or ``STALLED`` if rounding allows for no smaller violation, without a margin.
+    """
+    violation, rho, has_margin = judged
+    if not has_margin:
+        reason = STALLED if violation <= rounding else NOT_YET
+        return max(CLOSER_TO_MARGIN * violation, rounding), reason
+    least = max(tol * min(1.0, abs(rho)), rounding)
+    reason = CONVERGED if violation <= least else NOT_YET
+    return max(CLOSER_TO_MARGIN * violation, SHORT_OF_WANTED * least, rounding), reason
+
+
+@compiled
+def steps_of_nu_pair(
+    # as for `csvc.pairs.steps_of_pair`
+    values: np.ndarray,
+    slots: tuple[np.ndarray, np.ndarray],
+    diag: np.ndarray,
+    ranges: tuple[int, int, int, int],
+    bounds: Bounds,
+    criteria: StoppingCriteria,
+    variables: tuple[np.ndarray, np.ndarray],
+    wanted: tuple[np.ndarray, np.ndarray],
+) -> tuple[int, int]:
+    """Take the steps of ``smo.grouped_steps`` for one pair, whose classes are the two groups.
+
+    Return the number of steps and the stop reason: ``ROWS_MISSING`` if a run is missing.
+    """
+    low, high = bounds.low, bounds.high
+    beta, v = variables
+    a0, a1, b0, _ = ranges
+    # Of each class: its variables, and its samples' places less these.
+    m, n = a1 - a0, len(v)
+    parts = ((slice(0, m), a0), (slice(m, n), b0 - m))
+    up, down = up_low_penalties(low, high, beta)
+    score = np.empty(n, dtype=np.float32)
+    # The runs of the last pair of variables at either class. A step of length 0 changes nothing.
+    last_i, last_j, t, steps = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 0.0, 0
+    tops = np.empty(2, dtype=np.int64)
+    while True:
+        # update_gradient by the last step, and i = argmax of v over I_up of each class.
+        for g in range(2):
+            own = parts[g][0]
+            size = own.stop - own.start
+            rows = values[last_i[g] : last_i[g] + size], values[last_j[g] : last_j[g] + size]
+            tops[g] = update_gradient_select_i(v[own], up[own], rows[0], rows[1], t)
+        # j by WSS 2 in each class; the better of the two pairs.
+        i, j, between, missing = -1, -1, 0, -1
+        widest, most = -np.inf, np.float32(0.0)
+        for g in range(2):
+            own, place = parts[g]
+            if tops[g] < 0:
+                continue
+            a = tops[g] + own.start
+            run = slots[g][place + a]
+            if run < 0:
+                missing = a
+                continue
+            row = values[run : run + own.stop - own.start]
+            others = diag[place + own.start : place + own.stop]
+            top, square = v[a], diag[place + a]
+            b, gap = select_j(v[own], down[own], row, others, top, square, score[own])
+            widest = max(widest, gap)
+            if b >= 0 and score[own.start + b] > most:
+                i, j, most, between = a, own.start + b, score[own.start + b], run + b
+        if missing < 0:
+            reason = why_stop(widest, steps, j, criteria)
+            if reason != NOT_YET:
+                return steps, reason
+            g = 0 if i < m else 1
+            at_i, at_j = parts[g][1] + i, parts[g][1] + j
+            for c in range(2):
+                last_i[c], last_j[c] = slots[c][at_i], slots[c][at_j]
+                if last_j[c] < 0:
+                    missing = j
+                elif last_i[c] < 0:
+                    missing = i
+        if missing >= 0:
+            ask_ahead(ranges, variables, (up, down), slots, wanted, missing)
+            return steps, ROWS_MISSING
+        kernel = diag[at_i], diag[at_j], values[between]
+        t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
+        if not has_moved:
+            return steps, STALLED
+        steps += 1
+
+
+@compiled
+def steps_of_all(
+    values: np.ndarray,
+    slots: np.ndarray,
+    diag: np.ndarray,
+    pairs: PairTable,
+    bounds: Bounds,
+    criteria: StoppingCriteria,
+    rounding: np.ndarray,  # (n_pairs,): of each pair's gradient
+    variables: tuple[np.ndarray, np.ndarray],
+    so_far: Progress,
+    all_there: bool,
+) -> None:
+    """Take the steps of every pair whose reason is ``ROWS_MISSING``, in stages.
+
+    A reason other than that or ``CONVERGED`` says that the pair is to go on alone.
+    """
+    starts, offsets = pairs.starts, pairs.offsets
+    steps, reasons, wanted = so_far.steps, so_far.reasons, so_far.wanted
+    for p in range(len(pairs.first)):
+        if reasons[p] != ROWS_MISSING:
+            continue
+        a, b = pairs.first[p], pairs.second[p]
+        ranges = starts[a], starts[a + 1], starts[b], starts[b + 1]
+        begin, end, first = offsets[p], offsets[p + 1], starts[a + 1] - starts[a]
+        own = Bounds(bounds.low[begin:end], bounds.high[begin:end])
+        its = variables[0][begin:end], variables[1][begin:end]
+        where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
+        most = min(criteria.max_iter, COPY_STEPS if all_there else STEPS_A_SAMPLE * (end - begin))
+        while True:
+            tol, reason = next_stage(judge(first, own, its), criteria.tol, rounding[p])
+            if reason != NOT_YET:
+                reasons[p] = reason
+                break
+            part = StoppingCriteria(tol, most - steps[p], NO_LIMIT)
+            taken, reason = steps_of_nu_pair(values, where, diag, ranges, own, part, its, asked)
+            steps[p] += taken
+            if reason != CONVERGED:
+                reasons[p] = reason
+                break
+
+
+@compiled
+def gradients_of_all(
+    values: np.ndarray,
+    slots: np.ndarray,
+    pairs: PairTable,
+    variables: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Write the gradient v = -K beta of every pair; the runs of its multipliers are there."""
+    starts, offsets = pairs.starts, pairs.offsets
+    for p in range(len(pairs.first)):
+        a, b = pairs.first[p], pairs.second[p]
+        begin, end = offsets[p], offsets[p + 1]
+        beta, v = variables[0][begin:end], variables[1][begin:end]
+        m = starts[a + 1] - starts[a]
+        v[:] = 0.0
+        for k in range(len(beta)):
+            if beta[k] != 0.0:
+                at = starts[a] + k if k < m else starts[b] + k - m
+                first, second = slots[a][at], slots[b][at]
+                for q in range(m):
+                    v[q] -= beta[k] * np.float64(values[first + q])
+                for q in range(len(v) - m):
+                    v[m + q] -= beta[k] * np.float64(values[second + q])
+
+
+@compiled
+def margins_of_all(
+    pairs: PairTable,
+    bounds: Bounds,
+    variables: tuple[np.ndarray, np.ndarray],
+    b: np.ndarray,
+    rho: np.ndarray,
+) -> None:
+    """Write the offset and rho of each pair, (n_pairs,), in the scale of the variables."""
+    levels = np.empty(2)
+    for p in range(len(b)):
+        begin, end, a = pairs.offsets[p], pairs.offsets[p + 1], pairs.first[p]
+        middle = begin + pairs.starts[a + 1] - pairs.starts[a]
+        settle_at_bounds(bounds.low[begin:end], bounds.high[begin:end], variables[0][begin:end])
+        for g in range(2):
+            start, stop = (begin, middle) if g == 0 else (middle, end)
+            low, high = bounds.low[start:stop], bounds.high[start:stop]
+            levels[g] = threshold(low, high, variables[0][start:stop], variables[1][start:stop])
+        b[p], rho[p] = 0.5 * (levels[0] + levels[1]), 0.5 * (levels[0] - levels[1])
+
+
+@dataclass
+class NuJointSolution(JointSolution):
+    """The solution of all pairs, in the scale of the paper."""
+
+    _: KW_ONLY
+    rho: np.ndarray  # (n_pairs,)
+    # (n_variables,): weights of the samples of each pair, of mean 1; None for 1 each
+    pair_weights: np.ndarray | None = None
+
+    def values(self, weights: np.ndarray | None, p: int | None = None) -> Values:
+        """Return the values of the problem of pair `p`; the sum of all is no such problem."""
+        assert p is not None, "each pair has a rho of its own"
+        own = self.layout.variables(p)
+        weighted = None if self.pair_weights is None else self.pair_weights[own]
+        values = super().values(None, p)
+        return replace(values, rho=float(self.rho[p]), weights=weighted)
+
+    def objectives(
+        self, problem: Problem, parameter: float, weights: np.ndarray | None
+    ) -> tuple[float, float]:
+        """Return the primal and the dual value of ``nu-svc``, summed over the pairs."""
+        sizes, f = np.diff(self.layout.offsets), self.decisions
+        square = float(self.coefficients @ (f - np.repeat(self.b, sizes)))
+        slack = np.maximum(0.0, np.repeat(self.rho, sizes) - f * self.layout.signs)
+        if self.pair_weights is not None:
+            slack *= self.pair_weights
+        losses = float(np.sum(slack / np.repeat(sizes, sizes)))
+        return 0.5 * square - parameter * float(self.rho.sum()) + losses, -0.5 * square
+
+
+class NuPairSearch(PairSearch):
+    """The search for the solutions of all pairs; see :class:`~svmbench.core.csvc.pairs.PairSearch`.
+
+    `start` (n_variables,) has multipliers with the sums that steps keep.
+    """
+
+    def __init__(
+        self,
+        source: KernelSource,
+        layout: Layout,
+        high: np.ndarray,
+        start: np.ndarray,
+        **limits: Any,
+    ) -> None:
+        super().__init__(source, layout, high, ThreadPool(1), **limits)
+        self.linear = np.zeros(len(start))
+        self.variables = start * layout.signs, np.zeros(len(start))
+        self.sums = np.add.reduceat(start, layout.offsets[:-1])
+        self.has_gradient = False
+
+    @property
+    def pairs(self) -> PairTable:
+        """The positions of the classes of all pairs."""
+        layout = self.layout
+        return PairTable(layout.starts, layout.first, layout.second, layout.offsets)
+
+    def first_size(self, p: int) -> int:
+        """Return the number of samples of the first class of pair `p`."""
+        a = int(self.layout.first[p])
+        return int(self.layout.starts[a + 1] - self.layout.starts[a])
+
+    def take_steps(self, runs: ClassRows) -> None:
+        """Take steps until no pair misses a run; pairs that go on alone are solved."""
+        if not self.has_gradient:
+            self.rounding = (
+                GRADIENT_ROUNDINGS
+                * np.finfo(np.float64).eps
+                * float(np.max(np.abs(runs.rows.diagonal)))
+                * self.sums
+            )
+            self.set_gradients(runs)
+        super().take_steps(runs)
+        goes_on = (self.reasons == MAX_ITER) & (self.steps < self.max_iter)
+        for p in np.flatnonzero(~self.is_alone & (goes_on | (self.reasons == STALLED))):
+            self.go_on(int(p), runs)
+
+    def set_gradients(self, runs: ClassRows) -> None:
+        """Set v = -K beta at the start, for all pairs."""
+        layout, support = self.layout, np.flatnonzero(self.variables[0])
+        if not runs.are_whole:
+            wanted = np.zeros(runs.slots.shape, dtype=bool)
+            pair = np.searchsorted(layout.offsets, support, side="right") - 1
+            for classes in (layout.first, layout.second):
+                wanted[classes[pair], layout.places[support]] = True
+            if not runs.make(wanted):
+                # Without room for the runs, each pair goes on alone.
+                for p in range(len(layout.first)):
+                    self.solve_alone(p)
+                return
+        gradients_of_all(raw(runs.values), runs.slots, self.pairs, self.variables)
+        self.has_gradient = True
+
+    def take_steps_of(self, runs: ClassRows, pairs: PairTable, so_far: Progress) -> None:
+        """Take steps of all pairs until runs are missing."""
+        values, diag = raw(runs.values), raw(runs.rows.diagonal)
+        criteria = StoppingCriteria(self.tol, self.max_iter)
+        problem = values, runs.slots, diag, pairs, self.bounds, criteria, self.rounding
+        steps_of_all(*problem, self.variables, so_far, runs.are_whole)
+
+    def problem(self, p: int) -> QPProblem:
+        """Return the problem of pair `p`."""
+        own, m = self.layout.variables(p), self.first_size(p)
+        linear, low, high = self.linear[own], self.bounds.low[own], self.bounds.high[own]
+        return QPProblem(linear, low, high, (np.arange(len(linear)) >= m).astype(np.int64), 2)
+
+    def judge(self, p: int) -> tuple[float, float, bool]:
+        """Return the violation of pair `p`, its rho, and whether it is proven to be above 0."""
+        own = self.layout.variables(p)
+        low, high, beta, v = (each[own] for each in (*self.bounds, *self.variables))
+        return judge(self.first_size(p), Bounds(low, high), (beta, v))
+
+    def violation(self, p: int) -> tuple[float, float]:
+        """Return the largest violation of pair `p`, and its tolerance; -inf without a margin."""
+        violation, rho, has_margin = self.judge(p)
+        least = max(self.tol * min(1.0, abs(rho)), self.rounding[p])
+        return violation, least if has_margin else -np.inf
+
+    def near(self, p: int, width: float) -> np.ndarray:
+        """Mark the variables of pair `p` that could violate if v errs by `width`."""
+        own = self.layout.variables(p)
+        middle = own.start + self.first_size(p)
+        parts = ((own.start, middle), (middle, own.stop))
+        return np.concatenate([is_near(*at, self.bounds, self.variables, width) for at in parts])
+
+    def tolerance_alone(self, p: int) -> ShareOfMargin:
+        """Return the tolerance of pair `p` where it is solved alone."""
+        problem = self.problem(p)
+
+        def rho(beta: np.ndarray, v: np.ndarray) -> float:
+            negative, positive = thresholds(problem, beta, v)
+            return 0.5 * float(negative - positive)
+
+        return ShareOfMargin(self.tol, rho)
+
+    def go_on(self, p: int, runs: ClassRows) -> None:
+        """Go on with one pair, on a copy of its matrix; if that is not in memory, by its samples.
+
+        Steps on kernel values in float32 are checked in float64 later.
+        """
+        own = self.layout.variables(p)
+        if not runs.are_whole or own.stop - own.start > COPY_MAX_SAMPLES:
+            self.solve_alone(p)
+            return
+        places = self.layout.places[own]
+        n = len(self.layout.order)
+        K = runs.values.reshape(n, n)[np.ix_(places, places)]
+        problem, (beta, v) = self.problem(p), (each[own] for each in self.variables)
+        begun = int(self.steps[p])
+        most = min(self.max_iter, begun + NO_MARGIN_STEPS_A_SAMPLE * len(v))
+        reason = NOT_YET
+        while reason == NOT_YET:
+            judged = self.judge(p)
+            tol, reason = next_stage(judged, self.tol, self.rounding[p])
+            left = self.max_iter if judged[2] else most
+            if reason == NOT_YET:
+                criteria = StoppingCriteria(tol, left - int(self.steps[p]))
+                steps, ended = until_gap(K, problem, criteria, beta, v)
+                self.steps[p] += steps
+                reason = NOT_YET if ended == CONVERGED else ended
+        self.reasons[p] = reason
+        if reason != CONVERGED and self.steps[p] < self.max_iter:
+            self.solve_alone(p)
+
+    def solution(self, work: dict[str, int]) -> NuJointSolution:
+        """Return the solution of all pairs, with its counters."""
+        layout, (beta, v) = self.layout, self.variables
+        sizes = np.diff(layout.offsets)
+        b, rho = np.empty(len(sizes)), np.empty(len(sizes))
+        margins_of_all(self.pairs, self.bounds, self.variables, b, rho)
+        # In the scale of the paper; a multiplier at its bound is exactly its weight times 1/N.
+        share, b, rho = np.repeat(1.0 / sizes, sizes), b / sizes, rho / sizes
+        return NuJointSolution(
+            layout,
+            beta * share,
+            b,
+            np.repeat(b, sizes) - v * share,
+            np.maximum(1, self.steps),
+            [STOP_REASONS[reason] for reason in self.reasons],
+            {**work, "checks": self.checks, **self.support()},
+            rho=rho,
+        )
+
+
+def starts_of_all(layout: Layout, nu: float, high: np.ndarray) -> np.ndarray:
+    """Return multipliers (n_variables,) of the sum nu N / 2 in each class of each pair.
+
+    ValueError if a pair has too few samples of a class, as by ``nu_problem.nu_svc_problem``.
+    """
+    sizes, pair_sizes = np.diff(layout.starts), np.diff(layout.offsets)
+    # The runs of variables: both classes of each pair.
+    begins = np.append(0, np.cumsum(sizes[np.column_stack([layout.first, layout.second])]))
+    room = np.add.reduceat(high, begins[:-1]).reshape(-1, 2)
+    most = 2.0 * room.min(axis=1) / pair_sizes
+    for p in np.flatnonzero(nu > most)[:1]:
+        require_feasible(nu, float(most[p]))
+    start = np.zeros(len(high))
+    fill_from_first(begins, np.repeat(0.5 * nu * pair_sizes, 2), high, start)
+    return start
+
+
+@compiled
+def fill_from_first(
+    begins: np.ndarray, totals: np.ndarray, high: np.ndarray, start: np.ndarray
+) -> None:
+    """Write multipliers of the total of each run: at their bound from its first variable on."""
+    for q in range(len(totals)):
+        left = totals[q]
+        for k in range(begins[q], begins[q + 1]):
+            start[k] = min(high[k], left)
+            left -= start[k]
+
+
+def solve_nu_pairs(
+    source: KernelSource,
+    layout: Layout,
+    nu: float,
+    weights: np.ndarray | None = None,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 10_000_000,
+    cache_mb: float = 1024.0,
+) -> NuJointSolution:
+    """Solve the ν-SVC of every pair of classes; samples of `source` stand class by class.
+
+    `weights` (n_samples,), class by class, count relative to their mean in each pair. The rest is
+    as for :func:`~svmbench.core.csvc.pairs.solve_pairs`.
+    """
+    high, pair_weights = np.ones(len(layout.places)), None
+    if weights is not None:
+        sizes = np.diff(layout.offsets)
+        high = weights[layout.places]
+        high = high / np.repeat(np.add.reduceat(high, layout.offsets[:-1]) / sizes, sizes)
+        pair_weights = high
+    start = starts_of_all(layout, nu, high)
+    search = NuPairSearch(
+        source, layout, high, start, tol=tol, max_iter=max_iter, cache_mb=cache_mb
+    )
+    found = search.run()
+    assert isinstance(found, NuJointSolution), "NuPairSearch.solution makes it"
+    return replace(found, pair_weights=pair_weights)
+
+
+def warm_up_nu_pairs() -> None:
+    """Solve and check a problem of three classes in both precisions."""
+    X = np.array([[0.0, 0.1], [1.0, 1.2], [1.0, 0.0], [0.2, 0.0], [0.0, 2.0], [2.0, 2.1]])
+    layout = Layout.of(np.array([0, 0, 1, 1, 2, 2]), [0, 0, 1], [1, 2, 2])
+    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
+    for maker in (SourceRows(source, np.float64), DenseRows(X, KernelFunction("rbf", 1.0))):
+        start = starts_of_all(layout, 0.5, np.ones(12))
+        search = NuPairSearch(
+            source, layout, np.ones(12), start, tol=1e-3, max_iter=9, cache_mb=1.0
+        )
+        search.take_steps(ClassRows(maker, layout.starts, 1.0, search.pool))
+        search.check(np.arange(3), np.full(3, np.inf))
+        search.correct_all(np.arange(3))
+        search.correct(0)
+        search.solution({})

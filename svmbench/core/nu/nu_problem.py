@@ -1,0 +1,121 @@
+"""The ν-SVC's problem in signed variables, and the range of ν in which it has a model.
+
+Problem
+    That of ``nu_svc``, times N: multipliers are at most 1, each class has the sum nu N/2.
+The smallest useful nu
+    The optimum is w = 0, rho = 0, a model of no use, for every nu up to nu_min, the smallest mean
+    hinge loss of any (w, b): with (t w, t b, t) for small t > 0 the primal value is below 0 if the
+    mean hinge loss of (w, b) is below nu, and at alpha with w = 0 and sum nu no mean hinge loss is
+    below nu. The C-SVC's sum of alpha over C N falls with C, down to nu_min as C grows, and at each
+    C the two problems have the same f / rho for that nu (Chang and Lin 2001).
+The largest feasible nu
+    With a free offset each class has the sum nu/2 of multipliers at most 1/N.
+Reference
+    Chang and Lin 2001.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmbench.core.csvc.problem import (
+    QPProblem,
+    csvc_problem,
+    make_qp,
+    start_of_sum,
+    thresholds,
+)
+from svmbench.core.csvc.solver import solve_qp
+from svmbench.core.kernels.kernels import KernelSource
+
+#: Samples from which the scale of the kernel is taken.
+SCALE_SAMPLES = 300
+
+#: C of the C-SVC of `useful_nu`, in units of 1 / (mean squared distance from the mean).
+C_IN_SCALE = 10.0
+
+#: It stops once mean hinge loss plus ``||w||^2 / (2 C N)`` is so near to the least; or at a
+#: violation of C_SVC_TOL, or after so many steps a sample.
+C_SVC_GAP, C_SVC_TOL, C_SVC_STEPS = 1e-2, 1e-2, 20
+
+
+def no_margin(
+    nu: float,
+    useful: float,  # a nu that has a margin
+    most: float = 1.0,  # the largest that is feasible
+) -> str:
+    """Return the predicate of the warning that there is no margin."""
+    start = f"finds no margin at nu={nu:g}"
+    if useful >= (1.0 - 1e-6) * most:
+        return f"{start}, where the model is w = 0, and knows of none at a larger nu"
+    if useful > nu:
+        # Two digits, rounded up: below `useful` there may be none.
+        unit = 10.0 ** (np.floor(np.log10(useful)) - 1.0)
+        told = min(most, float(np.ceil(useful / unit)) * unit)
+        return f"{start}, where the model is w = 0: nu={told:.2g} has one"
+    return f"{start} within its steps, where there is a narrow one: take a larger nu"
+
+
+def nu_svc_problem(
+    y: np.ndarray,  # (n,): labels ±1
+    nu: float,
+    weights: np.ndarray | None = None,  # (n,): upper bounds in place of 1; their mean is 1
+) -> tuple[QPProblem, np.ndarray]:
+    """Return the problem times N in signed variables ``N alpha_i y_i``, and a feasible start.
+
+    Raise ValueError if a class has too few samples for half of nu; says how much there can be.
+    """
+    n = len(y)
+    low, high = np.minimum(y, 0.0), np.maximum(y, 0.0)
+    if weights is not None:
+        low, high = low * weights, high * weights
+    require_feasible(nu, largest_nu(y, weights))
+    start = start_of_sum(0.5 * nu * n, high) - start_of_sum(0.5 * nu * n, -low)
+    return make_qp(np.zeros(n), low, high, (y < 0.0).astype(np.int64)), start
+
+
+def require_feasible(nu: float, most: float) -> None:
+    """Raise ValueError if nu is above `most`, the largest feasible one."""
+    if nu > most:
+        msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
+        raise ValueError(msg)
+
+
+def largest_nu(y: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Return the largest feasible nu with a free offset: twice the share of the smaller class."""
+    shares = np.ones(len(y)) if weights is None else weights
+    positive = float(shares[y > 0.0].sum())
+    return 2.0 * min(positive, float(shares.sum()) - positive) / len(y)
+
+
+def useful_nu(
+    source: KernelSource,
+    y: np.ndarray,  # (n,): labels ±1
+    weights: np.ndarray | None = None,  # (n,): of the samples, of mean 1
+    *,
+    # whether the matrix is Q, which has the labels in it; f has no free offset then
+    is_signed: bool = False,
+) -> float:
+    """Return a nu at which the ν-SVM certainly has a margin; the largest feasible if none is known.
+
+    It is the mean hinge loss of a C-SVC plus ``||w||^2 / (C N)``, which at the C-SVC's optimum is
+    the sum of its multipliers over C N, and at any (w, b), the optimum or not, a nu that has a
+    margin. A larger C would find narrower margins, at smaller nu, in many more steps.
+    """
+    n, y = len(y), np.asarray(y, dtype=np.float64)
+    some = np.unique(np.linspace(0, n - 1, min(n, SCALE_SAMPLES)).astype(np.int64))
+    K = source.block(some, some)
+    if is_signed:
+        K = K * np.outer(y[some], y[some])
+    # The mean squared distance from the mean in feature space.
+    scale = float(np.trace(K)) / len(some) - float(K.mean())
+    if scale <= np.finfo(np.float64).eps * float(np.abs(K).max()):
+        return largest_nu(y, weights)
+    C, signs = C_IN_SCALE / scale, np.ones(n) if is_signed else y
+    box = csvc_problem(signs, C, offset=not is_signed, weights=weights)
+    found = solve_qp(source, box, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
+    b = float(thresholds(box, found.beta, found.v).sum())
+    losses = np.maximum(0.0, 1.0 - signs * (box.linear - found.v + b))
+    square = float(found.beta @ (box.linear - found.v))
+    mean = float(losses.mean() if weights is None else weights @ losses / n)
+    return mean + square / (C * n)
