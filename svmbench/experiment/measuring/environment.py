@@ -32,7 +32,7 @@ _PEERS = ("cyanure", "rehline", "scikit-learn-intelex", "skglm")
 #: that it was set for the server of workers alone, and not by the user.
 SAFE_PATH = ("PYTHONSAFEPATH", "svmbench")
 
-#: Says of what kind a machine is, where its processor's model does not.
+#: The environment variable that names the machine's kind, if its CPU model doesn't tell it.
 KIND_VARIABLE = "SVMBENCH_KIND"
 
 #: What tells apart CPUs of one name, by the kernel's names.
@@ -76,7 +76,7 @@ def _memory_bytes() -> int:
 
 
 def id_of(facts: dict[str, Any]) -> str:
-    """Return the hash of what is stable about an environment."""
+    """Return the hash of an environment's stable facts: all but its id and load."""
     stable = {name: value for name, value in facts.items() if name not in ("id", "load")}
     return hashlib.sha256(json.dumps(stable, sort_keys=True).encode()).hexdigest()[:8]
 

@@ -45,7 +45,7 @@ MAX_REPEATS_TOTAL_S = 10.0
 
 #: Linux's folder of files about processes; other systems have none.
 PROC = Path("/proc")
-#: Writing to it forgets a process's peak of memory so far.
+#: Writing to this file resets a process's peak memory.
 CLEAR_REFS = PROC / "self" / "clear_refs"
 
 
@@ -105,7 +105,7 @@ def fit_repeatedly(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
     with quiet():
         before = reset_peak()
         _train(estimator, data, timing)
-        # A program's memory is its own, of which it tells.
+        # A program reports the memory of its own process.
         its_own = getattr(estimator, "peak_memory_mb_", None)
         timing.peak_memory = peak_since(before) if its_own is None else its_own
         while _too_few(timing.wall):
@@ -167,7 +167,7 @@ def status_bytes(pid: int | str = "self") -> dict[str, int]:
 
 
 def reset_peak() -> float:
-    """Forget the peak so far; return the resident memory that the new peak is counted from."""
+    """Reset the peak memory; return the resident memory in bytes, from which the peak counts."""
     try:
         CLEAR_REFS.write_text("5")
     except OSError:
@@ -176,7 +176,7 @@ def reset_peak() -> float:
 
 
 def peak_since(before: float) -> float:
-    """Return by how much the peak has grown since `reset_peak` was asked, MiB; NaN if unknown."""
-    # Mapped pages were touched before, so what the peak grew by is the solver's own memory.
+    """Return the growth of the peak since `reset_peak` in MiB; NaN if unknown."""
+    # Mapped pages were touched before, so the growth of the peak is the solver's own memory.
     grown = status_bytes().get("VmHWM", float("nan")) - before
     return grown if math.isnan(grown) else max(0.0, grown / 2**20)

@@ -4,12 +4,12 @@ A race times `train`, on inputs that are ready. Here a round times one call of e
 A B C …, as the block's `call` (or, for some solvers, `calls`) names it:
 
 - ``train``: the algorithm alone, on inputs in the solver's own format, as a race times it;
-- ``fit``: `fit` on arrays, with what it validates, converts and evaluates;
+- ``fit``: `fit` on arrays, with its validation, conversion and evaluation;
 - ``predict``: `predict` on rows that the model has not seen, by a model fitted off the clock;
 - ``first-train``, ``first-fit``: the same in a process of its own, whose memory pages are all new,
   after the solver's compiled code was loaded and called once on a tiny problem;
-- ``cold-fit``: `fit` in a process that has imported scikit-learn and nothing else: what the solver
-  imports and loads from the code cache counts.
+- ``cold-fit``: `fit` in a process that has imported scikit-learn and nothing else, so that the time
+  includes the solver's imports and loading of cached code.
 
 CPU time is that of the process, user and system time also apart. The models of ``train`` and
 ``fit`` are certified outside the timed spans, as those of a race (``certified.py``).
@@ -46,15 +46,15 @@ class Calls(RaceBlock):
     repeats : int
         Rounds.
     call : str
-        What is timed: one of `Call`.
+        The timed call: one of `Call`.
     calls : dict of str to str
         The same for some solvers, by the names that tables show.
     arguments : dict of str to dict
         Keyword arguments of `predict`, by solver.
     test : float
-        Share of the rows that is held out; not used where the set has a test part.
+        Share of the rows that is held out; ignored if the set has a test part.
     max_test_samples : int
-        At most so many rows are predicted, the first ones; 0 for all.
+        Largest number of predicted rows, which are the first ones; 0 for all.
     """
 
     repeats: Repeats = 5
@@ -73,7 +73,7 @@ class Calls(RaceBlock):
 
 
 class _Caller:
-    """One solver, what is called of it, and the seconds of each round."""
+    """One solver, its timed call, and the seconds of each round."""
 
     def __init__(
         self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray, X_test: Any
@@ -180,7 +180,7 @@ _TRAINING_CALLS = ("train", "fit")
 
 
 def _certify(callers: Sequence[_Caller], metrics: dict[str, Any]) -> list[str]:
-    """Enter what is certain about the models that are in this process; return notes on claims."""
+    """Add the certificates of the models in this process; return notes on claims."""
     found = []
     for caller in callers:
         if caller.call in _TRAINING_CALLS:

@@ -1,8 +1,8 @@
-"""Certificates of a race's models: what the suite itself finds out about each, untimed.
+"""Certificates of a race's models: bounds on their distance from the optimum, computed untimed.
 
-A certificate takes about the time of a prediction of the training rows. The bound of an optimum is
-the best that any racer of the same problem gives; where none of them shows multipliers of a linear
-hinge, a few small quadratic programs look for a better one, once for each problem.
+A certificate takes about the time of predicting the training rows. The lower bound of the optimum
+is the best bound of all racers with the same problem. If no racer with a linear hinge shows
+multipliers, a few small quadratic programs look for a better bound, once for each problem.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ class Certificates:
     def report(
         self, settings: Sequence[Hashable], metrics: dict[str, Any], notes: list[str]
     ) -> None:
-        """Enter what is certain about the models of some settings.
+        """Add the certified metrics of some settings' models.
 
-        Several settings have the largest gap of any, and shares of those that are solved; outer
-        folds also have sums of objectives and of bounds.
+        For several settings, these are the largest gap and the shares of solved settings; for outer
+        folds, also the sums of objectives and of bounds.
         """
         shown = [self.found[setting] for setting in settings if setting in self.found]
         if not shown or len(shown) < len(settings):

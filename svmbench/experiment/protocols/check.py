@@ -41,12 +41,13 @@ class Check(TrainingBlock):
     Attributes
     ----------
     property : str
-        ``path-is-fits``: along the path every model is that of a fit of its own. ``safe-screening``
-        (of the solvers on a whole matrix): no screened multiplier contradicts an accurate solution
-        without screening, the objectives are the same, and so is the sign of every f that is not
-        within what the two gaps leave open.
+        ``path-is-fits``: every model along the path equals that of a separate fit.
+        ``safe-screening`` (solvers on a whole matrix): no screened multiplier contradicts an
+        accurate solution without screening, the objectives are equal, and the signs of decision
+        values are equal, unless the two gaps leave them open.
     samples : int
-        Where a data set has more than `whole_up_to` rows, on so many samples; 0 for all rows.
+        Number of samples that replace a data set with more than `whole_up_to` rows; 0 to use all
+        rows.
     sample_rows : int
         Rows of a sample, every class in proportion.
     whole_up_to : int

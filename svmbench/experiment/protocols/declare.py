@@ -24,40 +24,41 @@ class Protocol:
     Attributes
     ----------
     name : str
-        As configs spell it.
+        The name in configs.
     run : callable
-        From a `Task` to an `Outcome`: what one cell does.
+        The function of one cell: takes a `Task` and returns an `Outcome`.
     settings : type
         The pydantic model of a block of this protocol.
     caption : str
-        What reports call it.
+        The name in reports.
     scalings : mapping of str to Scaled
-        The scalings that it can do, the default first.
+        The supported scalings, the default first.
     cell : str
-        What one cell is of: a data set and one ``solver``, ``all solvers`` in turn, or the
-        ``data set`` alone.
+        The unit of a cell: a data set and one ``solver``, a data set and ``all solvers`` in turn,
+        or the ``data set`` alone.
     outer_folds : callable
-        From a block to the outer folds that are cells of their own.
+        Takes a block and returns the outer folds that are separate cells.
     splits : callable
-        From a block to the numbers of folds that rows are split into, one inside the other.
+        Takes a block and returns the numbers of nested folds, the outermost first.
     shares : tuple of str
-        What its cells may share: ``distances`` of all rows, beside the scaled inputs.
+        Arrays that cells share in addition to the scaled inputs: ``distances`` of all rows.
     grid : str
-        What solvers' grids may be: ``any``, ``none`` (a grid is an error), or ``one parameter``
-        (every solver has one, over that alone).
+        The grids that solvers may have: ``any``, ``none`` (a grid is an error), or ``one
+        parameter`` (every solver has a grid over the same single parameter).
     tasks : tuple of str
-        The kinds of task that it can do.
+        The supported kinds of task.
     reads : tuple of str
-        In which forms it takes rows: ``arrays``, and ``blocks`` where `Task.in_blocks` says so;
-        ``written`` if it measures what reading a file costs that a registered set is written to.
+        The supported forms of rows: ``arrays``, ``blocks`` (see `Task.in_blocks`), and ``written``
+        (a registered set is written to a file, and reading the file is measured).
     programs : bool
-        Whether programs of others can take part: what is measured is `train` and `predict`.
+        True if other people's programs can take part, because only `train` and `predict` are
+        measured.
     scores : bool
-        Whether its cells have the scores of a block, and choose by `select_by`.
+        True if its cells have the scores of a block, and choose by `select_by`.
     metrics : tuple of str or None
-        What its cells report beside the block's scores and the solvers' counters, of a race without
-        the racers' names: what tables and plots may ask for. None where nobody says so, and
-        anything may be asked for.
+        Further metrics of its cells, beside the block's scores and the solvers' counters, without
+        the racers' names. Tables and plots may name them. None if the metrics are not declared:
+        then tables and plots may name any.
     """
 
     name: str
@@ -120,9 +121,9 @@ VARIANTS: dict[tuple[str, str], Function] = {}
 
 
 def variant(name: str, reads: str) -> Callable[[Function], Function]:
-    """Enter the decorated function for those cells of a protocol that take rows in another form.
+    """Register the decorated function for cells of a protocol that take rows in another form.
 
-    It stands in a module of its own, so that the keys of other cells do not cover what it imports.
+    Define it in a separate module, so that the keys of other cells don't cover its imports.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class Facts(Block):
     metrics=("n_samples", "n_features", "n_classes", "density_pct", "largest_class_pct"),
 )
 def facts(task: Task) -> Outcome:
-    """Report what a data set is: rows, features, classes, density."""
+    """Report facts about a data set: rows, features, classes, density."""
     source = open_dataset(task.spec)
     n_samples, n_features = source.X.shape
     nonzero = sum(_nonzero(X) for X, *_ in open_rows(task.spec)[0])

@@ -11,7 +11,7 @@ from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.schema.scores import contract as scores
 
-#: What a fit on rows in blocks reports beside what every fit reports.
+#: Further metrics of a fit on rows in blocks.
 READING = (
     "file_mb", "read_cpu_time_s", "arrays_cpu_time_s", "read_rate_pct", "arrays_rate_pct",
 )  # fmt: skip
@@ -23,11 +23,11 @@ class Fit(TrainingBlock):
     Attributes
     ----------
     trace : bool
-        Whether solvers that can are trained once more to record their way, after what is measured:
-        (CPU seconds, work, objective).
+        True to train once more after the measurement and record the progress (CPU seconds, work,
+        objective), for solvers that support it.
     plane : bool
-        Whether what the model says of the plane is kept for a plot of kind ``decision``; the data
-        must have two features.
+        True to keep the model's decision values on the plane for a plot of kind ``decision``; the
+        data must have two features.
     """
 
     trace: bool = False

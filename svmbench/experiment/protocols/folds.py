@@ -34,11 +34,11 @@ class Scaled:
     Attributes
     ----------
     before : bool
-        Whether inputs are scaled before the protocol's function sees them, so that cells can share
-        the scaled arrays; if not, it scales them itself, or nobody does.
+        True if inputs are scaled before the protocol's function gets them, so that cells can share
+        the scaled arrays. Otherwise the function scales them, or they are not scaled.
     rows : callable
-        From a cell's specification and the labels of its rows to the rows that the scaler is
-        fitted on; None for all.
+        Takes a cell's specification and the labels of its rows, and returns the rows on which the
+        scaler is fitted; None for all.
     by : tuple of str
         The settings on which those rows depend.
     """

@@ -237,7 +237,7 @@ def pair_decisions(
     decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
     found = []
     for k, (rows, signs) in enumerate(zip(fold.rows, fold.signs, strict=True)):
-        # The path without what each of its points cost, which nobody asks here.
+        # The path without the costs of its points, which are not needed here.
         solutions = list(estimator.solve_along(source.subset(rows), signs, "C", values))
         coefficients = np.array([s.coefficients for s in solutions])
         used = coefficients.any(axis=0)
@@ -250,7 +250,7 @@ def pair_decisions(
 
 @dataclass
 class KernelSearchResult:
-    """The best point of a search and what the search cost.
+    """The best point of a search and the costs of the search.
 
     Attributes
     ----------
@@ -288,9 +288,9 @@ def search_on_kernels(
     ties : {"sum", "first"}, default="sum"
         As for :func:`svmbench.core.models.pairs.vote`.
     done : dict, optional
-        What an interrupted search had recorded, by the id that `emit` was told.
+        Results that an interrupted search recorded, by the id passed to `emit`.
     emit : callable, optional
-        Told what each gamma found, as JSON can hold it.
+        Called with the results of each gamma as JSON values.
     """
     values = sorted({float(point["C"]) for point in points})
     gammas = sorted({float(point["gamma"]) for point in points})

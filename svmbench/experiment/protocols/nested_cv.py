@@ -78,7 +78,7 @@ def nested_cv(task: Task) -> Outcome:
 
 
 def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Outcome:
-    """Do what the protocol does, with a search on kernel matrices if one is given."""
+    """Run one cell of the protocol, with a search on kernel matrices if one is given."""
     spec, inputs = task.spec, inputs_of(task)
     splits = folds.outer_splits(inputs.y, task.settings["outer_folds"], task.seed("outer"))
     train, test = splits[task.settings["fold"]]

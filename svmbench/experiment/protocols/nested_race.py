@@ -100,7 +100,7 @@ class NestedRaceData:
     scaler: str | None
 
     def training_inputs(self, rows: np.ndarray) -> Any:
-        """Return the inputs of an outer fold's training rows, scaled by what these rows say."""
+        """Return the inputs of an outer fold's training rows, scaled by a scaler fitted on them."""
         X = self.X if self.scaler is None else folds.scale(self.X, self.scaler, rows)
         return folds.take(X, rows)
 
@@ -160,7 +160,7 @@ def run_rounds(task: Task, prepare: Prepare) -> Outcome:
 def _certify(
     results: dict[str, NestedResult], problem: NestedRaceData, metrics: dict[str, Any]
 ) -> list[str]:
-    """Enter what is certain about the models of the chosen points; return notes on claims."""
+    """Add the certificates of the chosen points' models; return notes on claims."""
     certificates: dict[str, list[Certificates]] = {name: [] for name in results}
     for fold, (train, _) in enumerate(problem.outer):
         X, codes = problem.training_inputs(train), problem.codes[train]
@@ -195,7 +195,7 @@ def prepare_with_sklearn(
     task: Task, settings: SolverSettings, problem: NestedRaceData
 ) -> Callable[[], NestedResult]:
     """Return a solver's whole nested cross-validation by scikit-learn, with that loaded."""
-    # What a racer imports or compiles on its first call is nobody's training time.
+    # A racer's imports and compilation on its first call don't count as training time.
     import sklearn.model_selection
     import sklearn.pipeline
     import sklearn.svm  # noqa: F401

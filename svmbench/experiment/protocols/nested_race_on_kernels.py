@@ -45,7 +45,7 @@ def prepare_on_kernels(
     from svmbench.baselines.catalogue import solver_class
 
     if takes_part(solver_class(settings["name"]), settings["params"], settings["grid"]):
-        # What a racer compiles on its first call is nobody's training time.
+        # A racer's compilation on its first call doesn't count as training time.
         warm_up_search(partial(task.build_alone, settings))
         return partial(_on_shared_kernels, task, settings, problem)
     return nested_race.prepare_with_sklearn(task, settings, problem)

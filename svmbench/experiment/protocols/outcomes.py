@@ -28,10 +28,10 @@ class PathModel(NamedTuple):
     model : estimator
         With its objective.
     wall, cpu : float
-        What it cost, in seconds.
+        Its costs in seconds.
     counters : dict of str to int
     marked : (dict, dict)
-        Its scores on rows that it has not seen, and the reasons of those without a value.
+        Its scores on test rows, and the reasons of scores without a value.
     """
 
     model: Any
@@ -89,11 +89,11 @@ def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, 
     Parameters
     ----------
     estimator : object
-        The last one, where there were several.
+        The last one, if there were several.
     timings : list of Timing
-        One a fold.
+        One per fold.
     params : dict
-        What a search has chosen.
+        The parameters that a search chose.
     """
     wall = [t.wall_s for t in timings]
     cpu = [t.cpu_s for t in timings]
@@ -135,7 +135,7 @@ def over_folds(
     params: dict[str, Any],
     marked: Sequence[tuple[dict[str, float], dict[str, str]]],
 ) -> Outcome:
-    """Return the outcome of a fit a fold: means and deviations of what each fold found.
+    """Return the outcome of one fit per fold: means and standard deviations over the folds.
 
     Parameters
     ----------
@@ -168,5 +168,5 @@ def sizes(inputs: CellInputs | None, n_train: int, n_test: int) -> dict[str, flo
 
 
 def deviation(values: list[float]) -> float:
-    """Return the standard deviation of what folds found; 0 of a single one."""
+    """Return the standard deviation over folds; 0 for a single fold."""
     return statistics.stdev(values) if len(values) > 1 else 0.0

@@ -36,8 +36,8 @@ class Path(TrainingBlock):
     test : float
         Share of the rows that score; not used where the set has a test part.
     plane : bool
-        Whether what the last model says of the plane is kept for a plot of kind ``decision``; the
-        data must have two features.
+        True to keep the last model's decision values on the plane for a plot of kind ``decision``;
+        the data must have two features.
     """
 
     test: Share = 0.2
@@ -67,7 +67,7 @@ def follow_path(task: Task, ground: Any) -> Outcome:
     (over,) = task.spec["grid"][0]
     values = [point[over] for point in task.spec["grid"]]
     names = [f"{over}={value}" for value in values]
-    # What follows a missing point is run again, since the state that led to it is gone.
+    # All points after a missing one are run again, since the state before it was not kept.
     done = next((i for i, name in enumerate(names) if name not in task.done), len(names))
     if task.settings["plane"]:
         done = 0
@@ -128,9 +128,9 @@ class _Arrays:
 def _solutions(
     task: Task, X: Any, y: np.ndarray, over: str, values: list[Any]
 ) -> Iterator[tuple[Any, float, float, dict[str, int]]]:
-    """Yield each model, certified, with what it cost (wall and CPU seconds) and its counters.
+    """Yield each certified model with its wall seconds, CPU seconds and counters.
 
-    Where the solver has a path of its own its points carry state; others are a loop of fits.
+    The points of a solver with its own path carry state; for other solvers this is a loop of fits.
     """
     estimator = task.build(**{over: values[0]})
     if task.spec["task"] != "multiclass" and hasattr(estimator, "path"):

@@ -11,15 +11,15 @@ from svmbench.experiment.protocols import folds
 #: Nodes of the grid over the plane along each axis, and how far it goes beyond the rows.
 RESOLUTION, BORDER = 160, 0.05
 
-#: What rows that screening settled are marked as: at 0, and at their upper bound.
+#: Marks of the rows that screening settled: multiplier at 0, and at its upper bound.
 SETTLED = ("screened, multiplier 0", "screened, multiplier at its bound")
 
 
 def seen(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str, np.ndarray]:
     """Return a model's values on the plane, the rows, and the marks of the rows.
 
-    Where the model is of a path that screens (``screening_``) what screening settled is marked, and
-    else what the model is made of.
+    If the model comes from a path with screening (``screening_``), the marks show the rows that
+    screening settled; otherwise they show the rows that the model consists of.
 
     Parameters
     ----------

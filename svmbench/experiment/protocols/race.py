@@ -51,11 +51,11 @@ class Race(RaceBlock):
         Relative difference of objectives that counts as equal; null to compare solvers at the
         settings they are given.
     accuracies : list of float
-        Relative gaps for each of which the table has the least time of a solver's settings that
-        certainly reach it; none by default.
+        Relative gaps. For each, the result has the least time of those of a solver's settings that
+        certainly reach it. Default: none.
     train_accuracy : bool
-        Also find the accuracy of each model on the rows that it was trained on, outside the timed
-        spans; of several settings that of the tightest one. A one-class model has none.
+        Also measure, outside the timed spans, the accuracy of each model on its training rows; with
+        several settings, that of the tightest one. A one-class model has none.
     """
 
     repeats: Repeats = 5
@@ -65,17 +65,17 @@ class Race(RaceBlock):
 
 
 class _Racer:
-    """One solver: its prepared data, and what each setting cost and reached."""
+    """One solver: its prepared data, and the costs and results of each setting."""
 
     def __init__(self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray) -> None:
         self.name, self.points = settings["shown"], settings["grid"]
         self.certificates = Certificates(self.name, X, task.labels(y))
         self.estimator = task.build(settings)
-        # Of the solver itself: what wraps it for more classes declares nothing.
+        # The solver itself: its wrapper for more than two classes declares no problem.
         alone = task.build_alone(settings)
-        #: What stands before its parameters where it is wrapped.
+        #: The prefix of its parameters if it is wrapped.
         self.prefix = "" if type(alone) is type(self.estimator) else "estimator__"
-        #: What it minimises; of a class of others nothing is known.
+        #: The problem it minimises; None for other people's classes that name none.
         self.objective_id: ObjectiveId | None = getattr(alone, "objective_id", None)
         self.data, self.conversion_s, _ = timed(lambda: self.estimator.prepare(X, task.labels(y)))
         C = settings["params"].get("C", 0.0)
@@ -112,7 +112,7 @@ class _Racer:
             self._enter(setting, self.estimator)
 
     def _enter(self, setting: Setting, model: Any) -> None:
-        """Keep what a setting reached in the first round, and count its work."""
+        """Keep a setting's result of the first round, and count its work."""
         if len(self.costs[setting].cpu) > 1:
             return
         model.evaluate_objective(self.data)

@@ -54,7 +54,7 @@ class ScoredRace(RaceBlock):
 
 
 class _Racer:
-    """One solver: its settings in the order of its ladder, what each cost, and how it scored."""
+    """One solver: its settings in the order of its ladder, with their costs and scores."""
 
     def __init__(self, task: Task, settings: SolverSettings, rows: tuple[Any, ...]) -> None:
         X, y, X_test, y_test = rows
@@ -116,7 +116,7 @@ def scored_race(task: Task) -> Outcome:
     for racer in racers:
         name = racer.name
         near = next((p for p, value in enumerate(values[name]) if value >= target), None)
-        # A setting on its own costs what it costs, near or not.
+        # The cost of a single setting counts even if its score is not near the best.
         place = 0 if len(racer.points) == 1 else near
         shown = int(np.argmax(values[name])) if place is None else place
         mark, reasons = racer.marks[shown]

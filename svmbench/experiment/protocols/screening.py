@@ -38,8 +38,8 @@ class Screening(RaceBlock):
     gammas : list of float
         Widths of the kernel; empty for the solvers' own.
     turns : {"paths", "values"}
-        What solvers take turns at: whole paths, or single values, by which every solver keeps a
-        kernel matrix of its own; who goes first alternates.
+        The unit of a turn: a whole path, or a single value, for which every solver keeps its own
+        kernel matrix. Solvers alternate in going first.
     """
 
     test: Share = 0.2
@@ -47,7 +47,7 @@ class Screening(RaceBlock):
     turns: Literal["paths", "values"] = "paths"
 
 
-#: What is summed over the points of a solver, and what is the largest of them.
+#: Metrics that are summed over a solver's points; of the other metrics, the largest value counts.
 SUMMED = ("wall_s", "cpu_s", "n_values", "screened", "multipliers", "off", "screens")
 
 

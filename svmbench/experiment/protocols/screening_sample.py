@@ -6,7 +6,7 @@ for all solvers of the same grid. For each pair a solver follows a short path of
 `before` values earlier on the grid (or at its first value), so that the drawn value has the
 neighbours and the carried state that it has on the whole path; only the drawn value is timed. A
 library starts each value from nothing, so that without screening it needs no earlier values.
-Solvers take turns at each pair, and who goes first alternates.
+Solvers take turns at each pair, and alternate in going first.
 
 Means over the pairs estimate the means over the whole grid. Their intervals are percentiles of
 means of pairs drawn with replacement (95 % bootstrap). Scores are not recorded: the best one of a

@@ -44,14 +44,14 @@ class Ground:
 def scaled_apart(
     X: Any, train: np.ndarray, test: np.ndarray, scaler: str | None
 ) -> tuple[Any, Any]:
-    """Return training and test inputs, scaled by what the training rows say, if at all."""
+    """Return training and test inputs, scaled by a scaler fitted on the training rows, if any."""
     if scaler is None:
         return folds.take(X, train), folds.take(X, test)
     both = folds.scale(folds.take(X, np.r_[train, test]), scaler, np.arange(len(train)))
     return both[: len(train)], both[len(train) :]
 
 
-#: What a search reports; the last four where it shares kernel matrices.
+#: Metrics of a search; the last four only with shared kernel matrices.
 SEARCHED = (
     "search_time_s", "search_cpu_time_s", "unconverged_fits", "gap_stopped_fits",
     "search_wall_time_s", "search_fits",
@@ -60,7 +60,7 @@ SEARCHED = (
 
 
 def search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]]:
-    """Score every grid point on the splits; return the best and what the search cost.
+    """Score every grid point on the splits; return the best point and the costs of the search.
 
     The first of equally good points wins, so grids list the smallest C first.
     """
@@ -194,10 +194,10 @@ class GridScores:
         Parameters
         ----------
         p, f : int
-            Of the point in the grid, and of the split.
+            Numbers of the grid point and of the split.
         exam : Exam
         costs : dict of str to float
-            What the fit cost, in seconds.
+            Costs of the fit in seconds.
         """
         task, select_by = self._task, self._task.spec["select_by"]
         found, undefined = scores.mark([select_by], exam)

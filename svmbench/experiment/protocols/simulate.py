@@ -83,7 +83,7 @@ def simulate(task: Task) -> Outcome:
 
 
 def _frequency(draws: Any, m: int, trials: int, top: float) -> dict[str, float]:
-    """Return the frequency of a hit with its 95 % interval, what is claimed, and what is exact.
+    """Return the frequency of a hit with its 95 % interval, the claimed and the exact probability.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Task:
     shared : Path or None
         Folder of the scaled inputs, if the plan has made them.
     memory_gb : float
-        What the cell may hold, GiB.
+        The memory limit of the cell in GiB.
     done : dict
         Points recorded by an earlier, interrupted run, by their id.
     emit : callable

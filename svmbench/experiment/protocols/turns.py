@@ -116,7 +116,7 @@ def ratios_of(
     pairs : iterable of (str, str)
         A ratio is the cost of the second over that of the first.
     costs : mapping of str to sequence of float
-        Seconds of each round. A pair of which one has none has the ratio None.
+        Seconds of each round. If a solver of a pair has none, the pair's ratio is None.
     """
     ratios: dict[str, float | None] = {}
     spread: dict[str, list[float]] = {}
