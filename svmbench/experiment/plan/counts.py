@@ -21,9 +21,10 @@ def count_blocks(config: Config) -> dict[str, dict[str, Any]]:
     -------
     dict of str to dict
         By the block's name: every setting that is a whole number (such as ``folds``), the number of
-        values of every setting that is a list of numbers (such as ``gammas``), the names of the
-        ``datasets``, the limit ``timeout_s`` of a cell, and the numbers of values in its ``sweep``
-        by dimension and in the ``grids`` of its solvers by parameter.
+        values of every setting that is a list of numbers (such as ``gammas``), the ``points`` of a
+        sample by the rows from which they are drawn, the names of the ``datasets``, the limit
+        ``timeout_s`` of a cell, and the numbers of values in its ``sweep`` by dimension and in the
+        ``grids`` of its solvers by parameter.
     """
     return {block.name: _count(config, block) for block in config.blocks}
 
@@ -39,6 +40,8 @@ def _count(config: Config, block: Block) -> dict[str, Any]:
             counts[name] = value
         elif isinstance(value, list) and value and all(isinstance(x, int | float) for x in value):
             counts[name] = len(value)
+        elif name == "points":
+            counts[name] = value
     if isinstance(block, TrainingBlock):
         counts["sweep"] = {name: count_of(values) for name, values in block.sweep.items()}
         counts["grids"] = {

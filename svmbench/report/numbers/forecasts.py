@@ -50,7 +50,7 @@ class Work:
     dataset : str
     rows, features, fits : float
         Rows and features of the data, and models that are trained: values of the grid times folds,
-        times those of a sample; 0 where it isn't known.
+        or those of a sample of the values; 0 where it isn't known.
     swept : tuple of (str, float)
         Other numbers that the cell has and the config sweeps, by their names, such as
         ``solver.n_basis``.
@@ -203,7 +203,7 @@ def _work(run: Run, cell: CellResult, counts: Mapping[str, Any]) -> Work:
         dataset=str(cell.dataset),
         rows=float(rows),
         features=float(cell.dimensions.get("features") or known.get("n_features") or 0),
-        fits=_n_fits(cell, counts),
+        fits=_n_fits(cell, counts, rows),
         swept=swept_of(cell.dimensions),
     )
 
@@ -242,10 +242,17 @@ def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
     return sets.get(name) or sets.get(name.partition("+")[0]) or {}
 
 
-def _n_fits(cell: CellResult, counts: Mapping[str, Any]) -> float:
-    """Return how many models a cell trains: values of its solvers' grids times folds."""
+def _n_fits(cell: CellResult, counts: Mapping[str, Any], rows: float) -> float:
+    """Return how many models a cell trains: values of its solvers' grids times folds.
+
+    Where a sample of the values is drawn, each solver trains the drawn ones and those before them.
+    """
+    solvers = str(cell.solver).split("|")
+    if points := {int(least): n for least, n in counts.get("points", {}).items()}:
+        drawn = points[max((least for least in points if least <= rows), default=min(points))]
+        return float(len(solvers) * drawn * (1 + counts.get("before", 0)))
     grids = counts.get("grids", {})
-    values = sum(math.prod(grids.get(name, {}).values()) for name in str(cell.solver).split("|"))
+    values = sum(math.prod(grids.get(name, {}).values()) for name in solvers)
     folds = counts.get("inner_folds") or counts.get("folds") or 1
     return float(values * folds * (counts.get("gammas") or 1))
 

@@ -155,9 +155,9 @@ class Run:
     contradictions : tuple of str
         Records whose data set, solver or fold is not the one in the plan.
     counts : dict of str to dict
-        The counts of each block: its settings that are whole numbers, the numbers of values in its
-        ``sweep`` and ``grids`` (by solver), its ``datasets`` and the ``timeout_s`` of a cell; empty
-        for older plans.
+        The counts of each block: its settings that are whole numbers, the ``points`` of a sample by
+        rows, the numbers of values in its ``sweep`` and ``grids`` (by solver), its ``datasets`` and
+        the ``timeout_s`` of a cell; empty for older plans.
     full_counts : dict of str to dict
         The same counts of each block in the config's full protocol; empty if it has none.
     """

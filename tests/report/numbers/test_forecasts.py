@@ -85,6 +85,18 @@ def test_work_has_the_fits_of_the_profile_and_of_the_full_protocol():
     assert [one.seconds for one in timed_cells(run)] == [7.0]  # points of a cell share its time
 
 
+@pytest.mark.parametrize(("n_train", "fits"), [(2000.0, 2 * 24 * 3), (2499.0, 2 * 8 * 3)])
+def test_work_of_a_sample_has_the_fits_of_the_drawn_values(n_train, fits):
+    counts = {"gammas": 12, "before": 2, "points": {"0": 24, "2500": 8},
+              "grids": {"nu-svm": {"nu": 986}, "srbo-nu-svm": {"nu": 986}}}  # fmt: skip
+    run = Run(Path("r"), "srbo_table5", "srbo", "t", "paper", "", {}, (), (), (), {},
+              counts={"sample": counts}, full_counts={"sample": counts})  # fmt: skip
+    cell = CellResult("k", "sample", "screening-sample", "srbo", "wine", "rbf",
+                      "nu-svm|srbo-nu-svm", None, "ok",
+                      metrics={"n_train": n_train, "n_test": 1.0}, wall_s=7.0)  # fmt: skip
+    assert work_of(run, cell).fits == whole_work_of(run, cell).fits == fits
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [(3, "less than a minute"), (60, "about 1 minute"), (3000, "about 50 minutes"),
