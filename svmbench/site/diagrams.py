@@ -13,8 +13,8 @@ from svmbench.report.plots.axes import COLOURS, series_styles
 
 #: Width of a diagram, width of a side and height of a line, in pixels.
 _WIDTH, _SIDE, _LINE = 760, 220, 20
-#: Height of a line of a chart with many rows, in pixels.
-_THIN_LINE = 17
+#: Width of a chart that fits a telephone's screen, and the height of its rows with their names.
+_NARROW, _NAMED_ROW = 440, 34
 #: Largest number of characters of a text beside the axes.
 _MAX_LABEL_CHARS = 30
 #: Dash patterns of the curves of a profile.
@@ -123,7 +123,7 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
 
 
 def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> str:
-    """Return a chart of ratios on a logarithmic axis: a point and its range on each row.
+    """Return a chart of ratios on a logarithmic axis: a point and its range below each name.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> 
     title : str
         The quantity of the axis.
     """
-    left, right, top = 330, _WIDTH - 16, 8
-    bottom = top + _THIN_LINE * len(rows) + 4
+    left, right, top = 16, _NARROW - 16, 8
+    bottom = top + _NAMED_ROW * len(rows) + 4
     low = math.floor(math.log10(min(1.0, *(row[2] for row in rows))) * 2) / 2
     high = math.ceil(math.log10(max(1.0, *(row[3] for row in rows))) * 2) / 2
     high = max(high, low + 0.5)
@@ -148,13 +148,15 @@ def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> 
         colour, width = ("#000000", 1.5) if is_one else ("#DDDDDD", 1.0)
         parts += [_stroke([(x, top), (x, bottom)], colour, width=width)]
         parts += [_text(x, bottom + 17, f"{tick:,g}", "middle")]
-    parts += [_text((left + right) / 2, bottom + 36, title, "middle", longest=80)]
+    parts += [_text((left + right) / 2, bottom + 36, title, "middle", longest=60)]
     for number, (name, value, least, most) in enumerate(rows):
-        y = top + _THIN_LINE * (number + 0.5)
-        parts += [_text(left - 8, y + 4, name, "end", longest=48)]
+        y = top + _NAMED_ROW * (number + 0.75)
+        # The edge in the colour of the ground parts the name from the lines behind it.
+        halo = '<g stroke="#FFFFFF" stroke-width="4" paint-order="stroke">'
+        parts += [halo, _text(left, y - 9, name, "start", longest=62), "</g>"]
         parts += [_stroke([(place(least), y), (place(most), y)], COLOURS[2], width=2)]
         parts += [f'<circle cx="{place(value):.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[2]}"/>']
-    return _svg(bottom + 46, parts)
+    return _svg(bottom + 46, parts, _NARROW)
 
 
 def error_chart(
@@ -312,8 +314,8 @@ def _text(x: float, y: float, text: str, anchor: str, *, longest: int = _MAX_LAB
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
 
 
-def _svg(height: float, parts: Sequence[str]) -> str:
-    size = f'width="{_WIDTH}" height="{height:.0f}" viewBox="0 0 {_WIDTH} {height:.0f}"'
+def _svg(height: float, parts: Sequence[str], width: int = _WIDTH) -> str:
+    size = f'width="{width}" height="{height:.0f}" viewBox="0 0 {width} {height:.0f}"'
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="13">'
     )

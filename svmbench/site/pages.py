@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,7 +186,7 @@ class _Pages:
         environment.filters |= {
             "spelt": spelt,
             "p_text": p_text,
-            "ratio": lambda value: number("ratio", value),
+            "ratio": ratio_text,
             "shade": _shade,
             "by_kind": _by_kind,
             "capitalize_first": lambda text: text[:1].upper() + text[1:],
@@ -561,6 +562,11 @@ class _Pages:
         root = "../" * file.count("/")
         text = self.environment.get_template(template).render(root=root, file=file, **shown)
         path.write_text(text, encoding="utf-8")
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a ratio with separators of thousands."""
+    return f"{ratio:,.0f}" if 999.5 <= ratio < math.inf else number("ratio", ratio)
 
 
 def _shade(ratio: float | None) -> str:

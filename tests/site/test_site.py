@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -36,7 +37,8 @@ from svmbench.report.tables.layout import Table
 from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
 from svmbench.site.datasets import SettingOutcome, pareto_front, subsample_baseline
-from svmbench.site.diagrams import error_chart
+from svmbench.site.diagrams import error_chart, ratio_chart
+from svmbench.site.pages import ratio_text
 from svmbench.site.runs import lighter
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
@@ -267,9 +269,9 @@ def test_the_first_screen_says_what_it_is_and_what_was_found(site: Path) -> None
     text = " ".join(index.text.split())
     told = [
         "svmbench Re-runs the experiments of 2 papers",
-        "of 23 claims", "Sequential SMO", "Adaptable", "Safe screening", "Which solver to take",
+        "of 23 claims", "Which solver to take",
         "a kernel classifier", "not measured", "a linear classifier", "a one-class SVM", "a ν-SVM",
-        "Verdicts", "All claims", "Runs",
+        "Sequential SMO", "Adaptable", "Safe screening", "Verdicts", "All claims", "Runs",
     ]  # fmt: skip
     places = [text.index(one) for one in told]
     assert places == sorted(places)
@@ -1026,6 +1028,18 @@ out.textContent = JSON.stringify({
 });
 document.body.append(out);
 """
+
+
+def test_a_chart_of_ratios_fits_a_telephone_and_names_its_rows_whole() -> None:
+    name = "breast-cancer-683 (squared-hinge-default) / liblinear-l2-dual"
+    chart = ratio_chart([(name, 4.0, 2.0, 8.0), ("a", 0.5, 0.4, 0.6)], "CPU time")
+    assert 'viewBox="0 0 440 ' in chart
+    assert f">{name}</text>" in chart
+
+
+def test_ratios_have_separators_of_thousands() -> None:
+    texts = [ratio_text(value) for value in (0.5, 12.34, 999.6, 1608.2, math.inf)]
+    assert texts == ["0.500", "12.3", "1,000", "1,608", "inf"]
 
 
 @in_a_browser

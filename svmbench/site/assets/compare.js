@@ -32,26 +32,25 @@ function scatter(title, points, names, logarithmic) {
   const svg = element("svg", {
     viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "aria-label": `${title}: ${points.length} settings`,
   });
-  svg.append(element("rect", { width: SIZE, height: SIZE, fill: "#ffffff" }));
-  const line = (x1, y1, x2, y2, stroke) =>
-    svg.append(element("line", { x1, y1: SIZE - y1, x2, y2: SIZE - y2, stroke }));
+  const line = (x1, y1, x2, y2, name) =>
+    svg.append(element("line", { x1, y1: SIZE - y1, x2, y2: SIZE - y2, class: name }));
   const ticks = logarithmic
     ? Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i))
     : roundTicks(low, high);
   for (const tick of ticks) {
     const at = place(tick);
-    line(at, EDGE, at, SIZE - 10, "#dddddd");
-    line(EDGE, at, SIZE - 10, at, "#dddddd");
+    line(at, EDGE, at, SIZE - 10, "grid");
+    line(EDGE, at, SIZE - 10, at, "grid");
     const text = String(Number(tick.toPrecision(6)));
-    const style = { "font-size": 11, fill: "#000000" };
+    const style = { "font-size": 11 };
     svg.append(element("text", { x: at, y: SIZE - EDGE + 15, "text-anchor": "middle", ...style }, text));
     svg.append(element("text", { x: EDGE - 4, y: SIZE - at + 4, "text-anchor": "end", ...style }, text));
   }
-  line(EDGE, EDGE, SIZE - 10, SIZE - 10, "#000000");
+  line(EDGE, EDGE, SIZE - 10, SIZE - 10, "diagonal");
   svg.append(element("text", { x: SIZE / 2, y: SIZE - 10, "text-anchor": "middle", "font-size": 12 }, `${names[0]}, ${title}`));
   svg.append(element("text", { x: 14, y: SIZE / 2, "text-anchor": "middle", "font-size": 12, transform: `rotate(-90 14 ${SIZE / 2})` }, `${names[1]}, ${title}`));
   for (const point of points) {
-    const dot = element("circle", { cx: place(point.x), cy: SIZE - place(point.y), r: 4, fill: "#0072B2", "fill-opacity": 0.6 });
+    const dot = element("circle", { cx: place(point.x), cy: SIZE - place(point.y), r: 4 });
     dot.append(element("title", {}, `${point.name}: ${point.x.toPrecision(3)} and ${point.y.toPrecision(3)}`));
     svg.append(dot);
   }
