@@ -1,4 +1,4 @@
-"""The command line: each command imports what it needs when it runs, so that help is instant."""
+"""The command line; a command's imports run only with the command, so that help is instant."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ class _Commands(click.Group):
         from svmbench.base.errors import suggestion
 
         try:
-            found = super().resolve_command(ctx, args)
+            command = super().resolve_command(ctx, args)
         except click.UsageError as error:
             nearest = suggestion(args[0], self.list_commands(ctx))
             raise click.UsageError(error.message.rstrip(".") + nearest, ctx) from error
-        if found[0] in _RUN_CELLS:
+        if command[0] in _RUN_CELLS:
             loaded_libraries.load_with_one_thread()
-        return found
+        return command
 
 
 @click.group(
@@ -482,9 +482,9 @@ def run_command(
 
 
 def _hoisted(words: list[str]) -> tuple[list[str], bool]:
-    """Move what may stand anywhere to the front: who adds it to a line that failed, adds it last.
+    """Move the options of `svmbench` itself to the front; users add them at the end, too.
 
-    Returns the words without ``--debug``, and whether that was among them.
+    Returns the words without ``--debug``, and whether they had it.
     """
     front, rest = [], []
     left = iter(words)
@@ -513,13 +513,13 @@ def main() -> None:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return in a sentence what is wrong with the words that were given, and where to look."""
+    """Return a sentence with the usage error and the help command."""
     from svmbench.base.errors import suggestion
 
-    said = " ".join(escape.line(error.format_message(), 400).split()).rstrip(".")
+    sentence = " ".join(escape.line(error.format_message(), 400).split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
-        return said
+        return sentence
     if isinstance(error, click.NoSuchOption):
         known = [
             name
@@ -527,8 +527,8 @@ def _usage(error: click.ClickException) -> str:
             for name in (*each.opts, *each.secondary_opts)
         ]
         name = escape.line(error.option_name, 80)
-        said = f"there is no option {name!r}{suggestion(name, known)}"
-    return f"{said} ('{context.command_path} --help' shows what there is)"
+        sentence = f"there is no option {name!r}{suggestion(name, known)}"
+    return f"{sentence} ('{context.command_path} --help' shows what there is)"
 
 
 def _main(words: list[str], debug: bool) -> int:

@@ -97,7 +97,7 @@ def certify_command(
 
     offset = offset_of(options["offset"])
     X, y = training_rows(dataset, options["label"], options["mirror"], options["form"])
-    found = certify(
+    certificate = certify(
         str(model),
         X,
         y,
@@ -106,12 +106,12 @@ def certify_command(
         offset=offset,
     )
     if options["as_json"]:
-        terminal.write_output(json.dumps(found.as_dict(), indent=1))
+        terminal.write_output(json.dumps(certificate.as_dict(), indent=1))
     else:
-        print_certificate(found)
+        print_certificate(certificate)
         terminal.check_written()
     accuracy = options["accuracy"]
-    if accuracy is not None and not found.solved_to(accuracy):
+    if accuracy is not None and not certificate.solved_to(accuracy):
         raise SystemExit(EXIT_FAILED_CELLS)
 
 

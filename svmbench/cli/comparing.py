@@ -43,14 +43,14 @@ def compare_command(base: Path, new: Path, slowdown: float | None, as_json: bool
     """
     from svmbench.report.gate import compare as comparing
 
-    found = comparing.compare_folders(
+    comparison = comparing.compare_folders(
         comparing.read_side(base), comparing.read_side(new), slowdown=slowdown
     )
     if as_json:
-        terminal.emit(json.dumps(found.to_json(), indent=1))
+        terminal.emit(json.dumps(comparison.to_json(), indent=1))
     else:
-        _print_comparison(found)
-    if found.regressions or found.is_stale:
+        _print_comparison(comparison)
+    if comparison.regressions or comparison.is_stale:
         sys.exit(EXIT_REGRESSION)
     terminal.check_written()
 
@@ -73,22 +73,22 @@ def keep(results: Path, target: Path) -> None:
     terminal.print_line(write_baseline(results, target))
 
 
-def _print_comparison(found: Any) -> None:
+def _print_comparison(comparison: Any) -> None:
     from svmbench.report.gate.compare import outcome_line
 
-    if found.changes:
+    if comparison.changes:
         terminal.print_columns(
-            ((c.verdict, c.kind, c.where, c.what, *c.shown, c.moved) for c in found.changes),
+            ((c.verdict, c.kind, c.where, c.what, *c.shown, c.moved) for c in comparison.changes),
             header=("verdict", "kind", "where", "what", "base", "new", "change"),
         )
-    for note in found.notes:
+    for note in comparison.notes:
         terminal.print_line(f"note: {note}")
-    if found.is_stale:
+    if comparison.is_stale:
         terminal.print_line(
             "stale: BASE is not of this code: by equal arithmetic something differs; where that is"
             " meant, 'svmbench keep NEW BASE' keeps the new run"
         )
-    terminal.print_line(outcome_line(found))
+    terminal.print_line(outcome_line(comparison))
 
 
 def register(group: click.Group) -> None:

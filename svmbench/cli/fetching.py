@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def why_missing(outcome: Any) -> str:
-    """Return a data set's line in the list of those that failed, where nothing said it before."""
+    """Return the line of a data set in the list of failures."""
     return f"{outcome.name}: {outcome.reason.removeprefix(f'{outcome.name}: ')}"
 
 

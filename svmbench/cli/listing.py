@@ -8,7 +8,7 @@ from svmbench.cli import terminal
 
 
 def print_card(facts: dict[str, Any]) -> None:
-    """Print a card: one line a fact, what has several parts in lines of its own below."""
+    """Print a card: a line for each fact; a fact with several parts has a line for each part."""
     facts = {key: value for key, value in facts.items() if value not in ("", None, [], {})}
     rows: list[tuple[str, str]] = []
     for key, value in facts.items():

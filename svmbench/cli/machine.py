@@ -73,7 +73,7 @@ def doctor(as_json: bool) -> None:
 
 
 def print_findings(findings: list[Finding]) -> None:
-    """Print a line for each finding, and below it how to mend what is not well."""
+    """Print a line for each finding, and the remedy below it."""
     signs = {"ok": "ok", "note": "note", "broken": "BROKEN"}
     rows: list[tuple[str, str, str]] = []
     for finding in findings:

@@ -27,7 +27,7 @@ class FiniteRange(click.FloatRange):
 
 
 def jobs_option(what: str) -> Callable[[_Function], _Function]:
-    """Return the option `--jobs`, with what there is that many of at a time as its help."""
+    """Return the option `--jobs` with this help."""
     return click.option(
         "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help=what
     )
@@ -131,7 +131,7 @@ MIRROR = click.option(
     show_envvar=True,
     help="Folder or URL of data files, named as at their source; plain, .xz, .bz2 or .gz.",
 )
-#: What the word ``auto`` of --jobs stands for.
+#: The value of ``--jobs auto``.
 AUTO = 0
 
 

@@ -22,11 +22,11 @@ def print_overview(built: BuiltReport) -> None:
     """
     run = built.content.run
     filled = [
-        (table, found) for table in built.content.tables if (found := overview_lines(run, table))
+        (table, lines) for table in built.content.tables if (lines := overview_lines(run, table))
     ]
-    beside = [(table, found) for table, found in filled if has_printed(table)]
-    for table, found in (beside or filled)[:1]:
-        header, *rows = fitted_lines(found, terminal.COLUMN_GAP_CHARACTERS)
+    beside = [(table, lines) for table, lines in filled if has_printed(table)]
+    for table, lines in (beside or filled)[:1]:
+        header, *rows = fitted_lines(lines, terminal.COLUMN_GAP_CHARACTERS)
         terminal.print_line(table.spec.heading)
         terminal.print_columns(rows[:OVERVIEW_ROWS], header=header)
         if len(rows) > OVERVIEW_ROWS:

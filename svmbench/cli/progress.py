@@ -128,7 +128,7 @@ class WithBar:
 
 
 class Watcher(WithBar):
-    """A listener for a run of so many cells.
+    """A listener for a run.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class Watcher(WithBar):
         terminal.print_on(self.console, text)
 
     def _time_left(self) -> str:
-        """Estimate what is left from the work done so far (small cells run first)."""
+        """Estimate the time left from the work done so far; small cells run first."""
         if self.done < max(3.0, self.total * SHARE_BEFORE_ESTIMATE):
             return ""
         per_cell = 0.15
@@ -253,7 +253,7 @@ def _result(record: CellRecord) -> str:
         parts.append(f"{metrics['train_time_s']:.3g} s")
     if metrics.get("accuracy_pct") is not None:
         parts.append(f"{metrics['accuracy_pct']:.2f} %")
-    # A ratio has no value where a solver never came to what it was timed to.
+    # A ratio has no value if a solver never reached the accuracy that was timed.
     ratios = {k: v for k, v in metrics.items() if k.startswith("ratio:") and v is not None}
     parts += [f"{k.removeprefix('ratio:')} {v:.3g}×" for k, v in ratios.items()]
     return ", ".join(parts) or "ok"

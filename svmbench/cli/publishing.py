@@ -1,4 +1,4 @@
-"""Commands that show results: tables, verdicts, pages. Each imports what it needs when it runs."""
+"""Commands that show results: tables, verdicts, pages."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def table(results: Path, allow_contended: bool, form: str | None, output: Path |
 
         rebuild(results, console, allow_contended=allow_contended)
         known = ages_of(results)
-        said = filter(None, [origin_of(results, known), known.sentence()])
-        terminal.print_on(console, f"results: {', '.join(said)}")
+        facts = filter(None, [origin_of(results, known), known.sentence()])
+        terminal.print_on(console, f"results: {', '.join(facts)}")
         return
     from svmbench.report.output.builder import write_in_format
 

@@ -47,25 +47,25 @@ def print_result(result: RaceResult) -> None:
         f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
     )
     rows = []
-    for one in result["solvers"]:
-        low, high = one["cpu_range_s"] or (None, None)
+    for racer in result["solvers"]:
+        low, high = racer["cpu_range_s"] or (None, None)
         span = f"{low:.4g} to {high:.4g}" if low is not None else "-"
         rows.append(
             (
-                one["solver"],
-                one["problem"] or "not known",
-                _number(one["cpu_time_s"], ".4g"),
+                racer["solver"],
+                racer["problem"] or "not known",
+                _number(racer["cpu_time_s"], ".4g"),
                 span,
-                _number(one["objective"], ".8g"),
-                _number(one["certified_gap"], ".1e"),
-                _number(one["train_accuracy_pct"], ".2f"),
+                _number(racer["objective"], ".8g"),
+                _number(racer["certified_gap"], ".1e"),
+                _number(racer["train_accuracy_pct"], ".2f"),
             )
         )
     of_answer = ("objective", "certified gap", "train accuracy (%)")
     header = ("solver", "problem", "cpu s", "lowest to highest", *of_answer)
     terminal.print_columns(rows, header=header)
     first = result["solvers"][0]["solver"]
-    by_name = {one["solver"]: one for one in result["solvers"]}
+    by_name = {racer["solver"]: racer for racer in result["solvers"]}
     for ratio in result["ratios"]:
         if ratio["times"] is None or ratio["range"] is None:
             continue
@@ -87,8 +87,8 @@ def _print_times_to(result: RaceResult) -> None:
     if not accuracies:
         return
     rows = [
-        (one["solver"], *(_number(one["times_to"][each], ".4g") for each in accuracies))
-        for one in result["solvers"]
+        (racer["solver"], *(_number(racer["times_to"][each], ".4g") for each in accuracies))
+        for racer in result["solvers"]
     ]
     terminal.print_line("cpu s to a certified relative gap (-: not reached by any setting)")
     terminal.print_columns(rows, header=("solver", *accuracies))
@@ -191,7 +191,8 @@ def _race_options(command: Callable[..., None]) -> Any:
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        shared = _SharedOptions(**{one.name: given.pop(one.name) for one in fields(_SharedOptions)})
+        names = [option.name for option in fields(_SharedOptions)]
+        shared = _SharedOptions(**{name: given.pop(name) for name in names})
         command(**given, shared=shared)
 
     options = (
@@ -420,8 +421,8 @@ def _race_all(
     of_versions = versions[:2] != (None, None)
     if of_versions:
         entries = [
-            {**one, "file": str(Path(one["file"]).resolve())} if "file" in one else one
-            for one in entries
+            {**entry, "file": str(Path(entry["file"]).resolve())} if "file" in entry else entry
+            for entry in entries
         ]
         config = version_config(entries, racers, shared.rows or 0, shared.scaling)
     else:
@@ -484,7 +485,7 @@ def _race_versions(
             limit = f"{versions.fail_above:g} times the base"
             terminal.print_line(f"no solver takes more than {limit}, or is less accurate or exact")
         terminal.check_written()
-    if any(one[side]["reason"] for one in result["results"] for side in ("base", "new")):
+    if any(row[side]["reason"] for row in result["results"] for side in ("base", "new")):
         raise SystemExit(EXIT_FAILED_CELLS)
     if worse:
         raise SystemExit(EXIT_REGRESSION)
@@ -498,30 +499,30 @@ def print_versions(result: dict[str, Any]) -> None:
     rounds = counted(result["rounds"], "round")
     terminal.print_line(f"{result['new']} (new) against {result['base']} (base), {rounds}")
     rows = []
-    for one in result["results"]:
-        low, high = one["range"] or (0, 0)
-        ratio = f"{one['times']:.3g} ({low:.3g} to {high:.3g})" if one["range"] else "-"
+    for row in result["results"]:
+        low, high = row["range"] or (0, 0)
+        ratio = f"{row['times']:.3g} ({low:.3g} to {high:.3g})" if row["range"] else "-"
         rows.append(
             (
-                one["dataset"],
-                one["solver"],
+                row["dataset"],
+                row["solver"],
                 ratio,
-                *(_change(one["base"][name], one["new"][name], form) for name, _, form in SHOWN),
+                *(_change(row["base"][name], row["new"][name], form) for name, _, form in SHOWN),
             )
         )
     heads = [head for _, head, _ in SHOWN]
     terminal.print_columns(rows, header=("data set", "solver", "CPU time, new / base", *heads))
-    for one in result["results"]:
+    for row in result["results"]:
         for side in ("base", "new"):
-            if one[side]["reason"]:
-                reason = one[side]["reason"]
-                terminal.print_line(f"{one['solver']} on {one['dataset']}, {side}: {reason}")
+            if row[side]["reason"]:
+                reason = row[side]["reason"]
+                terminal.print_line(f"{row['solver']} on {row['dataset']}, {side}: {reason}")
 
 
 def _change(base: float | None, new: float | None, form: str) -> str:
     """Return a value if both versions have it, else both."""
-    said = ["-" if value is None else format(value, form) for value in (base, new)]
-    return said[0] if said[0] == said[1] else " → ".join(said)
+    texts = ["-" if value is None else format(value, form) for value in (base, new)]
+    return texts[0] if texts[0] == texts[1] else " → ".join(texts)
 
 
 def register(group: click.Group) -> None:

@@ -1,4 +1,4 @@
-"""Commands that run many configs: everything of a profile, or what is older than the code."""
+"""Commands that run many configs: all with a profile, or results that are older than the code."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def reproduce(
         kept = None
     with _continued():
         outcomes = run_all(requests, minutes=budget, kept=kept, hooks=hooks)
-    made = [one.path for one in outcomes if one.path is not None]
+    made = [outcome.path for outcome in outcomes if outcome.path is not None]
     if made:
         index, summary = judging.make_site(tuple(made), target, beside=kept, trust=trust)
         terminal.print_line(summary)
@@ -236,17 +236,17 @@ def refresh_command(
 
     if not (results or Path("results").is_dir()):
         raise ResultsError("there is no folder results here: name the results to measure again")
-    found = old_runs(results or (kept_results(),))
-    for one in found:
-        terminal.print_line(one.sentence())
-    if not found:
+    outdated = old_runs(results or (kept_results(),))
+    for run in outdated:
+        terminal.print_line(run.sentence())
+    if not outdated:
         terminal.print_line("nothing changed, and nothing is older than the code")
-    if dry_run or not found:
+    if dry_run or not outdated:
         terminal.check_written()
         return
     with _continued():
         outcomes = refresh(
-            found,
+            outdated,
             output=output,
             minutes=budget,
             keep=keep,
@@ -268,7 +268,7 @@ def _hooks(*, quiet: bool) -> Hooks:
     narrator = Narrator(console, quiet=quiet)
     return Hooks(
         print_line=narrator.print_line,
-        note=lambda said: narrator.note(said) if SPENT not in said else None,
+        note=lambda sentence: narrator.note(sentence) if SPENT not in sentence else None,
         watch=narrator.watch,
         finish=lambda path: rebuild(path, console, quiet=True),
     )
@@ -290,13 +290,13 @@ def _end(outcomes: Sequence[ConfigOutcome]) -> None:
     """Print configs that were not finished, then failures; exit with their code."""
     from svmbench.studies.batches import failures
 
-    not_reached = [one.name for one in outcomes if one.is_open]
+    not_reached = [outcome.name for outcome in outcomes if outcome.is_open]
     if not_reached:
         terminal.print_line(
             f"not finished within the budget: {', '.join(not_reached)}; "
             "the same command continues the run"
         )
-    failed = [line for one in outcomes for line in failures(one)]
+    failed = [line for outcome in outcomes for line in failures(outcome)]
     if failed:
         terminal.print_line("failed:")
         for line in failed:

@@ -131,7 +131,7 @@ def archive(
     from svmbench.studies.judging import kept_results, repository
     from svmbench.studies.sharing import runs_to_archive, write_archive
 
-    own = runs_to_archive(results or (kept_results(),))
+    runs = runs_to_archive(results or (kept_results(),))
     if exists_in_results(output):
         raise ResultsError(f"{output} is there already: name another folder with -o")
     about = About(
@@ -144,10 +144,9 @@ def archive(
         checker=checker,
     )
     terminal.print_error("packing the runs and writing the pages; the first time takes minutes")
-    names = write_archive(own, output, about)
-    terminal.print_line(
-        f"{output}: {len(own)} {'pack' if len(own) == 1 else 'packs'}, the site, {', '.join(names)}"
-    )
+    names = write_archive(runs, output, about)
+    packs = f"{len(runs)} {'pack' if len(runs) == 1 else 'packs'}"
+    terminal.print_line(f"{output}: {packs}, the site, {', '.join(names)}")
 
 
 def register(group: click.Group) -> None:

@@ -1,4 +1,4 @@
-"""Standard output and standard error, whatever they are: full, closed, a pipe, or without UTF-8.
+"""Standard output and standard error, which may be full, closed, a pipe, or without UTF-8.
 
 A failed write never stops a run, and never changes its exit code. Only a command whose product is
 its output (a list, JSON) ends with an error if the output can't be written. If the reader closed
@@ -25,12 +25,12 @@ from svmbench.base.errors import DataWarning, SvmbenchError
 
 
 class Steady(io.TextIOBase):
-    """A stream that takes everything: what can't be written is let go.
+    """A stream that drops text that can't be written.
 
     Attributes
     ----------
     failure : OSError or None
-        Why something could not be written, the first time.
+        The first error of a write.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -46,7 +46,7 @@ class Steady(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of what is behind it."""
+        """The encoding of the underlying stream."""
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def isatty(self) -> bool:
@@ -57,7 +57,7 @@ class Steady(io.TextIOBase):
             return False
 
     def fileno(self) -> int:
-        """Return the number of what is behind it."""
+        """Return the file descriptor of the underlying stream."""
         if self._stream is None:
             raise io.UnsupportedOperation("fileno")
         return self._stream.fileno()
@@ -67,12 +67,12 @@ class Steady(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Write what can be written; return the length of the text."""
+        """Write the text if possible; return its length."""
         self._attempt("write", text)
         return len(text)
 
     def flush(self) -> None:
-        """Hand over what was written."""
+        """Flush the underlying stream."""
         self._attempt("flush")
 
     def _attempt(self, what: str, *given: str) -> None:
@@ -80,7 +80,7 @@ class Steady(io.TextIOBase):
             return
         try:
             getattr(self._stream, what)(*given)
-        except ValueError as error:  # closed by somebody else
+        except ValueError as error:  # another part of the program closed it
             self.failure = OSError(errno.EBADF, str(error))
         except OSError as error:
             self.failure = error
@@ -88,11 +88,11 @@ class Steady(io.TextIOBase):
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Let nothing that happens to standard output and standard error reach the commands."""
+    """Keep errors of standard output and standard error from the commands."""
     for number in range(3):
         try:
             os.fstat(number)
-        except OSError:  # closed: the next file that is opened would be taken for it
+        except OSError:  # closed: the next opened file would get its number
             os.open(os.devnull, os.O_RDWR)
     before = sys.stdout, sys.stderr
     streams = Steady(before[0]), Steady(before[1])
@@ -128,7 +128,7 @@ def warnings_as_sentences() -> Iterator[None]:
 
 
 def _let_go(stream: Steady) -> None:
-    """Send what is still to be written nowhere: the interpreter would complain at its end."""
+    """Redirect a failed stream to the null device, so that the interpreter's last flush works."""
     try:
         number = stream.fileno()
     except (OSError, ValueError):
@@ -139,22 +139,22 @@ def _let_go(stream: Steady) -> None:
 
 
 def print_line(text: object = "") -> None:
-    """Tell a person something in one line, on standard output, as far as it can be read there."""
+    """Print one line for people on standard output, with control characters escaped."""
     emit(escape.line(text))
 
 
 def print_error(text: object) -> None:
-    """Tell a person what went wrong, a line a problem, on standard error."""
+    """Print problems for people on standard error, a line each."""
     _put(sys.stderr, escape.lines(text))
 
 
 def emit(text: str) -> None:
-    """Print what other programs read, JSON or a script, as it is."""
+    """Print text for other programs, such as JSON or a script, unchanged."""
     _put(sys.stdout, text)
 
 
 def write_output(text: str) -> None:
-    """Print what other programs read, where that is all that a command is for.
+    """Print text for other programs that is the product of a command.
 
     Raises
     ------
@@ -166,12 +166,12 @@ def write_output(text: str) -> None:
 
 
 def check_written() -> None:
-    """See to it that all that was printed has been written, where that was the product.
+    """Check that all printed text was written, if it is the product of a command.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        If it could not be, unless who read it has gone.
+        If a write failed, unless the reader closed the pipe.
     """
     sys.stdout.flush()
     failure = sys.stdout.failure if isinstance(sys.stdout, Steady) else None
@@ -187,7 +187,7 @@ def _put(stream: TextIO, text: str) -> None:
 COLUMN_GAP_CHARACTERS = 2
 #: Columns of no more characters than these stay on one line of a terminal; others wrap in it.
 UNWRAPPED_COLUMN_CHARACTERS = 24
-#: What a column that wraps has at least, or the table is no table on so narrow a terminal.
+#: Least width of a column that wraps; a terminal too narrow for it gets no table.
 WRAPPED_COLUMN_CHARACTERS = 20
 FIRST_CELL_STYLE = "bold cyan"
 
@@ -266,7 +266,7 @@ def _rich_table(
             )
             for row in rows
         )
-        beside = [[row[0], said] for row, said in zip(rows, facts, strict=True)]
+        beside = [[row[0], text] for row, text in zip(rows, facts, strict=True)]
         return _rich_table(beside, False, most, styles)
     table = Table(
         box=SIMPLE_HEAD if has_header else None,

@@ -145,8 +145,8 @@ def try_(
     if as_json:
         made = {
             "metric": result.metric,
-            "trials": [asdict(one.trial) for one in fitted],
-            "baselines": [asdict(one.trial) for one in baselines],
+            "trials": [asdict(solver.trial) for solver in fitted],
+            "baselines": [asdict(baseline.trial) for baseline in baselines],
             "recommended": chosen.trial.solver,
             "cautions": result.notes,
             "confusion": dict(zip(("classes", "counts"), result.confusion, strict=True)),
@@ -158,16 +158,16 @@ def try_(
     terminal.print_columns(
         [
             (
-                one.solver,
-                *([f"{one.score_pct:.2f}"] if extra else []),
-                f"{one.accuracy_pct:.2f}",
-                f"{one.balanced_accuracy_pct:.2f}",
-                _with_spread(one),
-                f"{one.fit_s:.3g}",
-                f"{one.predict_s:.3g}",
-                f"{one.size_kb:,.0f}",
+                trial.solver,
+                *([f"{trial.score_pct:.2f}"] if extra else []),
+                f"{trial.accuracy_pct:.2f}",
+                f"{trial.balanced_accuracy_pct:.2f}",
+                _with_spread(trial),
+                f"{trial.fit_s:.3g}",
+                f"{trial.predict_s:.3g}",
+                f"{trial.size_kb:,.0f}",
             )
-            for one in (item.trial for item in (*fitted, *baselines))
+            for trial in (item.trial for item in (*fitted, *baselines))
         ],
         header=(
             "solver",

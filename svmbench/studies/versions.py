@@ -7,7 +7,9 @@ tree run in processes of the same Python, whose ``PYTHONPATH`` begins with the v
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import os
 import shutil
 import statistics
@@ -25,6 +27,24 @@ from svmbench.report.reading.records import result_lines
 from svmbench.studies.racing import CERTIFICATES, VERSIONS, Racer, notes_on
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
+#: Runs one command after another in a process, which imports and loads compiled code only once. A
+#: line of the input is a command's words as JSON; each ends with a line that begins with a zero
+#: byte, and the exit code.
+ONE_AFTER_ANOTHER = """
+import json, sys
+from svmbench.cli import main
+for line in sys.stdin:
+    sys.argv = ["svmbench", *json.loads(line)]
+    code = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
+    print(f"\\n\\0{code or 0}", flush=True)
+"""
+#: After this number of rounds each side gets a new process, because the addresses of arrays and
+#: code, which differ from process to process, change times by some percent.
+ROUNDS_OF_A_PROCESS = 3
 #: Seconds in which a command has to end after SIGTERM before it is killed.
 TIME_TO_END_S = 20.0
 #: How many percentage points of accuracy a version may lose before a gate fails.
@@ -105,45 +125,18 @@ def place_of(module: str, cwd: Path, environment: dict[str, str]) -> Path | None
     return Path(said).resolve() if said else None
 
 
-def run_config(
-    config: Path,
-    output: Path,
-    environment: dict[str, str],
-    *options: str,
-    quiet: bool = False,
-    python: str = sys.executable,
-) -> None:
-    """Run a config with the version that a Python imports in an environment.
+def run_config(config: Path, output: Path, environment: dict[str, str], *options: str) -> None:
+    """Run a config with the version that this Python imports in an environment.
 
     Raises
     ------
     SvmbenchError
         If the command could not run the config. Failed cells are no error.
     """
-    command = [python, *SVMBENCH[1:], "run", str(config), "--output", str(output), *options]
-    stream = subprocess.PIPE if quiet else None
-    with subprocess.Popen(
-        command, cwd=output.parent, env=environment, stdout=stream, stderr=stream, text=True
-    ) as process:
-        try:
-            _, complained = process.communicate()
-        except KeyboardInterrupt:
-            _end(process)
-            raise
-    if process.returncode not in (0, EXIT_FAILED_CELLS):
-        said = (complained or "").strip()
-        raise SvmbenchError(
-            said.removeprefix("svmbench: ") or f"it ended with {process.returncode}"
-        )
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a command, which ends its workers and removes its temporary files."""
-    process.terminate()
-    try:
-        process.communicate(timeout=TIME_TO_END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    command = [*SVMBENCH, "run", str(config), "--output", str(output), *options]
+    done = subprocess.run(command, cwd=output.parent, env=environment, check=False)
+    if done.returncode not in (0, EXIT_FAILED_CELLS):
+        raise SvmbenchError(f"it ended with {done.returncode}")
 
 
 def compare_versions(
@@ -265,13 +258,60 @@ def _installed(python: str, work: Path, environment: dict[str, str]) -> str:
     return done.stdout.strip()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Side:
     """One of two versions: its name, the environment of its processes, and their Python."""
 
     name: str
     environment: dict[str, str]
     python: str = sys.executable
+    process: subprocess.Popen[str] | None = None
+    is_running: bool = False
+
+    def run(self, words: list[str], work: Path) -> None:
+        """Run a command of svmbench in the side's process, which is started if there is none.
+
+        Raises
+        ------
+        SvmbenchError
+            If the command failed; with what it said. Failed cells are no error.
+        """
+        errors = work / f"errors-{id(self)}"
+        if self.process is None:
+            with errors.open("a") as stream:
+                self.process = subprocess.Popen(
+                    [self.python, "-c", ONE_AFTER_ANOTHER],
+                    cwd=work,
+                    env=self.environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stream,
+                    text=True,
+                )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        begin, self.is_running, code = errors.stat().st_size, True, ""
+        with contextlib.suppress(BrokenPipeError):  # then it has ended without a code
+            self.process.stdin.write(json.dumps(words) + "\n")
+            self.process.stdin.flush()
+            code = next((line[1:].strip() for line in self.process.stdout if line[0] == "\0"), "")
+        self.is_running = False
+        if code not in ("0", str(EXIT_FAILED_CELLS)):
+            said = errors.read_bytes()[begin:].decode().strip().removeprefix("svmbench: ")
+            raise SvmbenchError(f"at {self.name}: {said or 'it ended without a result'}")
+
+    def end(self) -> None:
+        """End the process, if there is one, as Ctrl-C does if it runs a command."""
+        if self.process is None:
+            return
+        if self.is_running:
+            self.process.terminate()
+        try:
+            # The end of its input ends the loop of commands.
+            self.process.communicate(timeout=TIME_TO_END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        self.process = None
 
 
 def _in_turn(
@@ -289,17 +329,20 @@ def _in_turn(
     file.write_text(yaml_of_value(config), encoding="utf-8")
     sides = {"base": base, "new": new}
     records: dict[str, list[dict[tuple[str, str], Any]]] = {name: [] for name in sides}
-    for number in range(rounds):
-        for name, side in sides.items():
-            tell(f"round {number + 1} of {rounds}: {name}")
-            output = work / f"{name}-{number}"
-            # The models of one round are certified.
-            words = ("--quiet", *(["--only", f"block={VERSIONS}"] if number else []), *options)
-            try:
-                run_config(file, output, side.environment, *words, quiet=True, python=side.python)
-            except SvmbenchError as error:
-                raise SvmbenchError(f"at {side.name}: {error}") from error
-            records[name].append(_records(output))
+    try:
+        for number in range(rounds):
+            for name, side in sides.items():
+                tell(f"round {number + 1} of {rounds}: {name}")
+                output = work / f"{name}-{number}"
+                words = ["run", str(file), "--output", str(output), "--quiet", *options]
+                # The models of one round are certified.
+                side.run([*words, "--only", f"block={VERSIONS}"] if number else words, work)
+                records[name].append(_records(output))
+                if number % ROUNDS_OF_A_PROCESS == ROUNDS_OF_A_PROCESS - 1:
+                    side.end()
+    finally:
+        for side in sides.values():
+            side.end()
     results = [_compared(key, records) for key in records["new"][0]]
     return {"base": base.name, "new": new.name, "rounds": rounds, "results": results}
 

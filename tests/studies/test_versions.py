@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from svmbench.base.errors import SvmbenchError
 from svmbench.studies import versions
 
 #: Ends with SIGTERM and a trace of it; before, it interrupts who started it.
@@ -25,11 +26,36 @@ def test_an_interrupt_lets_the_command_end_by_itself(tmp_path: Path) -> None:
     standin = tmp_path / "python"
     standin.write_text(STANDIN.format(python=sys.executable))
     standin.chmod(standin.stat().st_mode | stat.S_IXUSR)
+    side = versions.Side("base", dict(os.environ), str(standin))
     with pytest.raises(KeyboardInterrupt):
-        versions.run_config(
-            tmp_path / "c.yaml", tmp_path / "out", dict(os.environ), quiet=True, python=str(standin)
-        )
+        side.run(["run", "c.yaml"], tmp_path)
+    side.end()
     assert (tmp_path / "ended").exists()
+
+
+def test_a_process_runs_commands_until_it_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "svmbench").mkdir()
+    (tmp_path / "svmbench" / "__init__.py").touch()
+    (tmp_path / "svmbench" / "cli.py").write_text(
+        "import os, sys\n"
+        "def main():\n"
+        "    print(os.getpid(), *sys.argv, file=open('log', 'a'))\n"
+        "    print('svmbench: no', sys.argv[1], file=sys.stderr, flush=True)\n"
+        "    if sys.argv[1] == 'dies': os._exit(7)\n"
+        "    raise SystemExit(int(sys.argv[1]))\n"
+    )
+    side = versions.Side("base", {**os.environ, "PYTHONPATH": str(tmp_path)})
+    side.run(["0"], tmp_path)
+    side.run(["3", "a b"], tmp_path)  # failed cells
+    with pytest.raises(SvmbenchError, match=r"^at base: no 2$"):
+        side.run(["2"], tmp_path)
+    side.end()
+    with pytest.raises(SvmbenchError, match=r"^at base: no dies$"):
+        side.run(["dies"], tmp_path)
+    side.end()
+    lines = [line.split(maxsplit=1) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [words for _, words in lines] == [f"svmbench {w}" for w in ("0", "3 a b", "2", "dies")]
+    assert len({pid for pid, _ in lines}) == 2
 
 
 def test_a_gate_fails_for_time_and_for_accuracy():

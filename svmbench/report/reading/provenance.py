@@ -52,16 +52,30 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def was_run(cell: CellResult) -> bool:
+    """Return False if a cell was not tried."""
+    return status_word(cell.status) != "not run"
+
+
 def missing(cells: Sequence[CellResult]) -> list[str]:
     """Return a line with the reason for each group of cells without results.
 
     Solvers with the same data set, folds, status and reason share a line, so that an unavailable
-    data set has one line for all solvers.
+    data set has one line for all solvers. If all cells have one status and reason, so have they.
     """
+    states = {(cell.status, cell.reason) for cell in cells}
+    if len(cells) > 1 and len(states) == 1 and cells[0].status != "ok":
+        return [
+            f"all {len(cells):,} cells: {_state(status_word(cells[0].status), cells[0].reason)}"
+        ]
     return _lines_of(
         cells,
         lambda cell: None if cell.status == "ok" else (status_word(cell.status), cell.reason),
     )
+
+
+def _state(status: str, reason: str) -> str:
+    return status + (f" ({reason})" if reason else "")
 
 
 def undefined(run: Run, cells: Sequence[CellResult], metrics: Iterable[str]) -> list[str]:
@@ -124,7 +138,7 @@ def _missing_line(
         where.append(" and ".join([", ".join(named[:-1]), named[-1]]) if named[1:] else named[0])
     if folds:
         where.append(f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}")
-    return f"{', '.join(where)}: {status}" + (f" ({reason})" if reason else "")
+    return f"{', '.join(where)}: {_state(status, reason)}"
 
 
 def dimension_text(name: str, value: Any) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from svmbench.report.reading.provenance import missing, undefined
+from svmbench.report.reading.provenance import missing, undefined, was_run
 from svmbench.report.reading.records import VERSUS, Run
 from svmbench.report.reading.units import Unit, unit_of
 from svmbench.report.tables import captions
@@ -73,7 +73,7 @@ class PageTable:
     groups, heads : list of Head
         Heads of the other columns, in two rows; `groups` is empty if one row is enough.
     rows : list of (list of str, list of TableCell)
-        Texts and cells of each row.
+        Texts and cells of each row; none if no cell was run and nothing is printed for it.
     gaps, without : list of str
         Missing cells and undefined values, one line each.
     """
@@ -127,7 +127,7 @@ def grid_of(
                 for c, m in table.columns
             ],
         )
-        for row in table.row_keys
+        for row in (table.row_keys if _says_anything(table) else ())
     ]
     groups = [
         Head(table.column_text(column), len(list(members)), _solvers(table, column))
@@ -146,6 +146,12 @@ def grid_of(
         gaps=missing(run.block_cells(table.spec.block)),
         without=undefined(run, table.cells, table.spec.metrics),
     )
+
+
+def _says_anything(table: Table) -> bool:
+    """Return True if a cell was run, or the paper prints a number for one."""
+    printed = (entry.comparison.published for entry in table.entries.values())
+    return any(map(was_run, table.cells)) or any(value is not None for value in printed)
 
 
 def units_of(table: Table) -> dict[str, Unit]:

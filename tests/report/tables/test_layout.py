@@ -115,6 +115,17 @@ def test_missing_cells_say_why(tmp_path):
     assert tuple(order[2:]) == runs.ALSVM_SETS
 
 
+@pytest.mark.parametrize(("dataset", "printed"), [("iris", False), ("a9a", True)])
+def test_a_table_without_a_run_has_a_sentence_or_what_is_printed(tmp_path, dataset, printed):
+    text = build(small_run(tmp_path, [None, None], dataset=dataset)).joined.read_text()
+    assert ("No cell of this table has a result." in text) is not printed
+    assert (f"| {dataset} | not run [82] | not run [82] |" in text) is printed
+    assert "Missing cells:\n\n- all 2 cells: not run (no record of it yet)\n" in text
+    # Another reason has a line of its own.
+    text = build(runs.alsvm_run(tmp_path / "several")).joined.read_text()
+    assert "all 2 cells" not in text
+
+
 def test_counters_outside_the_tables_are_in_table_csv(tmp_path):
     report = build(runs.alsvm_run(tmp_path))
     row = tidy(report, dataset="a9a", solver="alsvm", metric="updates")

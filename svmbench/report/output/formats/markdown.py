@@ -15,11 +15,14 @@ def markdown_table(grid: PageTable, _label: str = "") -> str:
     """Return a table as a section of Markdown, with caption, footnotes and missing cells."""
     caption = " ".join(map(MARKDOWN.spell, grid.caption))
     lines = [f"## {escape.markdown(grid.title)}", "", caption, ""]
-    if not grid.rows:
+    if not (grid.rows or grid.gaps):
         lines += ["No cells: this profile's plan has none for this table.", ""]
         return "\n".join(lines)
-    lines.append(_row([*grid.fields, *grid.column_texts]))
-    lines.append("|" + " --- |" * len(grid.fields) + " ---: |" * len(grid.heads))
+    if grid.rows:
+        lines.append(_row([*grid.fields, *grid.column_texts]))
+        lines.append("|" + " --- |" * len(grid.fields) + " ---: |" * len(grid.heads))
+    else:
+        lines.append("No cell of this table has a result.")
     for names, cells in grid.rows:
         lines.append(_row([*names, *(str(cell.text) for cell in cells)]))
     lines.append("")
