@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from svmbench.baselines.catalogue import solvers
 from svmbench.experiment.plan import keys
-from svmbench.experiment.plan.planner import modules_of_kind
+from svmbench.experiment.plan.keys import modules_of_kind
 from svmbench.experiment.protocols import protocols
 
 

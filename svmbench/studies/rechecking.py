@@ -411,8 +411,7 @@ def _compared(
     is_pinned: bool,
 ) -> Recheck:
     """Return the lines that compare a cell's record with a new one; the last is the cell's own."""
-    from svmbench.experiment.plan.keys import code_hash
-    from svmbench.experiment.plan.planner import modules_of
+    from svmbench.experiment.plan.keys import code_hash, modules_of
     from svmbench.report.gate.compare import compare_cell
     from svmbench.report.gate.sides import arithmetic_of, at_fold, group_of, where_of
     from svmbench.schema.rechecks import RECHECK_SCHEMA

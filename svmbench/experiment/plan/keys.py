@@ -22,10 +22,13 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmbench.base.paths import PACKAGE
 from svmbench.experiment.plan import statements
+
+if TYPE_CHECKING:
+    from svmbench.experiment.settings.cells import CellSpec
 
 #: Modules that solvers and protocols may import, but that decide no result.
 DECIDES_NOTHING = (
@@ -279,3 +282,56 @@ def source_path(module: str) -> Path:
         path = Path(spec.origin).parent.joinpath(*parts)
     file = path.with_suffix(".py")
     return file if file.exists() else path / "__init__.py"
+
+
+def modules_of(spec: CellSpec) -> tuple[str, ...]:
+    """Return the modules whose code decides a cell: its solvers', its protocol's, its scores'."""
+    modules = [module for kind in kinds_of(spec) for module in modules_of_kind(*kind)]
+    return tuple(dict.fromkeys(modules))
+
+
+def kinds_of(spec: CellSpec) -> list[tuple[str, ...]]:
+    """Return the arguments of :func:`code_of` for each solver of a cell; one tuple without any."""
+    from svmbench.experiment.protocols import reads_of, solvers_in
+
+    context = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
+    score_names = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
+    return [(name, *context, *dict.fromkeys(score_names)) for name in solvers_in(spec) or [""]]
+
+
+def modules_of_kind(
+    solver: str, protocol: str, task: str, reads: str, *score_names: str
+) -> tuple[str, ...]:
+    """Return the modules whose code decides one kind of cell; see :func:`code_of`."""
+    from svmbench.baselines.catalogue import modules_of_solvers
+    from svmbench.experiment.protocols import protocols
+    from svmbench.schema import scores
+
+    modules = [protocols()[protocol].function(reads).__module__]
+    # Some protocols have no scores.
+    if reaches(modules[0], scores.contract.__name__):
+        modules += [scores.find(name).function.__module__ for name in score_names]
+    return tuple(dict.fromkeys([*(modules_of_solvers(solver, task) if solver else ()), *modules]))
+
+
+def code_of(solver: str, protocol: str, task: str, reads: str, *score_names: str) -> str:
+    """Return a hash of the code of one kind of cell; for a program, with a hash of its files.
+
+    Parameters
+    ----------
+    solver : str
+        The solver's name; empty if nothing is trained.
+    protocol : str
+        The protocol's name.
+    task : str
+        ``"binary"``, ``"multiclass"`` or ``"one-class"``.
+    reads : str
+        The form of the cell's input; see `reads_of`.
+    *score_names : str
+        The names of the cell's scores.
+    """
+    from svmbench.baselines.catalogue import solver_class
+    from svmbench.baselines.templates import is_program
+
+    code = code_hash(*modules_of_kind(solver, protocol, task, reads, *score_names))
+    return f"{code} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else code

@@ -29,9 +29,9 @@ from svmbench.experiment.config.loader import apply_profile, check_config
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.counts import count_blocks
 from svmbench.experiment.plan.filters import Filters
-from svmbench.experiment.plan.keys import code_hash, hash_of, manifest, reaches
+from svmbench.experiment.plan.keys import code_of, hash_of, kinds_of, manifest, modules_of
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
-from svmbench.experiment.protocols import protocols, reads_of, solvers_in
+from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.protocols.folds import derive_seed
 from svmbench.experiment.protocols.task import open_chosen
@@ -491,54 +491,6 @@ class Row:
 def _resolve_size(size: int | str, n_samples: int) -> int:
     """Return a size, which may be a percentage such as ``"50%"``, as a number of rows."""
     return size if isinstance(size, int) else round(n_samples * int(size[:-1]) / 100)
-
-
-def modules_of(spec: CellSpec) -> tuple[str, ...]:
-    """Return the modules whose code decides a cell: its solvers', its protocol's, its scores'."""
-    modules = [module for kind in kinds_of(spec) for module in modules_of_kind(*kind)]
-    return tuple(dict.fromkeys(modules))
-
-
-def kinds_of(spec: CellSpec) -> list[tuple[str, ...]]:
-    """Return the arguments of :func:`code_of` for each solver of a cell; one tuple without any."""
-    context = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
-    score_names = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
-    return [(name, *context, *dict.fromkeys(score_names)) for name in solvers_in(spec) or [""]]
-
-
-def modules_of_kind(
-    solver: str, protocol: str, task: str, reads: str, *score_names: str
-) -> tuple[str, ...]:
-    """Return the modules whose code decides one kind of cell; see :func:`code_of`."""
-    from svmbench.baselines.catalogue import modules_of_solvers
-
-    modules = [protocols()[protocol].function(reads).__module__]
-    # Some protocols have no scores.
-    if reaches(modules[0], scores.contract.__name__):
-        modules += [scores.find(name).function.__module__ for name in score_names]
-    return tuple(dict.fromkeys([*(modules_of_solvers(solver, task) if solver else ()), *modules]))
-
-
-def code_of(solver: str, protocol: str, task: str, reads: str, *score_names: str) -> str:
-    """Return a hash of the code of one kind of cell; for a program, with a hash of its files.
-
-    Parameters
-    ----------
-    solver : str
-        The solver's name; empty if nothing is trained.
-    protocol : str
-        The protocol's name.
-    task : str
-        ``"binary"``, ``"multiclass"`` or ``"one-class"``.
-    reads : str
-        The form of the cell's input; see `reads_of`.
-    *score_names : str
-        The names of the cell's scores.
-    """
-    from svmbench.baselines.catalogue import solver_class
-
-    code = code_hash(*modules_of_kind(solver, protocol, task, reads, *score_names))
-    return f"{code} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else code
 
 
 def _kernel(solver: SolverSpec) -> str:

@@ -25,7 +25,7 @@ from typing import Any, cast
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.experiment.measuring import environment
-from svmbench.experiment.plan.planner import code_of, kinds_of
+from svmbench.experiment.plan.keys import code_of, kinds_of
 from svmbench.experiment.run import processes, remote
 from svmbench.experiment.run.loop import STREAM_POLL_S, RunLoop, solvers_of, utc_timestamp
 from svmbench.experiment.run.records import ARTIFACTS

@@ -69,8 +69,8 @@ def _facts(setup: dict[str, Any]) -> dict[str, Any]:
 
 
 def _code(*kind: str) -> str:
-    """Return the code hash of one kind of cell (`planner.code_of`), or why there is none here."""
-    from svmbench.experiment.plan.planner import code_of
+    """Return the code hash of one kind of cell (`keys.code_of`), or why there is none here."""
+    from svmbench.experiment.plan.keys import code_of
 
     try:
         return code_of(*kind)

@@ -45,6 +45,6 @@ __all__ = [
 ]
 
 # Imported by name, because the key of a cell covers only the modules of its scores
-# (`planner.modules_of_kind`). This is also the order of lists of scores.
+# (`keys.modules_of_kind`). This is also the order of lists of scores.
 for _module in ("measures", "calibration", "costs"):
     import_module(f"{__name__}.{_module}")

@@ -13,7 +13,7 @@ import pytest
 from svmbench.base.paths import PACKAGE
 from svmbench.baselines.catalogue import solver_class, solvers
 from svmbench.experiment.plan import keys
-from svmbench.experiment.plan.planner import code_of, modules_of_kind
+from svmbench.experiment.plan.keys import code_of, modules_of_kind
 from svmbench.experiment.protocols import protocols
 
 

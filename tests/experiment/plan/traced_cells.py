@@ -24,7 +24,8 @@ from svmbench.baselines.catalogue import solver_class, solvers
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.plan import keys
-from svmbench.experiment.plan.planner import make_plan, modules_of
+from svmbench.experiment.plan.keys import modules_of
+from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import function_of, protocols
 from svmbench.experiment.protocols.task import Task
 
