@@ -300,6 +300,14 @@ def test_three_steps_of_a_benchmark_and_a_pickle():
     fitted = NuSVC(nu=0.4).fit(X, y)
     assert model.objective_ == pytest.approx(fitted.objective_, rel=1e-9)
     assert model.dual_objective_ <= model.objective_
+    # The sums of the problems' own values, and LIBSVM's decision values times rho.
+    for name in ("objective_", "dual_objective_"):
+        total = sum(getattr(one, name) for one in fitted.estimators_)
+        assert getattr(fitted, name) == pytest.approx(total, rel=1e-12)
+    rho = [one.expansion_.rho for one in fitted.estimators_]
+    fitted.decision_function_shape = "ovo"
+    theirs = Theirs(nu=0.4, decision_function_shape="ovo").fit(X, y).decision_function(X)
+    assert_allclose(fitted.decision_function(X) / rho, theirs, atol=0.01)
     again = pickle.loads(pickle.dumps(fitted))
     assert_array_equal(again.decision_function(X), fitted.decision_function(X))
 
