@@ -153,7 +153,7 @@ def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> 
         y = top + _NAMED_ROW * (number + 0.75)
         # The edge in the colour of the ground parts the name from the lines behind it.
         halo = '<g stroke="#FFFFFF" stroke-width="4" paint-order="stroke">'
-        parts += [halo, _text(left, y - 9, name, "start", longest=62), "</g>"]
+        parts += [halo, _text(left, y - 9, name, "start", longest=72), "</g>"]
         parts += [_stroke([(place(least), y), (place(most), y)], COLOURS[2], width=2)]
         parts += [f'<circle cx="{place(value):.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[2]}"/>']
     return _svg(bottom + 46, parts, _NARROW)

@@ -1031,7 +1031,7 @@ document.body.append(out);
 
 
 def test_a_chart_of_ratios_fits_a_telephone_and_names_its_rows_whole() -> None:
-    name = "breast-cancer-683 (squared-hinge-default) / liblinear-l2-dual"
+    name = "breast-cancer-683 (linear-squared-hinge-default) / liblinear-l2-dual"
     chart = ratio_chart([(name, 4.0, 2.0, 8.0), ("a", 0.5, 0.4, 0.6)], "CPU time")
     assert 'viewBox="0 0 440 ' in chart
     assert f">{name}</text>" in chart
