@@ -262,19 +262,19 @@ def planned_work(cell: Cell, config: str) -> Work:
 def dry_run_lines(run_plan: RunPlan) -> list[str]:
     """Return the cells of a plan, the missing data sets, and the time by kept records."""
     from svmbench.experiment.run.forecast import forecast
+    from svmbench.experiment.run.session import size_of
 
     plan, request = run_plan.plan, run_plan.request
     recorded = seconds_by_records(plan.name, plan.config.paper)
-    return list(
-        forecast(
-            plan,
-            run_plan.cells,
-            run_plan.path,
-            mirror=request.mirror,
-            jobs=request.jobs,
-            recorded=recorded,
-        )
+    first, *others = forecast(
+        plan,
+        run_plan.cells,
+        run_plan.path,
+        mirror=request.mirror,
+        jobs=request.jobs,
+        recorded=recorded,
     )
+    return [first, *filter(None, [size_of(plan)]), *others]
 
 
 def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:

@@ -11,6 +11,8 @@ import pytest
 
 from svmbench import studies
 from svmbench.base.errors import ConfigError
+from svmbench.experiment.run.session import Request, plan_run
+from svmbench.studies.queueing import dry_run_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
@@ -46,3 +48,10 @@ def test_importing_studies_imports_no_study() -> None:
     code = "import sys, svmbench.studies; print([m for m in sys.modules if 'studies.' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_dry_run_says_of_which_size_its_profile_is() -> None:
+    planned = plan_run(Request(config="alsvm_table2"), prepare=False)
+    first, size, *_ = dry_run_lines(planned)
+    assert first.startswith("alsvm_table2 (quick): ")
+    assert size.startswith("size 'quick': at most 3,000 rows a data set")

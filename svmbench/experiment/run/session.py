@@ -213,14 +213,14 @@ def execute_run(
         todo = due(cells, folder, request.retry)
         so_far = f"{plan.name} ({request.profile}): {counted(len(plan.cells), 'cell')}"
         print_line(f"{so_far}, {len(todo)} to run")
-        if size := _size_of(plan):
+        if size := size_of(plan):
             print_line(size)
         with _server(plan, todo, request), watch(todo) as listener:
             summary = execute(plan, cells, folder, request.options(plan), listener)
         return Finished(summary, dict(folder.cells))
 
 
-def _size_of(plan: Plan) -> str:
+def size_of(plan: Plan) -> str:
     """Return a sentence on the profile's size and on the full profile; empty if it is that one."""
     note = plan.config.profiles[plan.profile].note
     full = plan.config.profiles.get(FULL_PROFILE)
