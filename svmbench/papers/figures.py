@@ -511,9 +511,9 @@ def _outcome_lines(only: str | None, results: Results) -> str:
         counts = as_text.at_scales([verdict for verdict in judged if verdict.claim.paper == paper])
         claims = _named(outcome.claims)
         if only is None:
-            lines.append(f"- **{paper}**, {counts}. {outcome.said} (From {claims}.)")
+            lines.append(f"- **{paper}**, {counts}. {outcome.sentence} (From {claims}.)")
         else:  # the text's two halves are two sentences on a page
-            first, _, second = outcome.said.partition("; ")
+            first, _, second = outcome.sentence.partition("; ")
             sentence = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
             lines.append(f"{counts}. {sentence} (From {claims}.)")
     if not lines:

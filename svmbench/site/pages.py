@@ -596,4 +596,4 @@ def _chart_name(one: Ratio) -> str:
 def _outcome(verdicts: Sequence[Verdict]) -> str:
     """Return the sentence on a paper, or the number of its claims by verdict if it has none."""
     said = next(iter(outcomes(verdicts).values()), None)
-    return outcome(verdicts) if said is None or said.stale else said.said
+    return outcome(verdicts) if said is None or said.stale else said.sentence

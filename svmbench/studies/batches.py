@@ -1,4 +1,4 @@
-"""Many configs, one after the other, with nobody told by default."""
+"""Run many configs one after the other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BatchInterruptedError(KeyboardInterrupt):
 
 
 def quiet_hooks() -> Hooks:
-    """Return hooks that make the tables of each run and tell nobody."""
+    """Return hooks that make the tables of each run and show no progress."""
 
     def finish(path: Path) -> None:
         build(path)
@@ -49,7 +49,7 @@ def run_batch(
     minutes : float or None
         Start no new cell after so many minutes.
     hooks : Hooks or None
-        Who is told of the progress; nobody by default.
+        Functions that show the progress; none by default.
     shared : bool, default True
         True to share the minutes; otherwise each config has all that are left.
 

@@ -95,13 +95,13 @@ def ages_of(folder: Path, run: Run | None = None) -> Ages:
     from svmbench.report.reading.records import read_run
     from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 
-    said = changes(folder)
+    reasons = changes(folder)
     cells = (run or read_run(folder)).cells
     # An unfinished cell has no result, though its finished points stand beside it.
     without = {cell.key for cell in cells if cell.status != "ok"}
     results = {
         cell.key: KeptResult(
-            cell.key, str(cell.solver), str(cell.dataset), is_fresh=said.get(cell.key) == ""
+            cell.key, str(cell.solver), str(cell.dataset), is_fresh=reasons.get(cell.key) == ""
         )
         for cell in cells
         if cell.key not in without
@@ -150,23 +150,23 @@ def verdicts(
 def kept_results() -> Path:
     """Return where results are kept: here, or in the checkout that this program runs from."""
     here = Path("results")
-    found = here if here.is_dir() else PACKAGE.parent / "results"
-    if not found.is_dir():
+    folder = here if here.is_dir() else PACKAGE.parent / "results"
+    if not folder.is_dir():
         raise ResultsError("there is no folder results here: name the folders to judge from")
-    return found
+    return folder
 
 
 def lookup_of_ages(*, look: bool) -> FreshnessLookup | None:
     """Return a cached lookup of the ages of a run folder's results, or None if `look` is False."""
     if not look:
         return None
-    found: dict[Path, Ages] = {}
+    known: dict[Path, Ages] = {}
 
     def age(folder: Path, run: Run | None = None) -> Ages:
         place = folder.resolve()
-        if place not in found:
-            found[place] = ages_of(place, run)
-        return found[place]
+        if place not in known:
+            known[place] = ages_of(place, run)
+        return known[place]
 
     return age
 
@@ -231,8 +231,8 @@ def judge_folders(
 
     def origin(verdict: Verdict) -> str:
         places = [Path(folder) for folder, _, _ in verdict.sources]
-        found = {origin_of(place, None if age is None else age(place)) for place in places}
-        return next((one for one in (ELSEWHERE, CONFIRMED) if one in found), OURS)
+        origins = {origin_of(place, None if age is None else age(place)) for place in places}
+        return next((name for name in (ELSEWHERE, CONFIRMED) if name in origins), OURS)
 
     apart = {
         machine: judging.judge(known, kept, look, trust=trust)
@@ -250,8 +250,8 @@ def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
     return [
         verdict
         for key, paper in papers().items()
-        if (own := [claim for claim in known if claim.paper == key])
-        for verdict in judging.judge(own, printed_evidence(paper), trust=trust)
+        if (claims := [claim for claim in known if claim.paper == key])
+        for verdict in judging.judge(claims, printed_evidence(paper), trust=trust)
         if any(part.cells for part in verdict.parts)
     ]
 
@@ -303,17 +303,17 @@ def _variants() -> dict[tuple[str, str], str]:
     """Return the solver's name for each label in a config that ships, by config and label."""
     from svmbench.base.paper_folders import shipped_config
 
-    found: dict[tuple[str, str], str] = {}
+    names: dict[tuple[str, str], str] = {}
 
     def look(part: Any, config: str) -> None:
         if isinstance(part, dict):
             if isinstance(part.get("name"), str) and isinstance(part.get("label"), str):
-                found[config, part["label"]] = part["name"]
+                names[config, part["label"]] = part["name"]
             part = list(part.values())
         if isinstance(part, list):
-            for one in part:
-                look(one, config)
+            for item in part:
+                look(item, config)
 
     for path in shipped_configs():
         look(shipped_config(path.stem), path.stem)
-    return found
+    return names

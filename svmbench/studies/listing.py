@@ -303,16 +303,18 @@ def deviations(cls: type) -> list[str]:
         for the paragraphs of the modules that are named in backticks, each with its module's name;
         what these say that the print leaves open is among them.
     """
-    found = []
-    for one in _paragraphs(cls.__module__, cls.__name__.lower()):
-        if one.startswith(_OF_PARTS):
+    texts = []
+    for paragraph in _paragraphs(cls.__module__, cls.__name__.lower()):
+        if paragraph.startswith(_OF_PARTS):
             package = cls.__module__.rpartition(".")[0]
-            for part in re.findall(r"``(\w+)``", one):
+            for part in re.findall(r"``(\w+)``", paragraph):
                 import_module(f"{package}.{part}")
-                found += [f"``{part}``: {said}" for said in _paragraphs(f"{package}.{part}")]
+                texts += [
+                    f"``{part}``: {paragraph}" for paragraph in _paragraphs(f"{package}.{part}")
+                ]
         else:
-            found.append(one)
-    return found
+            texts.append(paragraph)
+    return texts
 
 
 #: The beginning of a paragraph that names the modules whose deviations are a solver's as well.
@@ -322,7 +324,7 @@ _OF_PARTS = "Those of the parts: "
 def _paragraphs(module: str, own: str = "") -> list[str]:
     """Return the paragraphs of a module on its deviations; `own` is the name of a class in it."""
     text = inspect.cleandoc(sys.modules[module].__doc__ or "")
-    found: list[str] = []
+    paragraphs: list[str] = []
     inside = False
     for line in text.splitlines():
         if line[:1].strip():
@@ -331,11 +333,11 @@ def _paragraphs(module: str, own: str = "") -> list[str]:
             inside |= not own and line == "What the print leaves open"
         elif inside and line.strip():
             words = " ".join(line.split())
-            if words.startswith("- ") or not found:
-                found.append(words.removeprefix("- "))
+            if words.startswith("- ") or not paragraphs:
+                paragraphs.append(words.removeprefix("- "))
             else:
-                found[-1] += f" {words}"
-    return found
+                paragraphs[-1] += f" {words}"
+    return paragraphs
 
 
 def _describe_class(path: str, trust: bool) -> dict[str, Any]:

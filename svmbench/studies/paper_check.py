@@ -32,18 +32,20 @@ def paper_problems(folder: Path | str, *, trust: bool = False) -> list[str]:
         return [f"{folder}: paper.toml is missing, with title and authors"]
     try:
         paper = _read(place)
-        return [f"{folder}: {one}" for one in _problems(paper, trust=trust)]
+        return [f"{folder}: {problem}" for problem in _problems(paper, trust=trust)]
     except SvmbenchError as error:
         return str(error).splitlines()
 
 
 def _read(path: Path) -> Paper:
     """Return the paper of a folder, which needn't be registered."""
-    known = [one.folder.resolve() for one in papers().values()]
+    known = [known_paper.folder.resolve() for known_paper in papers().values()]
     if path not in known:
         named = os.environ.get(paths.FURTHER_PAPERS, "")
         os.environ[paths.FURTHER_PAPERS] = os.pathsep.join(filter(None, (named, str(path))))
-    return next(one for one in papers().values() if one.folder.resolve() == path)
+    return next(
+        known_paper for known_paper in papers().values() if known_paper.folder.resolve() == path
+    )
 
 
 def _problems(paper: Paper, *, trust: bool) -> Iterator[str]:
@@ -100,8 +102,8 @@ def _check_problems(paper: Paper, claims: list[Claim], *, trust: bool) -> Iterat
         if declared is None:
             yield f'checks.py: {claim.id} has no check: @check("{claim.id}", …)'
         else:
-            said = limit_problems(claim.limits, declared.limits)
-            yield from (f"claims.toml: {claim.id}: {one}" for one in said)
+            problems = limit_problems(claim.limits, declared.limits)
+            yield from (f"claims.toml: {claim.id}: {problem}" for problem in problems)
         if not (claim.configs or claim.command):
             yield f"claims.toml: {claim.id} names no config, and no command that makes its records"
 
@@ -111,7 +113,7 @@ def _repository_problems(paper: Paper, claims: list[Claim]) -> Iterator[str]:
     tests = paths.PACKAGE.parent / "tests" / "papers"
     if not tests.is_dir():
         return
-    orders = {one.order for one in papers().values() if one.ships and one.key != paper.key}
+    orders = {other.order for other in papers().values() if other.ships and other.key != paper.key}
     if paper.order in orders or paper.order > len(orders) + 1:
         free = next(n for n in range(1, len(orders) + 2) if n not in orders)
         yield f"paper.toml: its place among the papers is taken or leaves a gap: order = {free}"

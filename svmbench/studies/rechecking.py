@@ -207,7 +207,7 @@ def recheck(
     outcome = RecheckOutcome(n_drawn=drawn.n_drawn)
     done: set[tuple[str, str]] = set()
     for name, cells in drawn.cells.items():
-        left = [one for one in cells if (name, one.key) not in done]
+        left = [cell for cell in cells if (name, cell.key) not in done]
         if not left:
             continue
         if time.monotonic() > drawn.deadline:
@@ -229,18 +229,18 @@ def recheck(
                 raise
             print_line(f"{name}: stopped: {drawn.minutes:g} minutes are over")
     outcome.n_missing = sum(
-        (name, one.key) not in done for name, cells in drawn.cells.items() for one in cells
+        (name, cell.key) not in done for name, cells in drawn.cells.items() for cell in cells
     )
     return outcome
 
 
-def _sentences(name: str, one: Recheck) -> Iterator[str]:
+def _sentences(name: str, comparison: Recheck) -> Iterator[str]:
     """Yield what a comparison found."""
-    if not one["differences"]:
-        yield f"agrees   {name} · {one['cell']}"
-    for moved in one["differences"]:
-        said = f"{moved['what']} was {moved['base']}, is {moved['new']}"
-        yield f"changed  {name} · {one['cell']}: {said}"
+    if not comparison["differences"]:
+        yield f"agrees   {name} · {comparison['cell']}"
+    for moved in comparison["differences"]:
+        change = f"{moved['what']} was {moved['base']}, is {moved['new']}"
+        yield f"changed  {name} · {comparison['cell']}: {change}"
 
 
 def kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
@@ -259,7 +259,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     from svmbench.schema.rechecks import FRESH, read_rechecks
 
     try:
-        lines = [one for one in result_lines(folder) if one["kind"] == "cell"]
+        lines = [line for line in result_lines(folder) if line["kind"] == "cell"]
     except ResultsError:
         return
     plan = read_json(folder / "plan.json")
@@ -269,7 +269,11 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
         for cell in plan["cells"]
         if isinstance(cell.get("code"), int) and cell["code"] < len(entries)
     }
-    known = {one["key"] for one in read_rechecks(folder, is_present) if not one["differences"]}
+    known = {
+        comparison["key"]
+        for comparison in read_rechecks(folder, is_present)
+        if not comparison["differences"]
+    }
     words = ages_of(folder).words
     for line in lines:
         # Data that can't be had and cells without a solver have nothing that code decides.
@@ -294,11 +298,11 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
         trained = ("svmbench.core.", "svmbench.baselines.")
         return tuple(name for name in entry if name.startswith(trained) and ".models." not in name)
     # A record may name other people's class: only declared names are looked up, and none imported.
-    found = [
+    modules = [
         modules_of_solvers(name, "binary")[0] if name in solvers() else name
         for name in solver.split("|")
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(modules))
 
 
 def _run_again(
@@ -319,7 +323,7 @@ def _run_again(
 
     run, deadline = drawn.runs[name], drawn.deadline
     content = read_run(run.folder)
-    wanted = {one.key for one in left}
+    wanted = {candidate.key for candidate in left}
     kept = _lines_of(run, wanted)
     identities = {identity_of(lines[-1]): key for key, lines in kept.items()}
     with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
@@ -328,7 +332,7 @@ def _run_again(
             profile=content.profile,
             output=Path(scratch) / "run",
             mirror=mirror,
-            only={"dataset": sorted({one.dataset for one in left})},
+            only={"dataset": sorted({candidate.dataset for candidate in left})},
         )
         with _interrupted_at(deadline):
             planned = plan_run(request)
@@ -347,7 +351,9 @@ def _run_again(
             return
         # Preparing data has taken some of the time.
         left_s = max(deadline - time.monotonic(), 1.0)
-        longest_s = max(_MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * one.seconds for one in left))
+        longest_s = max(
+            _MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * candidate.seconds for candidate in left)
+        )
         request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
         chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
         with _interrupted_at(deadline):
@@ -357,11 +363,11 @@ def _run_again(
         for line in result_lines(planned.path):
             made.setdefault(line["key"], []).append(line)
         again = read_run(planned.path)
-        for one in drawn.runs.values():
-            shared = cells.keys() & {cell.key for cell in one.candidates}
+        for other in drawn.runs.values():
+            shared = cells.keys() & {cell.key for cell in other.candidates}
             if not shared:
                 continue
-            kept_run, kept = read_run(one.folder), _lines_of(one, shared)
+            kept_run, kept = read_run(other.folder), _lines_of(other, shared)
             judged = judged_scores(kept_run.scores)
             for key, old in kept.items():
                 new = made.get(cells[key].key, [])
@@ -372,8 +378,8 @@ def _run_again(
                         again.environments.get(str(new[-1].get("environment")), {}),
                     )
                     yield (
-                        one,
-                        _compared(cells[key], old, new, facts, judged, drawn.seed, one.is_pinned),
+                        other,
+                        _compared(cells[key], old, new, facts, judged, drawn.seed, other.is_pinned),
                     )
         if interrupted:
             raise KeyboardInterrupt
@@ -431,11 +437,13 @@ def _compared(
         unequal = moved if is_exact else compare_cell(*both, judged, is_exact=True)[0]
         n_equal += max(number - len(unequal), 0)
         differences += [
-            {name: getattr(one, name) for name in ("kind", "what", "base", "new")} for one in moved
+            {name: getattr(change, name) for name in ("kind", "what", "base", "new")}
+            for change in moved
         ]
     if new[-1]["status"] != "ok" and (reason := new[-1].get("reason")):
         differences = [
-            {**one, "new": f"{one['new']} ({escape.line(reason, 200)})"} for one in differences
+            {**difference, "new": f"{difference['new']} ({escape.line(reason, 200)})"}
+            for difference in differences
         ]
     same_data = old[-1].get("data_sha256") in (None, new[-1].get("data_sha256"))
     if not same_data:
@@ -481,8 +489,8 @@ def _by_point(lines: list[Any]) -> dict[Any, KeptCell]:
 
 def _values(cell: Any, line: Any) -> KeptCell:
     def numbers(name: str) -> dict[str, Any]:
-        found = line.get(name) or {}
-        return {key: value for key, value in found.items() if isinstance(value, int | float)}
+        values = line.get(name) or {}
+        return {key: value for key, value in values.items() if isinstance(value, int | float)}
 
     return {
         "block": cell["block"],
@@ -506,15 +514,15 @@ def _absent(cell: KeptCell) -> KeptCell:
 def _times(old: Any, new: Any, environments: tuple[Any, Any]) -> dict[str, Any]:
     """Return of each time and each ratio of a race how it moved, and whether repeats overlap."""
     same_cpu = environments[0].get("cpu") == environments[1].get("cpu")
-    found: dict[str, Any] = {}
+    moves: dict[str, Any] = {}
     for name, before in (old.get("metrics") or {}).items():
         after = (new.get("metrics") or {}).get(name)
         is_time = name.startswith(("ratio:", "cpu_time_s"))
         if is_time and before and after:
             ranges = _range(old, name, before), _range(new, name, after)
             overlap = max(low for low, _ in ranges) <= min(high for _, high in ranges)
-            found[name] = {"ratio": after / before, "within": overlap if same_cpu else None}
-    return found
+            moves[name] = {"ratio": after / before, "within": overlap if same_cpu else None}
+    return moves
 
 
 def _range(record: Any, name: str, value: float) -> tuple[float, float]:
@@ -538,13 +546,13 @@ def named_changes(changelog: Path) -> frozenset[str]:
     n_sections = 0
     for line in lines:
         n_sections += line.startswith("## ")
-        if n_sections < 2 and (found := _NAMED_CHANGE.match(line)):
-            names.update(re.findall(r"`([^`]+)`", found["names"]))
+        if n_sections < 2 and (match := _NAMED_CHANGE.match(line)):
+            names.update(re.findall(r"`([^`]+)`", match["names"]))
     return frozenset(names)
 
 
-def is_named(one: Recheck, accepted: frozenset[str]) -> bool:
+def is_named(comparison: Recheck, accepted: frozenset[str]) -> bool:
     """Return True if a changelog names the solver or the run of a comparison."""
-    solvers = one["solver"].split("|")
-    run = Path(one["cell"].partition(" · ")[0]).name
+    solvers = comparison["solver"].split("|")
+    run = Path(comparison["cell"].partition(" · ")[0]).name
     return bool(accepted & {*solvers, run})

@@ -90,10 +90,15 @@ def old_runs(folders: Sequence[Path | str]) -> list[OldRun]:
 
     runs = our_runs([Path(folder) for folder in folders])
     deciding = _deciding_configs()
-    found = [one for folder in runs if (one := _old_run(folder, deciding)) is not None]
+    old = [old_run for folder in runs if (old_run := _old_run(folder, deciding)) is not None]
     return sorted(
-        found,
-        key=lambda one: (not one.is_changed, not one.is_race, not one.decides, one.seconds),
+        old,
+        key=lambda old_run: (
+            not old_run.is_changed,
+            not old_run.is_race,
+            not old_run.decides,
+            old_run.seconds,
+        ),
     )
 
 
@@ -114,8 +119,8 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
         for line in result_lines(folder)
         if line["kind"] == "cell" and line["status"] == "ok"
     }
-    found = ages_of(folder, run)
-    keys = {key for key, word in found.words.items() if word in {CHANGED, OLDER}}
+    ages = ages_of(folder, run)
+    keys = {key for key, word in ages.words.items() if word in {CHANGED, OLDER}}
     if not keys:
         return None
     walls = [done[key].get("wall_s") for key in keys]
@@ -129,8 +134,8 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
         is_race=any(cell.is_race for cell in run.cells if cell.key in keys),
         decides=run.name in deciding,
         seconds=sum(float(wall) for wall in walls if isinstance(wall, int | float)),
-        age=found.sentence(),
-        is_changed=found.word == CHANGED,
+        age=ages.sentence(),
+        is_changed=ages.word == CHANGED,
     )
 
 
@@ -138,10 +143,10 @@ def _identities(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[
     """Return the solvers of each cell that records are of, by the rest of what identifies it."""
     from svmbench.experiment.plan.freshness import race_identity_of
 
-    found: dict[str, list[frozenset[str]]] = {}
+    identities: dict[str, list[frozenset[str]]] = {}
     for identity, solvers in map(race_identity_of, lines):
-        found.setdefault(identity, []).append(solvers)
-    return found
+        identities.setdefault(identity, []).append(solvers)
+    return identities
 
 
 def results_in(folder: Path) -> list[Any]:
@@ -195,7 +200,7 @@ def refresh(
     mirror : str, optional
         As for :func:`svmbench.data.ensure`.
     hooks : Hooks, optional
-        Who is told of the progress; by default nobody.
+        Functions that show the progress; by default none.
     print_line : callable, optional
         Told in a sentence what became of each run.
 
@@ -216,36 +221,36 @@ def refresh(
 
     with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
         due = []
-        for number, one in enumerate(runs):
-            fresh = kept.unpack(one.folder, Path(scratch) / str(number), without=one.keys)
+        for number, run in enumerate(runs):
+            fresh = kept.unpack(run.folder, Path(scratch) / str(number), without=run.keys)
             request = Request(
-                config=one.config,
-                profile=one.profile,
-                output=Path(output) / f"{one.folder.name}-{one.profile}",
+                config=run.config,
+                profile=run.profile,
+                output=Path(output) / f"{run.folder.name}-{run.profile}",
                 mirror=mirror,
-                reuse=(fresh,) if one.n_results > len(one.keys) else (),
+                reuse=(fresh,) if run.n_results > len(run.keys) else (),
             )
-            due.append(Job(request, one.seconds, one.wants))
+            due.append(Job(request, run.seconds, run.wants))
         outcomes = run_batch(due, minutes, hooks)
-    for one, outcome in zip(runs, outcomes, strict=True):
-        if sentence := _settle(one, outcome, keep=keep):
+    for run, outcome in zip(runs, outcomes, strict=True):
+        if sentence := _settle(run, outcome, keep=keep):
             print_line(sentence)
     return outcomes
 
 
-def _settle(one: OldRun, outcome: ConfigOutcome, *, keep: bool) -> str:
+def _settle(run: OldRun, outcome: ConfigOutcome, *, keep: bool) -> str:
     """Return the outcome of a run; keep the new run if asked for and no result is lost."""
     from svmbench.report.output import kept
 
     if outcome.path is None or outcome.error:
         return ""
-    lost = n_lost(one.identities, outcome.path)
+    lost = n_lost(run.identities, outcome.path)
     if lost:
         return (
-            f"{one.folder}: stays as it is, {lost} of its {one.n_results} results are not in "
+            f"{run.folder}: stays as it is, {lost} of its {run.n_results} results are not in "
             f"{outcome.path}"
         )
     if keep:
-        kept.keep_run(outcome.path, one.folder)
-        return f"{one.folder}: measured again, and kept"
-    return f"{one.folder}: measured again in {outcome.path}; --keep puts it in its place"
+        kept.keep_run(outcome.path, run.folder)
+        return f"{run.folder}: measured again, and kept"
+    return f"{run.folder}: measured again in {outcome.path}; --keep puts it in its place"

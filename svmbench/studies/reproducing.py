@@ -78,7 +78,7 @@ def reproduce(
     kept : Path, optional
         Folder of kept results, whose times tell how long the configs take.
     hooks : Hooks, optional
-        Who is told of the progress; by default nobody.
+        Functions that show the progress; by default none.
 
     Returns
     -------
@@ -90,7 +90,9 @@ def reproduce(
     svmbench.studies.batches.BatchInterruptedError
         If Ctrl-C ended it.
     """
-    return run_batch([Job(one, _expected(one, kept)) for one in requests], minutes, hooks)
+    return run_batch(
+        [Job(request, _expected(request, kept)) for request in requests], minutes, hooks
+    )
 
 
 def _automatic_jobs(path: Path) -> int:
@@ -103,7 +105,7 @@ def _automatic_jobs(path: Path) -> int:
     try:
         config = load_config(path)
     except ConfigError:
-        return 1  # the batch says what is wrong with it
+        return 1  # the batch reports the mistake
     if any(protocols()[block.protocol].is_race for block in config.blocks):
         return 1
     return max(1, joblib.cpu_count() // config.threads)
@@ -137,12 +139,12 @@ def kept_by_config(kept: Path) -> dict[tuple[str, str], list[Path]]:
     from svmbench.base.files import read_json
     from svmbench.report.reading.folders import our_runs
 
-    found: dict[tuple[str, str], list[Path]] = {}
+    folders: dict[tuple[str, str], list[Path]] = {}
     for folder in our_runs([kept]):
         try:
             plan = read_json(folder / "plan.json")
             named = str(plan["config"]["name"]), str(plan["profile"])
         except (OSError, RecursionError, ValueError, KeyError, TypeError):
             continue  # an estimate can do without a damaged run
-        found.setdefault(named, []).append(folder)
-    return found
+        folders.setdefault(named, []).append(folder)
+    return folders

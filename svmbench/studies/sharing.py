@@ -80,10 +80,10 @@ def runs_to_archive(folders: Sequence[Path]) -> list[Path]:
     """
     from svmbench.report.reading.folders import is_contributed, runs_below
 
-    own = [path for path in runs_below(folders).values() if not is_contributed(path)]
-    if not own:
+    runs = [path for path in runs_below(folders).values() if not is_contributed(path)]
+    if not runs:
         raise ResultsError("there is no run of this machine to archive")
-    return own
+    return runs
 
 
 def write_archive(runs: Sequence[Path], output: Path, about: About) -> list[str]:

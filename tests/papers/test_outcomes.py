@@ -30,7 +30,7 @@ def test_every_paper_has_a_sentence_that_is_of_todays_verdicts(key):
     found = paper_outcome(papers()[key], of(key))
     assert found is not None
     assert found.stale == ()
-    assert found.said.endswith(".")
+    assert found.sentence.endswith(".")
     assert set(found.claims) <= {verdict.claim.id for verdict in of(key)}
 
 
@@ -51,7 +51,7 @@ def test_a_sentence_is_stale_where_a_verdict_has_other_parts():
 
 def test_the_first_page_shows_a_sentence_only_beside_its_verdicts():
     verdicts = of("cpsp")
-    said = paper_outcome(papers()["cpsp"], verdicts).said
+    said = paper_outcome(papers()["cpsp"], verdicts).sentence
     assert _outcome(verdicts) == said
     assert _outcome(changed(verdicts)) == outcome(changed(verdicts))
 
@@ -70,7 +70,7 @@ def test_a_page_with_a_stale_sentence_is_an_error(monkeypatch):
 def test_a_page_begins_with_what_came_of_its_paper_in_two_sentences():
     for key in WITH_RESULTS:
         title, page = (ROOT / "results" / key / "README.md").read_text().split("\n", 1)
-        said = paper_outcome(papers()[key], of(key)).said
+        said = paper_outcome(papers()[key], of(key)).sentence
         first, second = said.split("; ")
         begin = f"<!-- outcomes {key} -->\n\n{len(of(key))} claims: "
         assert title.startswith("# ")

@@ -28,7 +28,7 @@ class PaperOutcome:
 
     Attributes
     ----------
-    said : str
+    sentence : str
     claims : tuple of str
         The claims whose verdicts it rests on.
     stale : tuple of str
@@ -37,7 +37,7 @@ class PaperOutcome:
         The words of the sentence that are numbers of verdicts.
     """
 
-    said: str
+    sentence: str
     claims: tuple[str, ...]
     stale: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
