@@ -56,8 +56,9 @@ _DIGITS = r"(\d+\.?\d*|\.\d+)"
 WRITTEN_NUMBERS = {
     r"[-+]?[\d.,]+\s?%": "is a percentage; write plain numbers",
     r"[-+]?\s?[$€£¥]\s?[-+]?[\d.,]+|[-+]?[\d.,]+\s?[$€£¥]": "has a currency; write plain numbers",
-    r"[-+]?\d{1,3}([,' ]\d{3})+(\.\d+)?": "has a thousands separator; write plain numbers (or, if"
-    ' it is a decimal comma, say --decimal ",")',
+    r"[-+]?\d{1,3},\d{3}": "has a thousands separator; write plain numbers (or, if it is a decimal"
+    ' comma, say --decimal ",")',
+    r"[-+]?\d{1,3}([,' ]\d{3})+(\.\d+)?": "has a thousands separator; write plain numbers",
     r"[-+]?\d*,\d+([eE][-+]?\d+)?": 'has a decimal comma: say --decimal "," if all numbers'
     " of the file have one",
     r"[-+]?\d{1,3}(\.\d{3})*,\d+": "has a thousands separator; write plain numbers",
@@ -406,8 +407,6 @@ def _refuse_no_data(
     frame: pd.DataFrame, key: Any, names: list[str], name: str, lines: pd.Index
 ) -> None:
     """Raise an error for a repeated header, for totals, and for marks or texts among numbers."""
-    import pandas as pd
-
     words = [c for c in frame.columns if frame[c].dtype.kind == "O"]
     suspects = frame.loc[frame[key] == names[list(frame.columns).index(key)], words].index
     for row in suspects:
@@ -426,34 +425,44 @@ def _refuse_no_data(
         raise DataError(
             f"{name}, line {lines[row]}: the label {odd[row][:40]!r} stands among numbers"
         )
+    complaints = []
     for column in (c for c in words if c != key):
-        values = frame[column].dropna()
-        values = values[values.map(lambda value: not isinstance(value, bool))].astype(str)
-        numbers = pd.to_numeric(values, errors="coerce")
-        other = values[numbers.isna()]
-        for pattern, advice in WRITTEN_NUMBERS.items():
-            match = other.str.strip().str.fullmatch(pattern)
-            if match.any() and match.sum() + len(values) - len(other) >= NEARLY_ALL * len(values):
-                row = match.index[match][0]
-                place = f"{name}, line {lines[row]}, column {column}"
-                raise DataError(f"{place}: {values[row][:40]!r} {advice}, or --drop the column")
-        if len(values) > len(other) > 0 and len(other) <= (1 - NEARLY_ALL) * len(values):
-            row = other.index[0]
-            raise DataError(
-                f"{name}, line {lines[row]}, column {column}: {values[row][:40]!r} stands among"
-                " numbers; leave a missing value empty, or --drop the column"
+        if found := _unreadable(frame[column].dropna()):
+            row, complaint = found
+            complaints.append(f"line {lines[row]}, column {column}: {complaint}")
+    if complaints:
+        raise DataError("\n  ".join([f"{name}, {complaints[0]}", *complaints[1:]]))
+
+
+def _unreadable(values: pd.Series) -> tuple[Any, str] | None:
+    """Return a row and what is wrong with it, if nearly all texts of a column are numbers."""
+    import pandas as pd
+
+    values = values[values.map(lambda value: not isinstance(value, bool))].astype(str)
+    numbers = pd.to_numeric(values, errors="coerce")
+    other = values[numbers.isna()]
+    for pattern, advice in WRITTEN_NUMBERS.items():
+        match = other.str.strip().str.fullmatch(pattern)
+        if match.any() and match.sum() + len(values) - len(other) >= NEARLY_ALL * len(values):
+            row = match.index[match][0]
+            return row, f"{values[row][:40]!r} {advice}, or --drop the column"
+    if len(values) > len(other) > 0 and len(other) <= (1 - NEARLY_ALL) * len(values):
+        row = other.index[0]
+        return row, (
+            f"{values[row][:40]!r} stands among numbers; leave a missing value empty, or --drop the"
+            " column"
+        )
+    if len(other) < len(values) and other.str.strip().isin(MARKS).all():
+        row = (other.index if len(other) else numbers.astype(float).abs().nlargest(1).index)[0]
+        if len(other):
+            return row, f"{values[row]!r} stands among numbers; leave a missing value empty"
+        if "." in values[row] and np.isfinite(float(numbers[row])):
+            return row, (
+                f"{values[row][:40]!r} has a decimal point, and --decimal says a comma; write all"
+                " numbers alike"
             )
-        if len(other) < len(values) and other.str.strip().isin(MARKS).all():
-            row = (other.index if len(other) else numbers.astype(float).abs().nlargest(1).index)[0]
-            complaint = f"{values[row]!r} stands among numbers; leave a missing value empty"
-            if not len(other) and "." in values[row] and np.isfinite(float(numbers[row])):
-                complaint = (
-                    f"{values[row][:40]!r} has a decimal point, and --decimal says a comma;"
-                    " write all numbers alike"
-                )
-            elif not len(other):
-                complaint = f"numbers such as {values[row][:40]!r} are too large to be read"
-            raise DataError(f"{name}, line {lines[row]}, column {column}: {complaint}")
+        return row, f"numbers such as {values[row][:40]!r} are too large to be read"
+    return None
 
 
 def _read_parquet(path: Path, label: str | int | None, content: bytes) -> Any:

@@ -309,9 +309,9 @@ def number_to_quote(chosen: Fitted, n_test: int, metric: str) -> str:
     low, high = chosen.trial.interval_pct
     return (
         f"To quote: {METRICS[metric]} {chosen.trial.score_pct:.2f} % (95 % interval {low:.1f} to"
-        f" {high:.1f} %) on {n_test:,} test rows, on which nothing was trained. They chose between"
-        f" {len(CANDIDATES)} solvers, which can make it slightly too high; the folds chose the"
-        " settings, which makes their mean too high."
+        f" {high:.1f} %) on {n_test:,} test rows, on which nothing was trained. It is the best of"
+        f" {len(CANDIDATES)} solvers on these rows, so it can be slightly too high. Other test rows"
+        " (--seed) give another number, mostly within the interval."
     )
 
 

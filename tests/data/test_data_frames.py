@@ -171,6 +171,23 @@ def test_what_programs_write_is_read(
     np.testing.assert_array_equal(frame[X.columns[0]], X.iloc[:, 0])
 
 
+def test_all_unreadable_columns_are_told_at_once(tmp_path: Path) -> None:
+    rows = [f'"{x + 1},204.50","{x + 1},204",{x}%,{x},{x % 2}' for x in range(30)]
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["a,b,c,d,y", *rows]) + "\n")
+    with pytest.raises(DataError) as caught:
+        read_frame(file, "y")
+    first, second, third = str(caught.value).split("\n")
+    # A comma before three digits and a point is no decimal comma.
+    plain = "has a thousands separator; write plain numbers"
+    assert first == f"{file}, line 2, column a: '1,204.50' {plain}, or --drop the column"
+    assert second.startswith(f"  line 2, column b: '1,204' {plain} (or, if it is a decimal comma")
+    assert (
+        third
+        == "  line 2, column c: '0%' is a percentage; write plain numbers, or --drop the column"
+    )
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
