@@ -12,6 +12,7 @@ import click
 from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT, table_form
+from svmbench.cli.progress import Waiting
 from svmbench.studies.trying import (
     METRICS,
     ROC_AUC,
@@ -138,8 +139,14 @@ def try_(
         text=text,
         impute=impute,
     )
-    tell = None if as_json else terminal.print_line
-    result = try_table(file, label, settings, form=form, print_line=tell)
+    with Waiting(f"reading {file}", quiet=as_json) as waiting:
+
+        def tell(sentence: str) -> None:
+            terminal.print_line(sentence)
+            is_first = sentence.startswith("compiling")
+            waiting.turn_to("compiling the solvers" if is_first else "searching settings")
+
+        result = try_table(file, label, settings, form=form, print_line=None if as_json else tell)
     fitted, baselines, chosen = result.solvers, result.baselines, result.chosen
     write_model(chosen.model, target)
     if as_json:
@@ -184,7 +191,10 @@ def try_(
         terminal.print_line(sentence)
     print_confusion(result)
     needed = "joblib, pandas" if wanted is None else "joblib, sklearn.datasets"
-    terminal.print_line("The pipeline is fitted on the training rows alone. To use it on new rows:")
+    terminal.print_line(
+        "The pipeline is fitted on the training rows alone; its own fit takes all rows. Its"
+        " decision_function ranks rows. To use it on new rows:"
+    )
     for line in (
         f"import {needed}",
         f"model = joblib.load({str(target)!r})",
