@@ -64,19 +64,19 @@ WITH_OUTCOME = [key for key, paper in papers().items() if (paper.folder / FILE).
 def test_every_number_of_a_headline_is_in_the_verdict_that_it_names(key):
     found = paper_outcome(papers()[key], of(key))
     assert found.stale == ()
-    assert without_origin(found.said, found.numbers) == []
-    assert set(found.numbers) <= {phrase for phrase in found.numbers if phrase in found.said}
+    assert without_origin(found.sentence, found.numbers) == []
+    assert set(found.numbers) <= {phrase for phrase in found.numbers if phrase in found.sentence}
 
 
 @pytest.mark.parametrize("key", WITH_OUTCOME)
 def test_a_headline_names_the_tables_of_the_claims_that_it_rests_on(key):
     found = paper_outcome(papers()[key], of(key))
-    named = places(found.said)
+    named = places(found.sentence)
     for claim in found.claims:
         own = places(ALL[claim].where)
-        assert not own or own & named, f"{claim} is of {ALL[claim].where}: {found.said}"
+        assert not own or own & named, f"{claim} is of {ALL[claim].where}: {found.sentence}"
         for problem in re.findall(r"\b(adult|web|separable|noise)_", ALL[claim].where):
-            assert problem in found.said.lower(), (claim, problem)
+            assert problem in found.sentence.lower(), (claim, problem)
     told = set().union(*(places(ALL[claim].where) for claim in found.claims))
     assert named <= told, "a headline names tables of claims that it does not rest on"
 
@@ -92,7 +92,7 @@ SCALE_WORDS = {
 def test_a_headline_says_what_it_says_on_other_data_or_at_a_reduced_scale(key):
     verdicts = {verdict.claim.id: verdict for verdict in of(key)}
     found = paper_outcome(papers()[key], of(key))
-    sentences = found.said.split("; ")
+    sentences = found.sentence.split("; ")
     for claim in found.claims:
         words = SCALE_WORDS.get(verdicts[claim].scale.kind, ())
         own = places(ALL[claim].where)
