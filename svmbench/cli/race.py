@@ -460,6 +460,7 @@ def _race_versions(
         compare_environments,
         compare_versions,
         notes_on_versions,
+        nothing_worse,
         regressions,
     )
 
@@ -482,8 +483,7 @@ def _race_versions(
         for sentence in (*notes_on_versions(racers, result), *worse):
             terminal.print_line(sentence)
         if versions.fail_above is not None and not worse:
-            limit = f"{versions.fail_above:g} times the base"
-            terminal.print_line(f"no solver takes more than {limit}, or is less accurate or exact")
+            terminal.print_line(nothing_worse(result, versions.fail_above))
         terminal.check_written()
     if any(row[side]["reason"] for row in result["results"] for side in ("base", "new")):
         raise SystemExit(EXIT_FAILED_CELLS)

@@ -240,8 +240,8 @@ def notes_on(racers: Sequence[Racer], has_certificate: Callable[[Racer], bool]) 
         if racer.problem is None:
             yield (
                 f"{racer.label} names no problem, so its objective is unknown: write"
-                " problem=squared-hinge offset=1 after its name, or what it solves"
-                " (docs/certificates.md)"
+                " problem=squared-hinge offset=free after its name, or what it solves; the offset"
+                " is free, none, or the value of a constant feature (docs/certificates.md)"
             )
         elif not has_certificate(racer):
             yield (

@@ -401,6 +401,31 @@ def notes_on_versions(racers: list[Racer], result: dict[str, Any]) -> list[str]:
     return [*notes_on(racers, lambda racer: racer.label in known)]
 
 
+def nothing_worse(result: dict[str, Any], fail_above: float) -> str:
+    """Return the sentence of a gate that found nothing, and what it could not compare.
+
+    Parameters
+    ----------
+    result : dict
+        What :func:`compare_versions` or :func:`compare_environments` returned.
+    fail_above : float
+        The largest allowed ratio of CPU times.
+    """
+    sides = ("base", "new")
+    unknown = {
+        row["solver"]
+        for row in result["results"]
+        if any(row[side].get("objective") is None for side in sides)
+    }
+    exact = "" if unknown else " or exact"
+    sentence = (
+        f"no solver takes more than {fail_above:g} times the base, or is less accurate{exact}"
+    )
+    if unknown:
+        sentence += f"; objectives of {', '.join(sorted(unknown))} were not compared"
+    return sentence
+
+
 def regressions(result: dict[str, Any], limit: float) -> list[str]:
     """Return a sentence for each solver that has become slower, less accurate or less exact.
 

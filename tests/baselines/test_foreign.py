@@ -140,6 +140,6 @@ def test_a_class_without_a_problem_is_judged_on_that_of_the_others():
         bare = parse_racers([path, *others], trust=True)[0]
         assert not bare.solves
         (said,) = notes_on([bare], lambda _: False)
-        assert "write problem=squared-hinge offset=1 after its name" in said
+        assert "write problem=squared-hinge offset=free after its name" in said
     known = "sklearn.linear_model.LogisticRegression"
     assert not parse_racers([known, "liblinear-l2"])[0].solves

@@ -90,3 +90,17 @@ def test_a_gate_fails_for_a_worse_objective():
     assert said == (
         "less exact: s on d stops at the objective -1.9, the base at -2; 1 % more is allowed"
     )
+
+
+def test_a_gate_that_found_nothing_says_whose_objectives_it_could_not_compare() -> None:
+    known, unknown = ({"objective": value} for value in (1.0, None))
+    rows = [
+        {"solver": "a", "base": known, "new": known},
+        {"solver": "b", "base": known, "new": unknown},
+    ]
+    sentence = "no solver takes more than 1.5 times the base, or is less accurate"
+    assert versions.nothing_worse({"results": rows[:1]}, 1.5) == f"{sentence} or exact"
+    assert (
+        versions.nothing_worse({"results": rows}, 1.5)
+        == f"{sentence}; objectives of b were not compared"
+    )
