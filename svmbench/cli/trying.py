@@ -141,12 +141,14 @@ def try_(
     )
     with Waiting(f"reading {file}", quiet=as_json) as waiting:
 
-        def tell(sentence: str) -> None:
+        def print_step(sentence: str) -> None:
             terminal.print_line(sentence)
             is_first = sentence.startswith("compiling")
             waiting.turn_to("compiling the solvers" if is_first else "searching settings")
 
-        result = try_table(file, label, settings, form=form, print_line=None if as_json else tell)
+        result = try_table(
+            file, label, settings, form=form, print_line=None if as_json else print_step
+        )
     fitted, baselines, chosen = result.solvers, result.baselines, result.chosen
     write_model(chosen.model, target)
     if as_json:
