@@ -5,7 +5,8 @@ Problem
     s_i = 1 - y_i w'x_i. With A = {i : s_i > 0}, g = w - 2C sum_A y_i s_i x_i and
     H = I + 2C sum_A x_i x_i'.
 Given
-    Dense rows X (n_samples, d) of few features, y in {-1, +1}, C, and w and s to start from.
+    Dense rows X (n_samples, d) of few features, y in {-1, +1}, C, and w and s to start from. Rows
+    and s may be times the roots of weights.
 Returned
     w with ||g(w)|| at most a target, and 1/2 ||g(w)||^2, which bounds the distance to the optimum,
     at most a share of f(w).
@@ -149,6 +150,15 @@ def follow_active(
     return moved
 
 
+@compiled
+def hessian_factor(G: np.ndarray, C: float, L: np.ndarray) -> bool:
+    """Write the Cholesky factor of ``I + 2C G`` to L; return False if there is none in float64."""
+    L[:] = 2.0 * C * G
+    for j in range(len(L)):
+        L[j, j] += 1.0
+    return cholesky(L)
+
+
 @compiled_sums
 def exact_newton(
     X: np.ndarray,  # (n_samples, d): with the constant feature
@@ -176,11 +186,13 @@ def exact_newton(
             return steps, MAX_ITER, visits, active
         # H d = -g with H = I + 2C G.
         visits += follow_active(X, slacks, active, is_inside, G) + n
-        L[:] = 2.0 * C * G
-        for j in range(d):
-            L[j, j] += 1.0
-        if not cholesky(L):
-            return steps, STALLED, visits, active
+        if not hessian_factor(G, C, L):
+            # Long rows that left A leave rounding in G.
+            G[:] = 0.0
+            add_squares(X, np.flatnonzero(is_inside), np.ones(active), G)
+            visits += active
+            if not hessian_factor(G, C, L):
+                return steps, STALLED, visits, active
         direction[:] = -g
         solve_cholesky(L, direction)
         products(X, y, direction, changes)

@@ -330,7 +330,8 @@ class NuPairSearch(PairSearch):
     ) -> None:
         super().__init__(source, layout, high, ThreadPool(1), **limits)
         self.linear = np.zeros(len(start))
-        self.variables = start * layout.signs, np.zeros(len(start))
+        self.start = start * layout.signs
+        self.variables = self.start.copy(), np.zeros(len(start))
         self.sums = np.add.reduceat(start, layout.offsets[:-1])
         self.has_gradient = False
 
@@ -417,6 +418,16 @@ class NuPairSearch(PairSearch):
             return 0.5 * float(negative - positive)
 
         return ShareOfMargin(self.tol, rho)
+
+    def solve_alone(self, p: int) -> None:
+        """Go on with one pair by itself; without a proven margin, from its start.
+
+        From near w = 0 ``solve_qp`` would ask for a tiny violation at once, and count no steps.
+        """
+        if not self.judge(p)[2]:
+            own = self.layout.variables(p)
+            self.variables[0][own] = self.start[own]
+        super().solve_alone(p)
 
     def go_on(self, p: int, runs: ClassRows) -> None:
         """Go on with one pair, on a copy of its matrix; if that is not in memory, by its samples.

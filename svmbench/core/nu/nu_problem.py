@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.core.csvc.problem import (
+    SUM_ROUNDING,
     QPProblem,
     csvc_problem,
     make_qp,
@@ -49,11 +50,19 @@ def no_margin(
     if useful >= (1.0 - 1e-6) * most:
         return f"{start}, where the model is w = 0, and knows of none at a larger nu"
     if useful > nu:
-        # Two digits, rounded up: below `useful` there may be none.
-        unit = 10.0 ** (np.floor(np.log10(useful)) - 1.0)
-        told = min(most, float(np.ceil(useful / unit)) * unit)
-        return f"{start}, where the model is w = 0: nu={told:.2g} has one"
+        # Below `useful` there may be none.
+        return f"{start}, where the model is w = 0: nu={_rounded_up(useful, most)} has one"
     return f"{start} within its steps, where there is a narrow one: take a larger nu"
+
+
+def _rounded_up(value: float, most: float) -> str:
+    """Return a number from `value` to `most` in as few digits as there is one, from two on."""
+    for digits in range(2, 17):
+        unit = 10.0 ** (np.floor(np.log10(value)) + 1.0 - digits)
+        text = f"{float(np.ceil(value / unit)) * unit:.{digits}g}"
+        if value <= float(text) <= most:
+            return text
+    return repr(most)
 
 
 def nu_svc_problem(
@@ -75,8 +84,8 @@ def nu_svc_problem(
 
 
 def require_feasible(nu: float, most: float) -> None:
-    """Raise ValueError if nu is above `most`, the largest feasible one."""
-    if nu > most:
+    """Raise ValueError if nu is above `most`, the largest feasible one, by more than rounding."""
+    if nu > most * (1.0 + SUM_ROUNDING):
         msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
         raise ValueError(msg)
 

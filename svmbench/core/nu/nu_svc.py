@@ -26,6 +26,7 @@ import numpy as np
 
 from svmbench.core.contract.base import (
     NO_MARGIN,
+    UNFINISHED,
     TrainingData,
     Weighted,
     most_iterations,
@@ -147,19 +148,20 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
 
     def _what_is_useless_of(self, joint: JointData) -> str:
         """Return the predicate for pairs that were trained together: a nu that serves them all."""
-        layout, found = joint.layout, []
-        source = KernelSource.from_inputs(joint.points, self.function)
-        for p in self._without_margin:
+        if not self._without_margin:
+            return ""
+        layout, most = joint.layout, np.inf
+        source, useful = KernelSource.from_inputs(joint.points, self.function), 0.0
+        for p in range(len(layout.first)):
             own = layout.variables(p)
             places, signs = layout.places[own], layout.signs[own]
             weights = None if joint.weights is None else joint.weights[places]
             weights = None if weights is None else weights / weights.mean()
-            useful = useful_nu(source.subset(places), signs, weights)
-            found.append((useful, largest_nu(signs, weights)))
-        if not found:
-            return ""
-        useful, most = np.array(found).T
-        return no_margin(self.nu, float(useful.max()), float(most.min()))
+            # The pairs that have a margin limit nu, too.
+            most = min(most, largest_nu(signs, weights))
+            if p in self._without_margin:
+                useful = max(useful, useful_nu(source.subset(places), signs, weights))
+        return no_margin(self.nu, useful, most)
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
         """Return True if all pairs of classes can be solved on rows that they share."""
@@ -178,7 +180,8 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         )
         reasons = found.stop_reasons
         self._without_margin = [p for p, reason in enumerate(reasons) if reason == NO_MARGIN]
-        self._warn_unless_finished(reason_of_all(reasons))
+        unfinished = [reason for reason in reasons if reason in UNFINISHED]
+        self._warn_unless_finished(reason_of_all(unfinished or reasons))
         return found
 
     def solve(

@@ -464,3 +464,16 @@ def test_classes_against_the_rest_have_their_own_weights(weights):
     model = NewtonL2(tol=1e-8, class_weight=weights).fit(X, y)
     theirs = DCDL2(tol=1e-8, max_iter=100_000, class_weight=weights).fit(X, y)
     assert_allclose(model.coef_, theirs.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_long_rows_that_are_no_longer_active_leave_no_rounding(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(1.0, 1.0, size=(30, 2))
+    X[0, 0], X[1, 1] = 1e9 * rng.uniform(0.5, 1.5), -1e9 * rng.uniform(0.5, 1.5)
+    y = np.where(np.arange(30) % 2, 1.0, -1.0)
+    model = NewtonL2(tol=1e-3).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    w, Z = np.append(model.coef_[0], model.intercept_[0]), np.column_stack([X, np.ones(30)])
+    start = np.linalg.norm(gradient(Z, y, np.zeros(3), 1.0))
+    assert np.linalg.norm(gradient(Z, y, w, 1.0)) <= 1e-3 * start

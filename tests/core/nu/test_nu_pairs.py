@@ -351,3 +351,23 @@ def test_a_source_of_pairs_counts_its_kernel_values():
     source = KernelSource.from_inputs(X[layout.order], KernelFunction("rbf", 0.5))
     found = nu_pairs.solve_nu_pairs(source, layout, 0.4)
     assert found.counters["kernel_evaluations"] >= 30 * 30 / 2
+
+
+@needs_jit
+def test_a_pair_without_a_margin_ends_as_alone_and_nu_is_limited_by_every_pair():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(200, 2)), rng.normal(size=(20, 2)) + 40.0])
+    y = np.repeat([0, 1, 2], [100, 100, 20])
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = NuSVC(nu=0.3, gamma=0.1).fit(X, y)
+    # The first pair has a margin at about nu = 0.8, where 20 of 120 samples are too few.
+    (sentence,) = {str(one.message) for one in caught}
+    assert sentence.endswith("where the model is w = 0, and knows of none at a larger nu")
+    assert [pair.stop_reason_ for pair in model.estimators_] == ["no margin", *["converged"] * 2]
+    with pytest.warns(ConvergenceWarning):
+        alone = NuSVC(nu=0.3, gamma=0.1).fit(X[:200], y[:200])
+    assert model.n_iter_[0] <= 2 * alone.n_iter_
+    # Of two complaints, the one about steps is told.
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=3 before"):
+        model = NuSVC(nu=0.3, gamma=0.1, max_iter=3).fit(X, y)
+    assert model.stop_reason_ == "max_iter"

@@ -269,3 +269,23 @@ def test_a_narrow_margin_of_real_data_is_found():
 def test_rows_that_are_all_equal_have_no_margin_at_any_nu():
     with pytest.warns(ConvergenceWarning, match="finds no margin at nu=0.5, .* knows of none"):
         NuSVC().fit(np.ones((8, 2)), [0, 1] * 4)
+
+
+@pytest.mark.parametrize(
+    ("useful", "most", "told"),
+    [(0.665, 2.0 / 3.0, "0.665"), (0.331, 1.0 / 3.0, "0.331"), (0.4512, 1.0, "0.46")],
+)
+def test_a_useful_nu_is_told_within_its_limits(useful, most, told):
+    sentence = nu_problem.no_margin(0.2, useful, most)
+    assert sentence.endswith(f"where the model is w = 0: nu={told} has one")
+    assert useful <= float(told) <= most
+
+
+def test_the_largest_nu_is_feasible_with_equal_weights():
+    X, y = make_problem(n=14, d=2)
+    y = np.repeat([0, 1], 7)
+    # The normalised weights are 1 but for rounding.
+    model = NuSVC(nu=1.0).fit(X, y, sample_weight=np.full(14, 0.1))
+    assert_allclose(np.abs(model.dual_coef_), 1.0 / 14.0)
+    with pytest.raises(ValueError, match="nu=1 is too large"):
+        NuSVC(nu=1.0).fit(X, np.repeat([0, 1], [6, 8]))
