@@ -48,7 +48,8 @@ class Queued:
     cells : dict of str to float or None
         The forecast seconds of each cell to run, by its key; None where no record tells them.
     n_missing : int
-        How many of these have no kept result, of any age.
+        How many planned cells have no kept result of any age, those in the unfinished run's folder
+        included.
     is_race : bool
         Whether solvers race in some of them.
     claims : tuple of str

@@ -416,19 +416,19 @@ def _compared(
     seed: int,
     is_pinned: bool,
 ) -> Recheck:
-    """Return the lines that compare a cell's record with a new one; the last is the cell's own."""
+    """Compare the kept lines of a cell with its new ones: lines of points, and last the cell's."""
     from svmbench.experiment.plan.keys import code_hash, modules_of
     from svmbench.report.gate.compare import compare_cell
     from svmbench.report.gate.sides import arithmetic_of, at_fold, group_of, where_of
     from svmbench.schema.rechecks import RECHECK_SCHEMA
 
-    # Compiled code is of the CPU model, which no library's version tells.
+    # Compiled code depends on the CPU model, which the versions of libraries don't show.
     is_exact = arithmetic_of(environments[0]) == arithmetic_of(environments[1]) and (
         is_pinned or environments[0].get("cpu") == environments[1].get("cpu")
     )
     before, after = _by_point(old), _by_point(new)
     differences, n_compared, n_equal = [], 0, 0
-    # A cell without a result has none of its points, too.
+    # If the cell failed now, none of its points exists: compare the cell's own line alone.
     points = before if new[-1]["status"] == "ok" else [None]
     for point in points:
         both = before[point], after.get(point) or _absent(before[point])

@@ -75,8 +75,8 @@ from svmbench.core.models.ovo_model import JointSolution, Layout
 from svmbench.core.nu.nu_problem import require_feasible
 from svmbench.core.numeric.arrays import raw
 
-#: Steps of a pair after which it goes on alone, on a copy of its part of a matrix in memory; and
-#: where the matrix would be made, such steps a sample of the pair.
+#: Steps after which a pair goes on alone, on a copy of its part of the matrix, if all rows are in
+#: memory. If they are made on demand: the same limit for each sample of the pair.
 COPY_STEPS, STEPS_A_SAMPLE = 500, 4
 
 #: Samples of a pair up to which its part of a matrix in memory is copied.

@@ -78,11 +78,11 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
     objective_, dual_objective_ : float
         Primal value at b and rho, and dual value.
     n_iter_ : int
-        Pair steps, and on up to 2,000 samples Newton steps of all free multipliers.
+        Pair steps, and on a matrix in memory Newton steps of all free multipliers.
     stop_reason_ : str
         ``"converged"``, ``"max_iter"``, ``"stalled"`` (no step is left that float64 can see) or
-        ``"no margin"``: nu is too small for the data, and the model is w = 0; a warning names a
-        nu that has a margin, of several classes in every pair.
+        ``"no margin"``: none was found. Mostly nu is too small for the data, and the model is
+        w = 0; a warning names a nu that has a margin, of several classes in every pair.
     counters_ : dict
         ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``; of several classes sums over the pairs.

@@ -149,7 +149,7 @@ class Draw:
 def lacking_cells(
     cells: Sequence[Candidate], within: Sequence[Candidate], chosen: Collection[Candidate]
 ) -> list[Candidate]:
-    """Return the cells of one run that complete a sample; none if they are not to be had.
+    """Return the cells of one run that complete a sample; none if `within` can't complete it.
 
     A sample holds every solver on every data set and `SAMPLE_SHARE` of the cells. The cells that
     agreed before and the chosen ones count. A run that is as new as the code lacks none.
@@ -159,7 +159,7 @@ def lacking_cells(
     cells : sequence of Candidate
         All cells of the run.
     within : sequence of Candidate
-        Those that may be drawn. Of cells that serve alike, the first is taken.
+        Those that may be drawn; of several with one solver and data set the first is taken.
     chosen : collection of Candidate
     """
     if all(cell.is_fresh for cell in cells):

@@ -114,7 +114,7 @@ def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
 
 
 def is_repeatable(run: Run) -> bool:
-    """Return False if the profile of a run has changed in its config since.
+    """Return True if the config still has the run's profile, with the same note.
 
     A config that doesn't ship counts as unchanged.
 

@@ -284,7 +284,11 @@ def _elsewhere(cell: CellResult) -> CellResult:
 
 
 def _that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
-    """Return the runs of a config that count, and a sentence on each other."""
+    """Return the runs of a config that count, and a sentence on each other.
+
+    The full protocol's run counts if it has results; other profiles then fill the data sets that it
+    has not finished. Else all profiles count but the smoke test, which counts if it is alone.
+    """
     best: dict[str, Source] = {}
     for source in sources:
         held = best.get(source.profile)

@@ -1,8 +1,8 @@
 """Draw the parts of a claim as an SVG: intervals beside the claimed region and printed values.
 
 Each part has a row with its name, and below it the interval of every criterion with a point at the
-estimate. The claimed region is shaded. Parts with similar numbers share an axis. The picture adapts
-to a dark page, and its text stays text.
+estimate. The claimed region is shaded. Parts whose claims have the same form (a band, at
+least, at most, a sign) share an axis. The picture adapts to a dark page, and its text stays text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _ROW, _TO_TEXT, _TO_LINE = 36, 14, 25
 _AXIS, _LEGEND = 44, 24
 #: Characters of a part's name, and of a sentence in place of an interval.
 _MOST_LABEL_CHARS, _MOST_SAID_CHARS = 58, 66
-#: Up to this ratio of the longest to the shortest reach, rows share a linear axis.
+#: Above this ratio of the largest to the smallest number an axis is logarithmic, and rows about a
+#: sign have a scale each.
 _MOST_RATIO = 25.0
 #: A limit below this stands for 0, which the claim excludes.
 _TINY = 1e-300

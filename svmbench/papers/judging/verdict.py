@@ -391,11 +391,11 @@ def size_of(cell: CellResult) -> float | None:
 def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
     """Return the outcome that the parts of a claim come to, and why.
 
-    A claim is supported where a part at least is decided, and all that are decided hold. One part
-    that fails contradicts a claim of every part. A claim of most is supported where more than half
-    of all parts hold, and contradicted where no more than half can hold. Any other claim is
-    contradicted where more parts fail than hold, and mixed where others fail. Failures are named
-    first.
+    The first of these rules that applies gives the outcome. Without a decided part the claim is
+    undecided. If no part fails, it is supported. A claim about most parts is supported if more than
+    half of all parts hold. A claim about every part is contradicted. A claim is contradicted if
+    more parts fail than hold, and one about most parts if half of all fail. Else it is mixed. The
+    reason names failures first.
 
     Parameters
     ----------
