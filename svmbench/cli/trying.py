@@ -12,7 +12,6 @@ import click
 from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT, table_form
-from svmbench.cli.progress import Waiting
 from svmbench.studies.trying import (
     METRICS,
     ROC_AUC,
@@ -123,6 +122,7 @@ def try_(
       svmbench try my.csv --label churn --minutes 5
       svmbench try openml:40994
     """
+    from svmbench.cli.progress import Waiting
     from svmbench.data import openml
 
     wanted = openml.reference(file)
