@@ -194,8 +194,8 @@ def try_(
     print_confusion(result)
     needed = "joblib, pandas" if wanted is None else "joblib, sklearn.datasets"
     terminal.print_line(
-        "The pipeline is fitted on the training rows alone; its own fit takes all rows. Its"
-        " decision_function ranks rows. To use it on new rows:"
+        "The pipeline is fitted on the training rows alone; call its fit with all rows to use them"
+        " all. Its decision_function gives scores. To use it on new rows:"
     )
     for line in (
         f"import {needed}",

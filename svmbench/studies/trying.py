@@ -311,7 +311,7 @@ def number_to_quote(chosen: Fitted, n_test: int, metric: str) -> str:
         f"To quote: {METRICS[metric]} {chosen.trial.score_pct:.2f} % (95 % interval {low:.1f} to"
         f" {high:.1f} %) on {n_test:,} test rows, on which nothing was trained. It is the best of"
         f" {len(CANDIDATES)} solvers on these rows, so it can be slightly too high. Other test rows"
-        " (--seed) give another number, mostly within the interval."
+        " (--seed) give another number."
     )
 
 

@@ -132,9 +132,9 @@ def losses_and_gradient(
 def follow_active(
     X: np.ndarray, slacks: np.ndarray, active: int, is_inside: np.ndarray, G: np.ndarray
 ) -> int:
-    """Make G the sum of ``x_i x_i'`` over A in place of the rows marked; return the rows read.
+    """Change G from the sum of ``x_i x_i'`` over the rows marked to that over A; mark A.
 
-    `is_inside` marks the rows of A afterwards; `active` is their number.
+    Return the number of rows read. `is_inside` has the marks; `active` is the size of A.
     """
     rows, signs = np.empty(len(slacks), dtype=np.int64), np.empty(len(slacks))
     moved = 0

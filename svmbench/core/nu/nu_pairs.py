@@ -10,11 +10,12 @@ Returned
     times rho where rho is below 1.
 Method
     That of ``csvc.pairs``, which has the runs of kernel rows, and the loop of steps and checks. A
-    step moves two variables of one class: it reads one run of a row to choose them, two to update
-    the gradient. The steps come in stages, since the tolerance depends on rho: each stage ends at a
-    tenth of the violation, until w proves that there is a margin and the violation is small beside
-    it (``judge``). A pair without a proven margin, and one that takes many steps, goes on alone:
-    with Newton steps, on a copy of its part of the matrix if that is in memory.
+    step moves two variables of one class. To choose them it reads a run of a row in each class, to
+    update the gradient both runs of the two rows. The steps come in stages, since the tolerance
+    depends on rho: each stage ends at a tenth of the violation, until w proves that there is a
+    margin and the violation is small beside it (``judge``). A pair without a proven margin, and one
+    that takes many steps, goes on alone: with Newton steps, on a copy of its part of the matrix if
+    that is in memory.
 Reference
     Chang and Lin 2001 (pairs of one class); ``csvc.solver`` for the tolerance.
 """
@@ -85,15 +86,15 @@ COPY_MAX_SAMPLES = 2000
 
 @compiled
 def judge(
-    first: int, bounds: Bounds, variables: tuple[np.ndarray, np.ndarray]
+    n_first: int, bounds: Bounds, variables: tuple[np.ndarray, np.ndarray]
 ) -> tuple[float, float, bool]:
     """Return a pair's violation, its rho, and whether a primal value proves that rho is above 0.
 
-    Variables up to `first` are of the first class. The primal value is that at the thresholds of a
-    model, and at the best multiple of w; see ``solver`` (a margin of 0).
+    The first `n_first` variables are of the first class. The primal value is that at the thresholds
+    of a model, and at the best multiple of w; see ``solver`` (a margin of 0).
     """
     (beta, v), gap, violation, rho = variables, 0.0, -np.inf, 0.0
-    for begin, end, sign in ((0, first, 0.5), (first, len(v), -0.5)):
+    for begin, end, sign in ((0, n_first, 0.5), (n_first, len(v), -0.5)):
         low, high = bounds.low[begin:end], bounds.high[begin:end]
         own, slope = beta[begin:end], v[begin:end]
         # On the margin of the first (negative) class v is b + rho, and on the other's b - rho.
@@ -140,7 +141,8 @@ def steps_of_nu_pair(
     low, high = bounds.low, bounds.high
     beta, v = variables
     a0, a1, b0, _ = ranges
-    # Of each class: its variables, and its samples' places less these.
+    # Of each class: the slice of its variables, and what to add to a variable's position to get
+    # the place of its sample.
     m, n = a1 - a0, len(v)
     parts = ((slice(0, m), a0), (slice(m, n), b0 - m))
     up, down = up_low_penalties(low, high, beta)
@@ -211,7 +213,7 @@ def steps_of_all(
 ) -> None:
     """Take the steps of every pair whose reason is ``ROWS_MISSING``, in stages.
 
-    A reason other than that or ``CONVERGED`` says that the pair is to go on alone.
+    A pair with another reason than that or ``CONVERGED`` goes on alone, unless its steps are spent.
     """
     starts, offsets = pairs.starts, pairs.offsets
     steps, reasons, wanted = so_far.steps, so_far.reasons, so_far.wanted
@@ -220,13 +222,13 @@ def steps_of_all(
             continue
         a, b = pairs.first[p], pairs.second[p]
         ranges = starts[a], starts[a + 1], starts[b], starts[b + 1]
-        begin, end, first = offsets[p], offsets[p + 1], starts[a + 1] - starts[a]
+        begin, end, n_first = offsets[p], offsets[p + 1], starts[a + 1] - starts[a]
         own = Bounds(bounds.low[begin:end], bounds.high[begin:end])
         its = variables[0][begin:end], variables[1][begin:end]
         where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
         most = min(criteria.max_iter, COPY_STEPS if all_there else STEPS_A_SAMPLE * (end - begin))
         while True:
-            tol, reason = next_stage(judge(first, own, its), criteria.tol, rounding[p])
+            tol, reason = next_stage(judge(n_first, own, its), criteria.tol, rounding[p])
             if reason != NOT_YET:
                 reasons[p] = reason
                 break
@@ -359,7 +361,7 @@ class NuPairSearch(PairSearch):
         super().take_steps(runs)
         goes_on = (self.reasons == MAX_ITER) & (self.steps < self.max_iter)
         for p in np.flatnonzero(~self.is_alone & (goes_on | (self.reasons == STALLED))):
-            self.go_on(int(p), runs)
+            self.solve_on_copy(int(p), runs)
 
     def set_gradients(self, runs: ClassRows) -> None:
         """Set v = -K beta at the start, for all pairs."""
@@ -429,7 +431,7 @@ class NuPairSearch(PairSearch):
             self.variables[0][own] = self.start[own]
         super().solve_alone(p)
 
-    def go_on(self, p: int, runs: ClassRows) -> None:
+    def solve_on_copy(self, p: int, runs: ClassRows) -> None:
         """Go on with one pair, on a copy of its matrix; if that is not in memory, by its samples.
 
         Steps on kernel values in float32 are checked in float64 later.
