@@ -79,7 +79,7 @@ def _places(
     with_grid = {one.shown: one.grid for one in solvers if one.grid}
     if declared.cell == "all solvers":
         owners += [tuple(pair) for pair in block.pairs]
-    for fold in declared.outer_folds(block):
+    for fold in declared.folds_to_run(block):
         for names in owners:
             steps: list[dict[str, Any]] = [{}]
             if block.protocol in _OF_STEPS and names[0] in with_grid:

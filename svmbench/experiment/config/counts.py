@@ -76,7 +76,7 @@ def _count_block(config: Config, block: Block) -> tuple[int, int]:
     if not isinstance(block, TrainingBlock):
         return len(datasets), 0
     declared = protocols()[block.protocol]
-    per_solver = _n_swept(block, datasets) * len(declared.outer_folds(block))
+    per_solver = _n_swept(block, datasets) * len(declared.folds_to_run(block))
     solvers: Sequence[SolverSpec] = config.solvers_of(block)
     n_points = per_solver * sum(spec.n_grid_points for spec in solvers)
     return per_solver * (len(solvers) if declared.cell == "solver" else 1), n_points

@@ -350,7 +350,7 @@ class Row:
                     f" {n_kept} of the sweep"
                 )
             for solver in self._solvers():
-                for fold in self.declared.outer_folds(self.block):
+                for fold in self.declared.folds_to_run(self.block):
                     if reason:
                         shown = self._shown(solver, dimensions, fold)
                         yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)

@@ -36,8 +36,9 @@ class Protocol:
     cell : str
         The unit of a cell: a data set and one ``solver``, a data set and ``all solvers`` in turn,
         or the ``data set`` alone.
-    outer_folds : callable
-        Takes a block and returns the outer folds that are separate cells.
+    folds_to_run : callable
+        Takes a block and returns the indices of the outer folds to run, each as a separate cell;
+        ``[None]`` for a protocol whose cells run all folds.
     splits : callable
         Takes a block and returns the numbers of nested folds, the outermost first.
     shares : tuple of str
@@ -67,7 +68,7 @@ class Protocol:
     caption: str
     scalings: Mapping[str, Scaled]
     cell: Literal["solver", "all solvers", "data set"] = "solver"
-    outer_folds: Callable[[Any], list[int | None]] = lambda _block: [None]
+    folds_to_run: Callable[[Any], list[int | None]] = lambda _block: [None]
     splits: Callable[[Any], tuple[int, ...]] = lambda _block: ()
     shares: tuple[str, ...] = ()
     grid: Literal["any", "none", "one parameter"] = "any"

@@ -1,4 +1,4 @@
-"""Protocol ``nested-cv``: parameters are chosen on inner folds, and scored on the outer fold."""
+"""Protocol ``nested-cv``: choose parameters on inner folds, and test on the outer fold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec, own_settings
 from svmbench.experiment.settings.values import Folds, RunFolds
 
-#: A search on distances of all rows: of a task, its inputs, the training rows and their splits.
+#: A search on the distances of all rows: takes a task, its inputs, the training rows and their
+#: splits, and returns the best parameters and the metrics of the search.
 KernelSearch = Callable[
     [Task, CellInputs, np.ndarray, list[tuple[np.ndarray, np.ndarray]]],
     tuple[dict[str, Any], dict[str, float]],
@@ -25,17 +26,17 @@ KernelSearch = Callable[
 
 
 class NestedCV(TrainingBlock):
-    """Nested cross-validation: one cell an outer fold.
+    """Nested cross-validation with a cell for each outer fold.
 
     Attributes
     ----------
     outer_folds, inner_folds : int
     run_folds : int
-        How many of the outer folds are really run; 0 for all.
+        The number of outer folds that are run; 0 for all.
     precision : str
-        Of the distances and kernel values that fits share in the search: ``single`` (a kernel
-        value is off by at most some 2e-7), or ``double`` for models that are to be certified
-        beyond that.
+        The precision of the distances and kernel values that fits share in the search: ``single``
+        (the error of a kernel value is at most about 2e-7), or ``double`` for models whose
+        certificates must be more exact.
     """
 
     plan_only: ClassVar[tuple[str, ...]] = ("run_folds",)
@@ -62,7 +63,7 @@ def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
         "every-fold": ITSELF,
         "none": UNSCALED,
     },
-    outer_folds=lambda block: list(range(block.run_folds or block.outer_folds)),
+    folds_to_run=lambda block: list(range(block.run_folds or block.outer_folds)),
     splits=lambda block: (block.outer_folds, block.inner_folds),
     shares=("distances",),
     tasks=("binary", "multiclass", "one-class"),
@@ -70,9 +71,9 @@ def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
     metrics=(*TESTED, *SEARCHED, "nested_cv_cpu_time_s"),
 )
 def nested_cv(task: Task) -> Outcome:
-    """Search the grid by inner k-fold CV on one outer fold's training rows, refit, test.
+    """Search the grid by inner k-fold CV on one outer fold's training rows, refit, and test.
 
-    The score is of rows that neither the search nor (with ``scaling: outer-fold``) the scaler saw.
+    Neither the search nor (with ``scaling: outer-fold``) the scaler sees the test rows.
     """
     return search_and_test(task)
 
@@ -83,27 +84,28 @@ def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Ou
     splits = folds.outer_splits(inputs.y, task.settings["outer_folds"], task.seed("outer"))
     train, test = splits[task.settings["fold"]]
     y = inputs.y[train]
-    anew = spec["scaler"] if spec["scaling"] == "every-fold" else None
+    scaler = spec["scaler"] if spec["scaling"] == "every-fold" else None
     inner = folds.outer_splits(y, task.settings["inner_folds"], task.seed("inner", spec["fold"]))
     if kernel_search is not None:
-        best, found = kernel_search(task, inputs, train, inner)
+        best, search_metrics = kernel_search(task, inputs, train, inner)
     else:
-        best, found = search(task, Ground(folds.take(inputs.X, train), y, inner, anew))
+        best, search_metrics = search(task, Ground(folds.take(inputs.X, train), y, inner, scaler))
     fitted = task.training_rows(train, inputs.y)
-    X, X_test = scaled_apart(inputs.X, fitted, test, anew)
+    X, X_test = scaled_apart(inputs.X, fitted, test, scaler)
     outcome = fit_and_test(task, best, X, inputs.y[fitted], X_test, inputs.y[test])
-    outcome["metrics"] |= found | sizes(inputs, len(fitted), len(test))
+    outcome["metrics"] |= search_metrics | sizes(inputs, len(fitted), len(test))
     outcome["metrics"]["nested_cv_cpu_time_s"] = whole_cpu_time(task, outcome["metrics"])
     return outcome
 
 
 def whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
-    """Return the CPU time of all outer folds, were each like this one: the mean is the total.
+    """Return the CPU time in s of all outer folds, if each took as long as this one.
 
-    Distances are paid once where all folds share them, once a fold where each scales anew.
+    The mean over the folds is their total. Distances are counted once if all folds share them, and
+    once for each fold if each fold has its own scaling.
     """
     distances = metrics.get("distances_cpu_time_s", 0.0)
     n_folds = task.settings["outer_folds"]
-    times = 1 if task.spec["scaling"] in {"all-rows", "none"} else n_folds
-    own = metrics["search_cpu_time_s"] - distances + metrics["cpu_time_s"]
-    return n_folds * (own + metrics["predict_cpu_time_s"]) + times * distances
+    n_distances = 1 if task.spec["scaling"] in {"all-rows", "none"} else n_folds
+    fit_time = metrics["search_cpu_time_s"] - distances + metrics["cpu_time_s"]
+    return n_folds * (fit_time + metrics["predict_cpu_time_s"]) + n_distances * distances

@@ -117,7 +117,7 @@ def test_what_is_counted_is_what_there_is() -> None:
                 )
                 solvers: list[SolverSpec] = cut.solvers_of(block)
                 points = sum(len(spec.grid_points()) for spec in solvers)
-                folds = len(protocols()[block.protocol].outer_folds(block))
+                folds = len(protocols()[block.protocol].folds_to_run(block))
                 is_each = protocols()[block.protocol].cell == "solver"
                 n_cells = places * folds * (len(solvers) if is_each else 1)
                 assert _count_block(cut, block) == (n_cells, places * folds * points), path
