@@ -194,10 +194,10 @@ from svmbench.base.paths import PACKAGE
 
 seen, folder, log = set(), f"{PACKAGE}/", os.path.abspath("calls")
 
-def note(frame, event, _):
+def note(frame):
     code = frame.f_code
     call = os.getpid(), code
-    if event != "call" or call in seen or not code.co_filename.startswith(folder):
+    if call in seen or not code.co_filename.startswith(folder):
         return
     caller = frame
     while caller is not None:
@@ -209,11 +209,25 @@ def note(frame, event, _):
         file.write(f"{code.co_filename.removeprefix(folder)} {code.co_name}\\n")
 
 def traced(function, *args):
-    sys.setprofile(note)
-    try:
-        function(*args)
-    finally:
-        sys.setprofile(None)
+    if not hasattr(sys, "monitoring"):  # before Python 3.12
+        sys.setprofile(lambda frame, event, _: note(frame) if event == "call" else None)
+        try:
+            return function(*args)
+        finally:
+            sys.setprofile(None)
+    events = sys.monitoring
+    events.use_tool_id(events.PROFILER_ID, "walks")
+    events.register_callback(events.PROFILER_ID, events.events.PY_START, started)
+    events.set_events(events.PROFILER_ID, events.events.PY_START)
+    os.register_at_fork(after_in_child=events.restart_events)  # a process has its own first calls
+    function(*args)
+
+def started(code, _):
+    if code.co_filename.startswith(folder):
+        note(sys._getframe(1))
+        if (os.getpid(), code) not in seen:
+            return None  # while a module was being imported
+    return sys.monitoring.DISABLE
 """
 FIT = """
 import numpy as np

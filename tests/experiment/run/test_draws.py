@@ -24,7 +24,7 @@ from svmbench.studies.rechecking import kept_runs
 
 ROOT = Path(__file__).parents[3]
 #: Simulated draws; the standard error of a probability of 0.95 is 0.013.
-N_DRAWS = 300
+N_DRAWS = 100
 MINUTES = 5
 
 
