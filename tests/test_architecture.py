@@ -371,7 +371,7 @@ OF_SEVERAL_MODULES = {
     " rendering rules single_times",
     "programs": "beyond programs",
     "report": "crafted_results",
-    "report/gate": "single_cells",
+    "report/gate": "foreign_solvers single_cells",
     "site": "contributed",
     "spark": "spark_cluster spark_models spark_page",
 }

@@ -23,13 +23,24 @@ from svmbench.cli.options import FOLDER, FiniteRange
     help="Regression: a solver this many times slower, relative to the same reference solver."
     " Default: by the spread of BASE's repeats, or 1.5 without repeats.",
 )
+@click.option(
+    "--ignore",
+    multiple=True,
+    type=click.Choice(
+        ["accuracies", "counters", "memory", "objectives", "params", "scores", "times"]
+    ),
+    help="Leave out the changes of this kind; may be given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def compare_command(base: Path, new: Path, slowdown: float | None, as_json: bool) -> None:
+def compare_command(
+    base: Path, new: Path, slowdown: float | None, ignore: tuple[str, ...], as_json: bool
+) -> None:
     r"""Compare two results folders: what became worse, better or different.
 
     BASE and NEW are results folders, kept baselines, or folders of repeated runs. Statuses,
     accuracies, objectives, counters and memory are compared; times, above all the ratios of races,
-    only between equal CPU models. If BASE is a kept baseline of other code, make it again with
+    only between equal CPU models. Counters of your own classes and programs are shown, and alone
+    are no regression. If BASE is a kept baseline of other code, make it again with
     'svmbench keep'. The last line says what failed, and what was not compared.
 
     \b
@@ -40,11 +51,12 @@ def compare_command(base: Path, new: Path, slowdown: float | None, as_json: bool
     Examples:
       svmbench compare results/regress results/regress-quick
       svmbench compare before/ after/ --json
+      svmbench compare before/ after/ --ignore counters --ignore memory
     """
     from svmbench.report.gate import compare as comparing
 
     comparison = comparing.compare_folders(
-        comparing.read_side(base), comparing.read_side(new), slowdown=slowdown
+        comparing.read_side(base), comparing.read_side(new), slowdown=slowdown, ignore=ignore
     )
     if as_json:
         terminal.emit(json.dumps(comparison.to_json(), indent=1))

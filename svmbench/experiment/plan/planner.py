@@ -88,6 +88,11 @@ class Plan:
                 "programs": [
                     solver.shown for solver in all_solvers(config) if is_program(solver.name)
                 ],
+                "classes": [
+                    solver.shown
+                    for solver in all_solvers(config)
+                    if "." in solver.name and not is_program(solver.name)
+                ],
                 "settings": {block.name: _settings(config, block) for block in config.blocks},
                 "blocks": [
                     block.model_dump(mode="json", exclude={"datasets", "solvers"})

@@ -79,6 +79,19 @@ MAX_MEMORY_GROWTH, MEMORY_SLACK_MB = 4.0, 4.0
 CLEAR_CAUSE = 0.8
 #: Metrics that count work.
 _COUNTED = ("n_iter", "unconverged_fits")
+#: The wall time of a racer is reported if it grew this many times more than its CPU time, and by
+#: this many seconds more. It isn't judged: other programs lengthen wall times as well.
+WALL_GROWTH, WALL_SLACK_S = 2.0, 0.02
+#: What a comparison can ignore: the option's word, and the kind of the changes.
+IGNORABLE = {
+    "accuracies": "accuracy",
+    "counters": "counter",
+    "memory": "memory",
+    "objectives": "objective",
+    "params": "params",
+    "scores": "score",
+    "times": "time",
+}
 
 
 @dataclass(frozen=True)
@@ -170,7 +183,9 @@ class Comparison:
         }
 
 
-def compare_folders(base: Side, new: Side, *, slowdown: float | None = None) -> Comparison:
+def compare_folders(
+    base: Side, new: Side, *, slowdown: float | None = None, ignore: Collection[str] = ()
+) -> Comparison:
     """Compare every run of `new` with every run of `base`, and the medians of their times.
 
     Parameters
@@ -179,6 +194,8 @@ def compare_folders(base: Side, new: Side, *, slowdown: float | None = None) -> 
     slowdown : float or None
         A solver that is slower by this factor, relative to the same reference, is a regression. By
         default the limit of each ratio comes from the spread of the repeats of `base`.
+    ignore : collection of str
+        Words of `IGNORABLE`; changes of these kinds are left out.
 
     Returns
     -------
@@ -194,6 +211,7 @@ def compare_folders(base: Side, new: Side, *, slowdown: float | None = None) -> 
     """
     ours, theirs = base.cells, new.cells
     judge = _Judge(slowdown, base.scores, base.repeats, base.baselines | new.baselines)
+    judge.foreign = base.foreign | new.foreign
     judge.check_alike(base, new)
     judge.set_timed(base, new)
     if not ours.keys() & theirs.keys():
@@ -211,10 +229,16 @@ def compare_folders(base: Side, new: Side, *, slowdown: float | None = None) -> 
         judge.notes[f"{added} cells are new and were not compared"] = None
         judge.left_out[f"{added} new cells"] = None
     order = ("worse", "different", "better")
-    changes = sorted(judge.changes.values(), key=lambda change: order.index(change.verdict))
+    ignored = {IGNORABLE[word] for word in ignore}
+    if ignore:
+        judge.left_out[f"{', '.join(sorted(ignore))} (ignored)"] = None
+    changes = sorted(
+        (change for change in judge.changes.values() if change.kind not in ignored),
+        key=lambda change: order.index(change.verdict),
+    )
     return Comparison(
         tuple(changes),
-        {kind: len(places) for kind, places in judge.compared.items()},
+        {kind: len(found) for kind, found in judge.compared.items() if kind not in ignored},
         tuple(judge.notes),
         is_stale=base.is_baseline
         and is_exact
@@ -298,6 +322,8 @@ class _Judge:
         self.scores = scores
         self.repeats = repeats or {}
         self.baselines = baselines
+        #: Classes and programs of others: their counters alone are no regression.
+        self.foreign: frozenset[str] = frozenset()
         self.why_not_timed = ""
         # Several pairs of runs may find the same change: report it once.
         self.changes: dict[tuple[str, ...], Change] = {}
@@ -404,6 +430,7 @@ class _Judge:
         """Compare the folds of one measurement."""
         self._scores(where, [base for _, base, _ in both], [new for *_, new in both])
         sums: dict[str, tuple[int, int]] = {}
+        solver = both[0][1]["solver"]
         for fold, base, new in both:
             at = at_fold(where, fold)
             if fold is not None and len(both) > 1:
@@ -414,17 +441,18 @@ class _Judge:
                 continue
             self._objectives(at, base, new)
             self._ends(at, base, new)
-            gone = self._vanished(at, base["counters"], new["counters"])
-            self._counters(at, base["counters"], new["counters"], sums, gone)
+            gone = self._vanished(at, base, new)
+            self._counters(at, base["counters"], new["counters"], sums, gone, solver)
             counted = _counts(base, _COUNTED)
-            self._counters(at, counted, _counts(new, counted), sums)
+            self._counters(at, counted, _counts(new, counted), sums, (), solver)
         self._costs(where, [(base, new) for _, base, new in both])
         for name, (total, now) in sums.items():
-            self.trends.counter(total, now)
+            if not self._is_foreign(name, solver):
+                self.trends.counter(total, now)
             if now > (1.0 + COUNTER_TOLERANCE) * max(total, 1):
-                self._add("worse", "counter", where, name, total, now)
+                self._add_counter("worse", where, name, solver, (total, now))
             elif total > (1.0 + COUNTER_TOLERANCE) * max(now, 1):
-                self._add("better", "counter", where, name, total, now)
+                self._add_counter("better", where, name, solver, (total, now))
 
     def _counters(
         self,
@@ -432,7 +460,8 @@ class _Judge:
         base: Mapping[str, int],
         new: Mapping[str, int],
         sums: dict[str, tuple[int, int]],
-        gone: Collection[str] = (),
+        gone: Collection[str],
+        solver: str | None,
     ) -> None:
         """Compare the counters of two fits; with other arithmetic, add them to `sums`."""
         for name in {**base, **new}:
@@ -442,13 +471,34 @@ class _Judge:
                 continue
             if before is None or after is None:
                 verdict = "worse" if after is None else "different"
-                self._add(verdict, "counter", where, name, before, after)
+                self._add_counter(verdict, where, name, solver, (before, after))
             elif self.exact and before != after:
                 verdict = "worse" if after > before else "better"
-                self._add(verdict, "counter", where, name, before, after)
+                self._add_counter(verdict, where, name, solver, (before, after))
             elif not self.exact:
                 total, now = sums.get(name, (0, 0))
                 sums[name] = total + before, now + after
+
+    def _is_foreign(self, name: str, solver: str | None) -> bool:
+        """Return whether a metric or counter of a cell is of a class or program of others."""
+        return (name.partition(":")[2] or solver) in self.foreign
+
+    def _add_counter(
+        self,
+        verdict: str,
+        where: str,
+        name: str,
+        solver: str | None,
+        values: tuple[int | None, int | None],
+    ) -> None:
+        """Add a changed counter, which alone is no regression of a class or program of others.
+
+        A build that stops later counts more, and is more exact. Its time, objective and accuracy
+        are judged, and so is a fit that no longer converges.
+        """
+        if self._is_foreign(name, solver) and name != "unconverged_fits":
+            verdict = "different"
+        self._add(verdict, "counter", where, name, *values)
 
     def _ends(self, where: str, base: KeptCell, new: KeptCell) -> None:
         """Compare why two fits with the same parameters ended, and their warnings."""
@@ -549,7 +599,7 @@ class _Judge:
         for name, count in base["counters"].items():
             counted = new["counters"].get(name)
             if counted is None or counted > OTHER_WORK_FACTOR * max(count, 1):
-                self._add("worse", "counter", where, name, count, counted)
+                self._add_counter("worse", where, name, base["solver"], (count, counted))
 
     def _objectives(self, where: str, base: KeptCell, new: KeptCell) -> None:
         """Compare the objectives of two fits with the same parameters on the same data."""
@@ -561,7 +611,8 @@ class _Judge:
             if metric != "objective" or before is None:
                 continue
             self._count("objective", where, name)
-            same_work = self.exact and base["counters"] == new["counters"]
+            is_foreign = self._is_foreign(name, base["solver"])
+            same_work = self.exact and base["counters"] == new["counters"] and not is_foreign
             allowed = (OBJECTIVE_ROUNDING if same_work else OBJECTIVE_TOLERANCE) * abs(before)
             if after is None:
                 self._add("worse", "objective", where, name, before, after)
@@ -574,7 +625,7 @@ class _Judge:
             dual = max((value for value in duals if value is not None), default=None)
             if dual is not None and dual - after > DUAL_ROUNDING * abs(dual):
                 self._add("worse", "objective", where, f"{name}, below a dual value", dual, after)
-            elif before - after > MAX_OBJECTIVE_FALL * abs(before):
+            elif before - after > MAX_OBJECTIVE_FALL * abs(before) and not is_foreign:
                 what = f"{name}, too low for the same problem"
                 self._add("worse", "objective", where, what, before, after)
             elif after - before > allowed:
@@ -591,18 +642,18 @@ class _Judge:
         elif self.exact and abs(after - before) > OBJECTIVE_ROUNDING * abs(before):
             self._add("different", "objective", where, name, before, after)
 
-    def _vanished(self, where: str, base: Mapping[str, int], new: Mapping[str, int]) -> set[str]:
+    def _vanished(self, where: str, base: KeptCell, new: KeptCell) -> set[str]:
         """Report a fit that counted work before and counts none now.
 
         Returns the names of such solvers of a race; an empty name without a race.
         """
         gone = set()
-        for racer in sorted({name.partition(":")[2] for name in base}):
+        for racer in sorted({name.partition(":")[2] for name in base["counters"]}):
             before, after = (
-                sum(count for name, count in side.items() if name.partition(":")[2] == racer)
+                sum(n for name, n in side["counters"].items() if name.partition(":")[2] == racer)
                 for side in (base, new)
             )
-            if before > 0 and after == 0:
+            if before > 0 and after == 0 and (racer or base["solver"]) not in self.foreign:
                 what = " of ".join(filter(None, ("all counters", racer)))
                 self._add("worse", "counter", where, what, before, after)
                 gone.add(racer)
@@ -629,6 +680,8 @@ class _Judge:
             self.notes[f"times not compared: {self.why_not_timed}"] = None
             return
         moves = {key: _moves(ours, theirs) for key, (_, ours, theirs) in raced.items()}
+        for (*group, fold), (_, ours, theirs) in raced.items():
+            self._waits(at_fold(where_of(tuple(group)), fold), ours, theirs)
         # With several solvers the drift of the machine shows: most of them didn't change.
         each = [move for one in moves.values() for move in one.values()]
         drift = statistics.median(each) if len(each) > 2 else 0.0
@@ -660,6 +713,28 @@ class _Judge:
                     trends.ratio(slower, limit)
         for change in trends.worse(self.slowdown or MAX_SLOWDOWN):
             self._add("worse", *change)
+
+    def _waits(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
+        """Report racers whose wall time grew much more than their CPU time, as by sleeping."""
+        cpu_growths = _moves(base, new)
+        for racer, growth in _moves(base, new, "train_time_s").items():
+            walls, cpus = (
+                [_median(runs, f"{metric}:{racer}") or 0.0 for runs in (base, new)]
+                for metric in ("train_time_s", "cpu_time_s")
+            )
+            excess = growth - cpu_growths.get(racer, growth)
+            added = (walls[1] - cpus[1]) - (walls[0] - cpus[0])
+            if excess > math.log(WALL_GROWTH) and added > WALL_SLACK_S:
+                said = f"{racer}: {math.exp(growth):.3g} times the wall time,"
+                said += f" {math.exp(growth - excess):.3g} times the CPU time"
+                self._add(
+                    "different", "time", where, f"wall time of {racer}", walls[0], walls[1], said
+                )
+                self.notes[
+                    "a wall time grew much more than its CPU time: the solver may sleep or wait, or"
+                    " other programs ran beside it; only CPU times are judged"
+                ] = None
+                self.left_out[f"wall time of {racer} (it moved; judged is CPU time)"] = None
 
     def _limit(self, where: str, name: str) -> float:
         """Return how many times slower a ratio may become.
@@ -719,12 +794,14 @@ class _Judge:
         )
 
 
-def _moves(base: Iterable[KeptCell], new: Iterable[KeptCell]) -> dict[str, float]:
-    """Return the logarithm of the growth of each racer's CPU time, where both sides have it."""
+def _moves(
+    base: Iterable[KeptCell], new: Iterable[KeptCell], metric: str = "cpu_time_s"
+) -> dict[str, float]:
+    """Return the logarithm of the growth of each racer's time, where both sides have it."""
     before, after = list(base), list(new)
     found = {}
     for name in before[0]["metrics"]:
-        if name.startswith("cpu_time_s:"):
+        if name.startswith(f"{metric}:"):
             one, two = _median(before, name) or 0.0, _median(after, name) or 0.0
             if min(one, two) > 0:
                 found[name.partition(":")[2]] = math.log(two / one)

@@ -62,6 +62,7 @@ class BaselineRun(TypedDict):
     environments: list[dict[str, Any]]
     scores: NotRequired[Mapping[str, Mapping[str, Any]]]
     baselines: NotRequired[Sequence[str]]
+    foreign: NotRequired[Sequence[str]]
     settings: NotRequired[Mapping[str, Mapping[str, Any]]]
     repeats: NotRequired[Mapping[str, Mapping[str, Sequence[float]]]]
     cells: list[KeptCell]
@@ -108,6 +109,8 @@ class Side:
         True for a kept baseline, which must match the current code.
     baselines : frozenset of str
         The solvers of other libraries and programs that the catalogue lists.
+    foreign : frozenset of str
+        The classes and programs that a config named by their path or command.
     repeats : dict of str to dict
         By place of a race and name of a ratio: the ratio in each of several runs of one version.
     """
@@ -117,6 +120,7 @@ class Side:
     scores: Mapping[str, Mapping[str, Any]]
     is_baseline: bool = False
     baselines: frozenset[str] = frozenset()
+    foreign: frozenset[str] = frozenset()
     repeats: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
     @property
@@ -190,6 +194,7 @@ def summarise_run(run_dir: Path) -> BaselineRun:
                 f"{run_dir / f'environment-{name}.json'} has the seed {line(str(seed), 60)}, the"
                 f" plan {run.seed}"
             )
+    foreign = frozenset((*run.programs, *run.classes))
     measured = {name for cell in run.cells for name in cell.metrics}
     judged = {name: facts for name, facts in judged_scores(run.scores).items() if name in measured}
     return {
@@ -203,7 +208,8 @@ def summarise_run(run_dir: Path) -> BaselineRun:
         "scores": judged,
         "baselines": sorted(run.baselines),
         "settings": run.settings,
-        "cells": [_kept(cell, judged) for cell in run.cells],
+        "foreign": sorted(foreign),
+        "cells": [_kept(cell, judged, foreign) for cell in run.cells],
     }
 
 
@@ -283,8 +289,15 @@ def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
     return {**judged, **{f"{TRAIN_PREFIX}{name}": facts for name, facts in judged.items()}}
 
 
-def _kept(cell: CellResult, judged: Collection[str]) -> KeptCell:
+def _kept(cell: CellResult, judged: Collection[str], foreign: Collection[str]) -> KeptCell:
     kept = {*_KEPT_METRICS, *CPU_TIMES, *WALL_TIMES, MEMORY, *judged}
+    # The certificate has the objective of a class or program of others in a race.
+    certified = {
+        f"objective:{solver}": cell.metrics[f"certified_objective:{solver}"]
+        for solver in foreign
+        if f"certified_objective:{solver}" in cell.metrics
+    }
+    metrics = certified | dict(cell.metrics)
     return {
         "block": cell.block,
         "dataset": cell.dataset,
@@ -298,7 +311,7 @@ def _kept(cell: CellResult, judged: Collection[str]) -> KeptCell:
         "dimensions": cell.dimensions,
         "params": cell.params,
         "counters": cell.counters,
-        "metrics": {k: v for k, v in cell.metrics.items() if k.split(":")[0] in kept},
+        "metrics": {k: v for k, v in metrics.items() if k.split(":")[0] in kept},
         "stop_reason": cell.stop_reason,
         "warnings": cell.warnings,
     }
@@ -313,6 +326,7 @@ def _side(path: Path, runs: list[BaselineRun], *, is_baseline: bool = False) -> 
         scores=judged_scores(read_scores(scores or None)),
         is_baseline=is_baseline,
         baselines=frozenset(name for run in runs for name in run.get("baselines") or ()),
+        foreign=frozenset(name for run in runs for name in run.get("foreign") or ()),
         repeats=runs[0].get("repeats") or (_repeats(runs) if len(runs) > 1 else {}),
     )
 

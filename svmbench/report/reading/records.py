@@ -150,6 +150,8 @@ class Run:
         Solvers of other libraries and programs that the catalogue lists.
     programs : tuple of str
         Solvers that are programs with processes of their own; empty for older plans.
+    classes : tuple of str
+        Solvers that a config names by a class's path; empty for older plans.
     settings : dict of str to dict
         What each block sets, with its solvers; empty for older plans.
     contradictions : tuple of str
@@ -180,6 +182,7 @@ class Run:
     references: Mapping[str, str] = field(default_factory=dict)
     baselines: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     contradictions: tuple[str, ...] = ()
     counts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -278,6 +281,7 @@ def read_run(run_dir: Path) -> Run:
         references=config.get("references") or {},
         baselines=tuple(config.get("baselines") or ()),
         programs=tuple(config.get("programs") or ()),
+        classes=tuple(config.get("classes") or ()),
         settings=_settings(config),
         contradictions=tuple(contradictions),
         counts=counts.get("own", {}),

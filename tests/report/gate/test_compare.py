@@ -770,7 +770,7 @@ def test_a_comparison_takes_time_in_proportion_to_its_cells() -> None:
     def side(number: int) -> comparing.Side:
         cell = {
             "status": "ok", "params": {}, "counters": {"updates": 3}, "contended": False,
-            "metrics": {"accuracy_pct": 90.0},
+            "solver": "alsvm", "metrics": {"accuracy_pct": 90.0},
         }  # fmt: skip
         cells: dict[tuple[Any, ...], Any] = {
             ("cv", f"set-{i}", "alsvm", "linear", (), 0): cell for i in range(number)
