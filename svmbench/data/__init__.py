@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from svmbench.data.many import Event, FetchOutcome, fetch_many
     from svmbench.data.novelty import as_novelty
     from svmbench.data.on_disk import does_not_fit, scan
+    from svmbench.data.outlines import outline
     from svmbench.data.prepare import FilesRead, ensure, load, status, why_unavailable
     from svmbench.data.registry import (
         check_dataset_name,
@@ -61,6 +62,7 @@ _HOMES = {
     "names": "registry",
     "names_of_paper": "registry",
     "open_blocks": "blocks",
+    "outline": "outlines",
     "parse_name": "registry",
     "scan": "on_disk",
     "status": "prepare",
@@ -90,6 +92,7 @@ __all__ = [
     "names",
     "names_of_paper",
     "open_blocks",
+    "outline",
     "parse_name",
     "scan",
     "status",

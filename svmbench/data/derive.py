@@ -400,15 +400,18 @@ def density(X: Any) -> float:
     return float(nonzero) / cells if cells else 0.0
 
 
+def is_stored_dense(shape: tuple[int, int], share: float) -> bool:
+    """Return True if data of a shape and a share of non-zero values are stored dense."""
+    is_wide = shape[1] >= DENSE_BELOW_FEATURES and share < SPARSE_BELOW_DENSITY
+    is_empty = share < SPARSE_BELOW_FILLED and 8 * shape[0] * shape[1] > MOST_DENSE_BYTES
+    return not (is_wide or is_empty)
+
+
 def _stored(X: Any) -> Any:
     """Return `X` in its storage format: dense float64 in C order, or CSR if that is smaller."""
     if X is None:
         return None
-    share = density(X)
-    is_wide = X.shape[1] >= DENSE_BELOW_FEATURES and share < SPARSE_BELOW_DENSITY
-    dense_bytes = 8 * X.shape[0] * X.shape[1]
-    is_empty = share < SPARSE_BELOW_FILLED and dense_bytes > MOST_DENSE_BYTES
-    if not (is_wide or is_empty):
+    if is_stored_dense(X.shape, density(X)):
         dense = X.toarray() if sp.issparse(X) else X
         return np.ascontiguousarray(dense, dtype=np.float64)
     rows = sp.csr_array(X, dtype=np.float64)

@@ -55,3 +55,14 @@ def test_a_dry_run_says_of_which_size_its_profile_is() -> None:
     first, size, *_ = dry_run_lines(planned)
     assert first.startswith("alsvm_table2 (quick): ")
     assert size.startswith("size 'quick': at most 3,000 rows a data set")
+
+
+def test_a_dry_run_without_any_data_tells_the_cells_and_the_time(private_cache: Path) -> None:
+    planned = plan_run(Request(config="alsvm_table2", profile="paper"), prepare=False)
+    assert {cell.status for cell in planned.cells} == {"not run"}
+    *lines, last = dry_run_lines(planned)
+    assert "  nested-cv · a9a: 20 cells, data not here yet (alsvm, falsvm, liblinear-l1," in (
+        "\n".join(lines)
+    )
+    assert re.search(r"cells to run: about \d+ (min|h) by recorded times; they wait for data", last)
+    assert not (private_cache / "prepared").exists()

@@ -188,8 +188,9 @@ def make_plan(
         Filters of the command line. A data set that they exclude is not prepared; if it is not in
         the cache, its cells have the status ``not run`` and no specification.
     prepare : bool, default=True
-        Whether to fetch and prepare data sets that are not in the cache; otherwise they are treated
-        as excluded by `only`.
+        Whether to fetch and prepare data sets that are not in the cache. Otherwise their cells have
+        the status ``not run``, and those of a registered data set are planned by the sizes in its
+        entry, to be counted; their keys are of no cell that will run.
     on_event : callable, optional
         Called with one sentence for each data set that is being prepared, is unavailable, or is
         unsuitable for the protocol.
@@ -226,16 +227,29 @@ def make_plan(
                 if wanted:
                     report_once(str(error))
                     plan.cells += row.without_data("unavailable", str(error))
+                elif prepare or spec.is_own:
+                    reason = "outside --only" if prepare else "not yet here"
+                    plan.cells += row.without_data("not run", reason)
                 else:
-                    plan.cells += row.without_data(
-                        "not run", "outside --only" if prepare else "not yet here"
-                    )
+                    plan.cells += _outlined(row)
                 continue
             for cell in row.of(_as_opened(spec, source, block, config.memory_gb)).cells(source):
                 plan.cells.append(cell)
                 if wanted and not cell.spec:
                     report_once(cell.reason)
     return plan
+
+
+def _outlined(row: Row) -> Iterator[Cell]:
+    """Yield the cells of a registered data set that is not here, by the sizes in its entry."""
+    from svmbench import data
+
+    novelty = row.dataset.novelty
+    source = data.outline(row.dataset.name, novelty.ratio if novelty else None)
+    opened = _as_opened(row.dataset, source, row.block, row.config.memory_gb)
+    for cell in row.of(opened).cells(source):
+        is_planned = cell.status == "planned"
+        yield replace(cell, status="not run", reason="not yet here") if is_planned else cell
 
 
 def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 from svmbench import data
@@ -25,6 +25,15 @@ CELL_OVERHEAD_S = 0.15
 #: Seconds of one pass of a linear solver per value of the inputs. It sets a config's share of a
 #: budget if no record tells its time, and is far too small for kernel solvers.
 SECONDS_PER_VALUE = 1e-6
+
+_NOWHERE = "not available here, and without an official address"
+#: What must be done to have a data set, by its status.
+_SOURCES = {
+    "built-in": "to prepare first, generated here or scikit-learn's",
+    "mirror": "to prepare first, from the mirror",
+    "official": "to fetch first, from the official addresses, by 'svmbench fetch'",
+    "nowhere": _NOWHERE,
+}
 
 
 def unrecorded(_cell: Cell) -> None:
@@ -60,24 +69,29 @@ def forecast(
     """
     records = _records(folder)
     done = {key for key, record in records.items() if record.get("status") != "not run"}
-    todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
-    unknown = [cell for cell in cells if cell.status != "planned" and not cell.spec]
+    absent = _by_source([cell for cell in cells if cell.status == "not run"], mirror)
+    nowhere = absent.get(_NOWHERE, ())
+    awaited = [
+        cell
+        for cell in cells
+        if cell.status == "not run" and cell.spec and cell.shown["dataset"] not in nowhere
+    ]
+    here = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
+    todo = here + awaited
     lines = [
         f"{plan.name} ({plan.profile}): {len(cells):,} cells, {len(todo):,} to run,"
         f" {sum(cell.key in done for cell in cells):,} with a result"
     ]
-    lines += [f"  {line}" for line in _counted(cells)]
-    missing = dict.fromkeys(cell.shown["dataset"] for cell in unknown)
-    to_fetch = [f"to fetch or prepare first: {line}" for line in _missing(missing, mirror)]
-    lines += to_fetch
-    if missing:
+    lines += [f"  {line}" for line in _counted(cells, nowhere)]
+    lines += [f"{source}: {', '.join(names)}" for source, names in absent.items()]
+    unplanned = {c.shown["dataset"] for c in cells if c.status == "not run" and not c.spec}
+    if unplanned:
         lines.append(
-            "the cells of data sets that are not here yet are counted once for each solver"
+            f"the cells of {', '.join(unplanned)} are counted once for each solver, until their"
+            " rows are known"
         )
-    if not todo and to_fetch:
-        return [*lines, "what is to run is known when these data sets are here"]
     if not todo:
-        return [*lines, "nothing left to run"]
+        return [*lines, "nothing to run" if absent else "nothing left to run"]
     timeout_s = plan.config.timeout_s
     times = _seconds(todo, _medians(records.values()), recorded)
     known = [min(seconds, timeout_s) for seconds in times if seconds is not None]
@@ -85,8 +99,11 @@ def forecast(
     if len(known) < len(times):
         rest = f"{len(times) - len(known):,} of them take" if known else "they take"
         clauses.append(f"no record tells how long {rest}")
-    if missing:
-        clauses.append(f"without {counted(len(missing), 'data set')} that must be fetched first")
+    if awaited:
+        which = f"{len(awaited):,} of them wait" if here else "they wait"
+        clauses.append(f"{which} for data sets that must be fetched or prepared first")
+    if left_out := [*nowhere, *unplanned.difference(nowhere)]:
+        clauses.append(f"without {counted(len(left_out), 'data set')} ({', '.join(left_out)})")
     clauses.append(f"a cell ends after {in_words(timeout_s)} at the latest")
     return [*lines, f"{counted(len(todo), 'cell')} to run: {'; '.join(clauses)}"]
 
@@ -141,7 +158,7 @@ def _records(folder: Path) -> dict[str, CellRecord]:
     return {r["key"]: r for r in records_of(folder) if r["kind"] == "cell"}
 
 
-def _counted(cells: list[Cell]) -> Iterator[str]:
+def _counted(cells: list[Cell], nowhere: Container[str]) -> Iterator[str]:
     """Yield a line for each block, data set and status: the number of cells and the solvers."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for cell in cells:
@@ -149,29 +166,30 @@ def _counted(cells: list[Cell]) -> Iterator[str]:
         solver = str(cell.shown["solver"]).replace("|", " / ")
         counts.setdefault(group, Counter())[solver] += 1
     for (block, dataset, status), solvers in counts.items():
-        suffix = "" if status == "planned" else f", {status}"
+        absent = "no data" if dataset in nowhere else "data not here yet"
+        suffix = {"planned": "", "not run": f", {absent}"}.get(status, f", {status}")
         names = f" ({', '.join(filter(None, solvers))})" if any(solvers) else ""
         number = counted(sum(solvers.values()), "cell")
         yield f"{block} · {dataset}: {number}{suffix}{names}"
 
 
-def _missing(names: dict[str, None], mirror: str | None) -> Iterator[str]:
-    sources = {
-        "built-in": "generated here, or scikit-learn's",
-        "mirror": "from the mirror",
-        "official": "from its official address, by 'svmbench fetch'",
-        "nowhere": "not available here",
-    }
-    for name in names:
+def _by_source(cells: list[Cell], mirror: str | None) -> dict[str, list[str]]:
+    """Return the data sets of some cells, by a phrase that says where they come from.
+
+    A file of the user's own is left out, since there is nothing to fetch.
+    """
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys(cell.shown["dataset"] for cell in cells):
         if name.startswith("openml:"):
-            yield f"{name}, from OpenML, by 'svmbench describe {name}' or the run itself"
-            continue
-        try:
-            status = data.status(name, mirror)
-        except SvmbenchError:
-            continue  # a file of the user's own: there is nothing to fetch
-        if status in sources:
-            yield f"{name}, {sources[status]}"
+            source = "to download from OpenML first, by 'svmbench describe' or the run itself"
+        else:
+            try:
+                source = _SOURCES.get(data.status(name, mirror), "")
+            except SvmbenchError:
+                continue
+        if source:
+            found.setdefault(source, []).append(name)
+    return found
 
 
 def _like(fields: Identity) -> str:

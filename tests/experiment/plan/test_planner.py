@@ -74,9 +74,8 @@ def test_a_dry_run_without_the_data_does_not_say_that_all_is_done(
 ) -> None:
     config = write_config(tmp_path, ["dcd-l1"], datasets=["a9a"])
     said = svmbench("run", config, "--dry-run", "--output", tmp_path / "out").out
-    assert "to fetch or prepare first: a9a" in said
+    assert "to fetch first, from the official addresses, by 'svmbench fetch': a9a" in said
     assert "nothing left to run" not in said
-    assert "what is to run is known when these data sets are here" in said
 
 
 @pytest.mark.slow
