@@ -6,13 +6,14 @@ import errno
 import json
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmbench.base import escape, loaded_libraries
+from svmbench.base import escape, first_sign, loaded_libraries
 from svmbench.base.errors import (
     EXIT_ERROR,
     EXIT_FAILED_CELLS,
@@ -507,9 +508,22 @@ def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
     words, debug = _hoisted(sys.argv[1:])
     loaded_libraries.collect_rarely()
-    with terminal.steady(), terminal.warnings_as_sentences(), sigterm_as_interrupt():
+    with (
+        terminal.steady(),
+        terminal.warnings_as_sentences(),
+        sigterm_as_interrupt(),
+        _sign_of(words),
+    ):
         code = _main(words, debug or os.environ.get("SVMBENCH_DEBUG") == "1")
     sys.exit(code)
+
+
+def _sign_of(words: list[str]) -> AbstractContextManager[None]:
+    """Return a context with signs of life until the first output, unless they aren't wanted."""
+    command = next((word for word in words if not word.startswith("-")), "")
+    if command in {"", "completion"} or {"-q", "--quiet"} & set(words):
+        return nullcontext()
+    return first_sign.until_first_output(escape.line(f"svmbench {command}", 80))
 
 
 def _usage(error: click.ClickException) -> str:

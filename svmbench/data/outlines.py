@@ -67,7 +67,7 @@ def _halves(n_rows: int) -> list[int]:
 def _labels(counts: Sequence[int]) -> np.ndarray:
     """Return the codes of so many rows of each class, in a random order."""
     codes = [-1, 1] if len(counts) == 2 else list(range(len(counts)))
-    return np.random.default_rng(0).permutation(np.repeat(np.int64(codes), counts))
+    return np.random.default_rng(0).permutation(np.repeat(np.array(codes, dtype=np.int64), counts))
 
 
 def _zeros(shape: tuple[int, int], density: float) -> Any:
