@@ -1,7 +1,10 @@
 """Parsing of untrusted TOML, with limits that no registry or file of claims reaches.
 
 The standard library's parser needs time and memory quadratic in the length of a dotted key, and one
-level of recursion for each of its parts. So the parts are counted before parsing.
+level of recursion for each of its parts. So the parts are counted before parsing. A limit on the
+length of a line would not do: with lines of 700 characters, as the longest of the shipped files, a
+header and keys of hundreds of parts take 19 s of CPU time in a file of the largest size; with the
+limit on parts they take 1.4 s.
 """
 
 from __future__ import annotations

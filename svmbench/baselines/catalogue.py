@@ -103,9 +103,9 @@ def why_not_loaded(name: str, *, trust: bool = False) -> str:
     try:
         import_module(entry.module)
     except Exception as error:
-        said = line(f"{type(error).__name__}: {error}", 300)
+        message = line(f"{type(error).__name__}: {error}", 300)
         raise SvmbenchError(
-            f"can't import {entry.module} from the package {package}: {said}"
+            f"can't import {entry.module} from the package {package}: {message}"
         ) from error
     os.environ[VARIABLE] = ",".join([*named_modules(), entry.module])
     _registry.cache_clear()
@@ -157,8 +157,8 @@ def _class_at(name: str) -> Any:
 
 def with_problem(name: str, problem: str, offset: str | float | None) -> str:
     """Return the name of a class that solves a problem, whose models can so be certified."""
-    said = "" if offset is None else f", offset {offset}"
-    return f"{name} [{problem}{said}]"
+    offset_text = "" if offset is None else f", offset {offset}"
+    return f"{name} [{problem}{offset_text}]"
 
 
 def split_problem(name: str) -> tuple[str, str, str | float | None]:
@@ -166,12 +166,12 @@ def split_problem(name: str) -> tuple[str, str, str | float | None]:
 
     The problem is "" and the offset None where the name has none.
     """
-    found = _PROBLEM.search(name)
-    if found is None:
+    match = _PROBLEM.search(name)
+    if match is None:
         return name, "", None
-    offset = found["offset"]
+    offset = match["offset"]
     is_word = offset in (None, "free", "none")
-    return name[: found.start()], found["problem"], offset if is_word else float(offset)
+    return name[: match.start()], match["problem"], offset if is_word else float(offset)
 
 
 def one_vs_one(estimator: Any) -> Any:
@@ -205,7 +205,7 @@ def modules_of_solvers(name: str, task: str) -> tuple[str, ...]:
     classes = [cls, *([cls.wrapped] if hasattr(cls, "wrapped") else [])]
     if task == "multiclass" and cls.declaration.task == "binary":
         classes.append(type(one_vs_one(cls)))
-    return tuple(dict.fromkeys(one.__module__ for one in classes))
+    return tuple(dict.fromkeys(called.__module__ for called in classes))
 
 
 def solver(name: str, **params: Any) -> Any:

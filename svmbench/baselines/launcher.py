@@ -45,12 +45,12 @@ def main() -> None:
     words = json.loads(_line(0))
     start = time.perf_counter()
     program, outputs, failed = _start(words)
-    said = _follow(program, outputs)
+    output = _follow(program, outputs)
     _, status, usage = os.wait4(program, 0)
     wall = time.perf_counter() - start
     for pipe in outputs:
-        said[pipe] = (said[pipe] + _rest(pipe))[-_KEPT_OUTPUT_BYTES:]
-    left = _end_the_rest()
+        output[pipe] = (output[pipe] + _rest(pipe))[-_KEPT_OUTPUT_BYTES:]
+    n_left = _end_the_rest()
     number = os.read(failed, 16)
     answer = {
         "code": os.waitstatus_to_exitcode(status),
@@ -58,9 +58,9 @@ def main() -> None:
         "wall_s": wall,
         "cpu_s": usage.ru_utime + usage.ru_stime,
         "peak_memory_mb": usage.ru_maxrss / 1024.0,
-        "out": said[outputs[0]].decode(errors="replace"),
-        "err": said[outputs[1]].decode(errors="replace"),
-        "left": left,
+        "out": output[outputs[0]].decode(errors="replace"),
+        "err": output[outputs[1]].decode(errors="replace"),
+        "left": n_left,
     }
     sys.stdout.write(json.dumps(answer))
 
@@ -97,7 +97,7 @@ def _start(words: list[str]) -> tuple[int, list[int], int]:
 
 def _follow(program: int, outputs: list[int]) -> dict[int, bytes]:
     """Read the output of a program until it ends; return the last bytes by pipe."""
-    said = dict.fromkeys(outputs, b"")
+    read = dict.fromkeys(outputs, b"")
     ends = os.pidfd_open(program)
     watched = [0, ends, *outputs]
     while True:
@@ -107,11 +107,11 @@ def _follow(program: int, outputs: list[int]) -> dict[int, bytes]:
             os._exit(0)
         for pipe in {*ready} - {ends}:
             piece = os.read(pipe, 1 << 16)
-            said[pipe] = (said[pipe] + piece)[-_KEPT_OUTPUT_BYTES:]
+            read[pipe] = (read[pipe] + piece)[-_KEPT_OUTPUT_BYTES:]
             if not piece:
                 watched.remove(pipe)
         if ends in ready:
-            return said
+            return read
 
 
 def _rest(pipe: int) -> bytes:

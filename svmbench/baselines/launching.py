@@ -107,6 +107,6 @@ def _judge(name: str, ended: Ended) -> None:
 
 def _last(ended: Ended) -> str:
     """Return the last line of a program's output, as the end of a sentence."""
-    said = [text for text in (ended.err + "\n").splitlines() if text.strip()]
-    said = said or [text for text in ended.out.splitlines() if text.strip()]
-    return f": {line(said[-1].strip(), 200)}" if said else ", without output"
+    lines = [text for text in (ended.err + "\n").splitlines() if text.strip()]
+    lines = lines or [text for text in ended.out.splitlines() if text.strip()]
+    return f": {line(lines[-1].strip(), 200)}" if lines else ", without output"

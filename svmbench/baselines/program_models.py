@@ -78,9 +78,9 @@ def read_model(path: Path, n_features: int) -> ReadModel | None:
                 return reader(content, n_features)
             except (ValueError, LookupError, ArithmeticError) as error:
                 missing = isinstance(error, LookupError)
-                said = f"{line(error, 200)} is missing" if missing else line(error, 200)
+                problem = f"{line(error, 200)} is missing" if missing else line(error, 200)
                 raise ProgramError(
-                    f"its model in the format of {called} can't be read: {said}"
+                    f"its model in the format of {called} can't be read: {problem}"
                 ) from error
     return None
 
@@ -88,15 +88,15 @@ def read_model(path: Path, n_features: int) -> ReadModel | None:
 def _libsvm(content: bytes, n_features: int) -> ReadModel | None:
     """Read a model of LIBSVM, ThunderSVM or LaSVM."""
     head, vectors = split_at_vectors(content)
-    said = header_of(head)
-    if said["svm_type"] != ["c_svc"] or said["nr_class"] != ["2"]:
+    header = header_of(head)
+    if header["svm_type"] != ["c_svc"] or header["nr_class"] != ["2"]:
         return None
-    function = kernel_of(said)
+    function = kernel_of(header)
     if function is None:
         return None
-    sign = _sign(said["label"])
-    points, coefficients = support_vectors_of(vectors, n_features, int(said["total_sv"][0]))
-    return _expansion(function, points, sign * coefficients, -sign * float(said["rho"][0]))
+    sign = _sign(header["label"])
+    points, coefficients = support_vectors_of(vectors, n_features, int(header["total_sv"][0]))
+    return _expansion(function, points, sign * coefficients, -sign * float(header["rho"][0]))
 
 
 def split_at_vectors(content: bytes) -> tuple[bytes, bytes]:
@@ -108,16 +108,16 @@ def split_at_vectors(content: bytes) -> tuple[bytes, bytes]:
     return parts[0], parts[1]
 
 
-def kernel_of(said: dict[str, list[str]]) -> KernelFunction | None:
+def kernel_of(header: dict[str, list[str]]) -> KernelFunction | None:
     """Return the kernel that the header of LIBSVM's model names; None for a precomputed one."""
-    kernel = {"polynomial": "poly"}.get(said["kernel_type"][0], said["kernel_type"][0])
+    kernel = {"polynomial": "poly"}.get(header["kernel_type"][0], header["kernel_type"][0])
     if kernel not in KERNELS:
         return None
     return KernelFunction(
         kernel,
-        float(said.get("gamma", ["1"])[0]),
-        int(said.get("degree", ["3"])[0]),
-        float(said.get("coef0", ["0"])[0]),
+        float(header.get("gamma", ["1"])[0]),
+        int(header.get("degree", ["3"])[0]),
+        float(header.get("coef0", ["0"])[0]),
     )
 
 
@@ -161,15 +161,15 @@ LIBLINEAR_PROBLEMS = {
 
 
 def _liblinear(content: bytes, n_features: int) -> ReadModel | None:
-    head, found, rows = content.partition(b"\nw\n")
-    if not found:
+    head, separator, rows = content.partition(b"\nw\n")
+    if not separator:
         msg = "it has no weights"
         raise ValueError(msg)
-    said = header_of(head)
-    if said["nr_class"] != ["2"] or said["solver_type"] == ["MCSVM_CS"]:
+    header = header_of(head)
+    if header["nr_class"] != ["2"] or header["solver_type"] == ["MCSVM_CS"]:
         return None
-    bias, known = float(said["bias"][0]), int(said["nr_feature"][0])
-    weights = _sign(said["label"]) * np.array([float(word) for word in rows.split()])
+    bias, known = float(header["bias"][0]), int(header["nr_feature"][0])
+    weights = _sign(header["label"]) * np.array([float(word) for word in rows.split()])
     if len(weights) != known + (bias >= 0) or known > n_features:
         msg = f"it has {len(weights)} weights for {known} of {n_features} features"
         raise ValueError(msg)
@@ -180,7 +180,7 @@ def _liblinear(content: bytes, n_features: int) -> ReadModel | None:
     return ReadModel(
         decide=lambda X: np.asarray(X @ w).ravel() + b,
         square=float(weights @ weights),
-        problem=LIBLINEAR_PROBLEMS.get(said["solver_type"][0], ""),
+        problem=LIBLINEAR_PROBLEMS.get(header["solver_type"][0], ""),
         model=(w, b, max(bias, 0.0)),
     )
 

@@ -107,9 +107,9 @@ class Program(ClassifierMixin, BaseEstimator):
         with handing_over() as took:
             ended = self._run(self.commands.train, files, "model")
             took.append(ended)
-        said = ended.out + ended.err
-        self.n_iter_ = iterations_of(said)
-        self.stop_reason_ = "max_iter" if "reaching max number" in said else "not told"
+        output = ended.out + ended.err
+        self.n_iter_ = iterations_of(output)
+        self.stop_reason_ = "max_iter" if "reaching max number" in output else "not told"
         self.counters_: dict[str, int] = {"iterations": self.n_iter_}
         self.peak_memory_mb_ = ended.peak_memory_mb
         self.objective_: float | None = None
@@ -205,10 +205,12 @@ class Program(ClassifierMixin, BaseEstimator):
         try:
             values = np.array([float(row) for row in rows])
         except ValueError:
-            place, row = next((i, r) for i, r in enumerate(rows, start=1) if not _is_number(r))
+            line_number, row = next(
+                (i, r) for i, r in enumerate(rows, start=1) if not _is_number(r)
+            )
             shown = line(row.decode(errors="replace"), 40)
             raise ProgramError(
-                f"{program} wrote {shown!r}, not a number, in line {place} of its predictions"
+                f"{program} wrote {shown!r}, not a number, in line {line_number} of its predictions"
             ) from None
         if len(values) != number:
             raise ProgramError(f"{program} wrote {len(values)} predictions for {number} rows")

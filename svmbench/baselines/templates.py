@@ -184,7 +184,7 @@ def read_template(name: str) -> Commands:
 
 def fill_template(words: tuple[str, ...], values: Mapping[str, str]) -> list[str]:
     """Fill the placeholders in the words of a command."""
-    return [_PLACE.sub(lambda place: values.get(place[1], place[0]), word) for word in words]
+    return [_PLACE.sub(lambda match: values.get(match[1], match[0]), word) for word in words]
 
 
 def _words(command: str, key: str) -> tuple[str, ...]:

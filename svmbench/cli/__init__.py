@@ -51,8 +51,9 @@ def _with_line_breaks(text: str | None) -> str | None:
     return text.replace("\\b", "\b") if text else text
 
 
-#: Commands by the module that registers them, which is imported when one of them is asked for.
-_ELSEWHERE = {
+#: The modules that register commands, each with its commands. A module is imported when one of its
+#: commands is used.
+_MODULE_COMMANDS = {
     "publishing": ("table", "claims", "site"),
     "reproducing": ("reproduce", "refresh"),
     "rechecking": ("recheck",),
@@ -81,13 +82,13 @@ class _Commands(click.Group):
         super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands: those of this module as they stand here, then the others."""
-        others = [name for names in _ELSEWHERE.values() for name in names]
+        """Return the commands of this module in the order of the file, then the others."""
+        others = [name for names in _MODULE_COMMANDS.values() for name in names]
         return [*(name for name in self.commands if name not in others), *others]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name, and import the module that registers it if need be."""
-        for module, names in _ELSEWHERE.items():
+        for module, names in _MODULE_COMMANDS.items():
             if cmd_name in names and cmd_name not in self.commands:
                 import_module(f"svmbench.cli.{module}").register(self)
         return super().get_command(ctx, cmd_name)
@@ -482,23 +483,23 @@ def run_command(
         sys.exit(EXIT_FAILED_CELLS)
 
 
-def _hoisted(words: list[str]) -> tuple[list[str], bool]:
-    """Move the options of `svmbench` itself to the front; users add them at the end, too.
+def _own_options_first(words: list[str]) -> tuple[list[str], bool]:
+    """Move the options of `svmbench` itself to the front, since users also add them at the end.
 
-    Returns the words without ``--debug``, and whether they had it.
+    Returns the words without ``--debug``, and whether it was among them.
     """
     front, rest = [], []
-    left = iter(words)
-    for word in left:
+    remaining = iter(words)
+    for word in remaining:
         if word in {"-v", "--verbose"} or word.startswith("--log-file="):
             front.append(word)
         elif word == "--log-file":
-            value = next(left, None)
+            value = next(remaining, None)
             if value is None:
                 return [word], False  # Click says that a value is missing
             front += [word, value]
         elif word == "--":
-            rest += [word, *left]
+            rest += [word, *remaining]
         elif word != "--debug":
             rest.append(word)
     return [*front, *rest], "--debug" in words
@@ -506,7 +507,7 @@ def _hoisted(words: list[str]) -> tuple[list[str], bool]:
 
 def main() -> None:
     """Run the command line; every error is a sentence on standard error and an exit code."""
-    words, debug = _hoisted(sys.argv[1:])
+    words, debug = _own_options_first(sys.argv[1:])
     loaded_libraries.collect_rarely()
     with (
         terminal.steady(),
@@ -569,8 +570,8 @@ def _main(words: list[str], debug: bool) -> int:
         if debug:
             raise
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            place = f"can't write {escape.line(error.filename, 400)}: " if error.filename else ""
-            terminal.print_error(f"svmbench: {place}{error.strerror}")
+            prefix = f"can't write {escape.line(error.filename, 400)}: " if error.filename else ""
+            terminal.print_error(f"svmbench: {prefix}{error.strerror}")
             return EXIT_ERROR
         if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
             terminal.print_error(

@@ -18,14 +18,14 @@ class SolverName(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the solvers that begin so."""
+        """Return the solvers that begin with the word."""
         from svmbench.base.known_names import solver_names
 
         return _beginning(solver_names(), incomplete)
 
 
 class DatasetName(click.ParamType):
-    """A data set's name, which the shell completes; also ``@PAPER`` where `papers` says so."""
+    """A data set's name, which the shell completes; with `papers`, also ``@PAPER``."""
 
     name = "dataset"
 
@@ -35,7 +35,7 @@ class DatasetName(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the data sets, and papers, that begin so."""
+        """Return the data sets, and papers, that begin with the word."""
         from svmbench.base.known_names import dataset_names
 
         names = dataset_names()
@@ -47,7 +47,7 @@ class DatasetName(click.ParamType):
 
 
 class FormatName(click.ParamType):
-    """The name of an output format, or one of some others."""
+    """The name of an output format, or one of the names `beside`."""
 
     name = "format"
 
@@ -55,7 +55,7 @@ class FormatName(click.ParamType):
         self.beside = beside
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, or fail with the nearest one; plug-ins are loaded for other names."""
+        """Return the name, or fail and suggest the nearest; load plug-ins for an unknown name."""
         if value in self.beside:
             return str(value)
         from svmbench.base.errors import suggestion
@@ -72,7 +72,7 @@ class FormatName(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the formats that begin so."""
+        """Return the formats that begin with the word."""
         from svmbench.report.output.formats import FORMATS
 
         return _beginning([*self.beside, *FORMATS.names()], incomplete)
@@ -86,7 +86,7 @@ class CardName(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the solvers and data sets that begin so."""
+        """Return the solvers and data sets that begin with the word."""
         from svmbench.base.known_names import dataset_names, solver_names
 
         return _beginning([*solver_names(), *dataset_names()], incomplete)
@@ -100,7 +100,7 @@ class ConfigName(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the configs that begin so; where there are none, let the shell offer files."""
+        """Return the configs that begin with the word; without any, let the shell offer files."""
         from svmbench.base.known_names import config_names
 
         return _beginning(config_names(), incomplete) or [CompletionItem(incomplete, type="file")]

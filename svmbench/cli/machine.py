@@ -153,8 +153,8 @@ def cache(days: float | None, prepared: bool, dry_run: bool) -> None:
     verb = "would be removed from" if dry_run else "removed from" if is_cleaning else "in"
     terminal.print_line(f"{_mebibytes(sum(size for *_, size in rows))} {verb} {cache_dir()}")
     if busy:
-        left = ", ".join(entry.path.name for entry in busy)
-        terminal.print_line(f"left, since another process writes them: {left}")
+        busy_names = ", ".join(entry.path.name for entry in busy)
+        terminal.print_line(f"left, since another process writes them: {busy_names}")
     terminal.check_written()
 
 

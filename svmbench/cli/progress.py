@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from svmbench.schema.record import CellRecord
 
 
-#: Share of the cells of a run that end before the time left is estimated.
+#: The time left is estimated once this share of a run's cells has ended.
 SHARE_BEFORE_ESTIMATE = 0.1
-
-
-#: Seconds after which a command first reports that a step is still running: if it has printed
-#: nothing yet, and if it has. Each next wait is longer by a factor, up to a limit, so that hours
-#: make few lines of a log.
-FIRST_SIGN_S, NEXT_SIGN_S = 2.0, 30.0
-LONGER, LONGEST_S = 4.0, 1800.0
+#: Seconds after which a command that has printed nothing yet reports that a step is still running.
+FIRST_SIGN_S = 2.0
+#: The same for a command that has printed something.
+NEXT_SIGN_S = 30.0
+#: Each wait is this many times as long as the one before, so that hours make few lines of a log.
+WAIT_FACTOR = 4.0
+#: Each wait is at most this many seconds longer than the one before.
+MAX_WAIT_GROWTH_S = 1800.0
+#: Seconds of a cell that its work does not include: its process and its record.
+CELL_OVERHEAD_S = 0.15
 #: The step before the first cell.
 STARTING = (
     "starting a worker, which loads the solvers' loops (on a new machine they are compiled, which"
@@ -85,12 +88,12 @@ class Waiting:
     def _watch(self) -> None:
         with self._changed:
             while not self._is_over:
-                left = self._began + self._wait_s - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
+                seconds_left = self._began + self._wait_s - time.monotonic()
+                if seconds_left > 0:
+                    self._changed.wait(seconds_left)
                     continue
                 terminal.print_error(f"{self._step}: {self._wait_s:.0f} s so far")
-                longer = min(LONGER * self._wait_s, self._wait_s + LONGEST_S)
+                longer = min(WAIT_FACTOR * self._wait_s, self._wait_s + MAX_WAIT_GROWTH_S)
                 self._wait_s = max(longer, NEXT_SIGN_S)
 
 
@@ -137,7 +140,7 @@ class Watcher(WithBar):
     console : rich.console.Console
         Where to write; its ``is_terminal`` decides between bar and lines.
     cells : list of Cell
-        Those that will run.
+        The cells that will run.
     quiet : bool
         Print nothing but errors.
     """
@@ -182,7 +185,7 @@ class Watcher(WithBar):
             self._bar.update(self._task, description=cell_name(cell))
 
     def finished(self, cell: Cell, record: CellRecord) -> None:
-        """Count the cell, and print it where there is no bar or where it went wrong."""
+        """Count the cell; print it if there is no bar or if it failed."""
         self.done += 1
         self._work_done += cell.cost
         self._waiting.turn_to(f"after {self.done} of {self.total} cells", NEXT_SIGN_S)
@@ -207,10 +210,11 @@ class Watcher(WithBar):
         """Estimate the time left from the work done so far; small cells run first."""
         if self.done < max(3.0, self.total * SHARE_BEFORE_ESTIMATE):
             return ""
-        per_cell = 0.15
-        spent = max(1e-3, time.monotonic() - self._start - per_cell * self.done)
+        spent = max(1e-3, time.monotonic() - self._start - CELL_OVERHEAD_S * self.done)
         share = self._work_done / self._work
-        seconds = (self.total - self.done) * per_cell + spent * (1 - share) / max(share, 1e-6)
+        seconds = (self.total - self.done) * CELL_OVERHEAD_S + spent * (1 - share) / max(
+            share, 1e-6
+        )
         return (
             f"about {seconds:.0f} s left" if seconds < 120 else f"about {seconds / 60:.0f} min left"
         )
@@ -231,11 +235,11 @@ class Narrator:
         self._said: set[str] = set()
 
     def note(self, text: str) -> None:
-        """Print a sentence even where the run is quiet."""
+        """Print a sentence even if the run is quiet."""
         terminal.print_on(self.console, text)
 
     def print_line(self, text: str) -> None:
-        """Log a step, and print it unless the run is quiet; what concerns a data set, once."""
+        """Log a step, and print it unless the run is quiet; print a sentence on a data set once."""
         LOG.info("%s", text)
         is_of_data = text.startswith("preparing ") or ": not available: " in text
         is_known = is_of_data and text in self._said

@@ -156,7 +156,7 @@ def reproduce(
         return
     hooks = _hooks(quiet=quiet)
     if by_value:
-        with _continued():
+        with _exit_if_interrupted():
             outcomes = run_queue(
                 requests,
                 judging.kept_results(),
@@ -166,20 +166,20 @@ def reproduce(
                 hooks=hooks,
                 print_line=terminal.print_line,
             )
-        _end(outcomes)
+        _finish(outcomes)
         return
     try:
         kept = judging.kept_results()
     except ResultsError:
         kept = None
-    with _continued():
+    with _exit_if_interrupted():
         outcomes = run_all(requests, minutes=budget, kept=kept, hooks=hooks)
     made = [outcome.path for outcome in outcomes if outcome.path is not None]
     if made:
         index, summary = judging.make_site(tuple(made), target, beside=kept, trust=trust)
         terminal.print_line(summary)
         terminal.print_line(index)
-    _end(outcomes)
+    _finish(outcomes)
 
 
 def _print_plans(requests: Sequence[Request]) -> None:
@@ -244,7 +244,7 @@ def refresh_command(
     if dry_run or not outdated:
         terminal.check_written()
         return
-    with _continued():
+    with _exit_if_interrupted():
         outcomes = refresh(
             outdated,
             output=output,
@@ -254,7 +254,7 @@ def refresh_command(
             hooks=_hooks(quiet=quiet),
             print_line=terminal.print_line,
         )
-    _end(outcomes)
+    _finish(outcomes)
 
 
 def _hooks(*, quiet: bool) -> Hooks:
@@ -275,7 +275,7 @@ def _hooks(*, quiet: bool) -> Hooks:
 
 
 @contextmanager
-def _continued() -> Iterator[None]:
+def _exit_if_interrupted() -> Iterator[None]:
     """If Ctrl-C ended a batch, say how to continue it, and exit."""
     from svmbench.studies.batches import BatchInterruptedError
 
@@ -286,8 +286,8 @@ def _continued() -> Iterator[None]:
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _end(outcomes: Sequence[ConfigOutcome]) -> None:
-    """Print configs that were not finished, then failures; exit with their code."""
+def _finish(outcomes: Sequence[ConfigOutcome]) -> None:
+    """Print the unfinished configs and all failures; exit with code 3 after a failure."""
     from svmbench.studies.batches import failures
 
     not_reached = [outcome.name for outcome in outcomes if outcome.is_open]

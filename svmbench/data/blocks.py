@@ -184,17 +184,17 @@ def open_blocks(
     MissingPackageError
         For Parquet without pyarrow.
     """
-    place = Path(path)
-    if not place.is_file():
+    file = Path(path)
+    if not file.is_file():
         raise DataError(
-            f"{place} can't be read: {'no regular' if place.exists() else 'no such'} file"
+            f"{file} can't be read: {'no regular' if file.exists() else 'no such'} file"
         )
-    if ending_of(place) == ".parquet":
+    if ending_of(file) == ".parquet":
         from svmbench.data import parquet
 
         parquet.require_pyarrow()
-        return FileBlocks(place, None, label_column, n_features, on_progress)
+        return FileBlocks(file, None, label_column, n_features, on_progress)
     reading = reading_of(
-        place, label_column, separator=separator, header=header, sort_indices=sort_indices
+        file, label_column, separator=separator, header=header, sort_indices=sort_indices
     )
-    return FileBlocks(place, reading, None, n_features, on_progress)
+    return FileBlocks(file, reading, None, n_features, on_progress)

@@ -150,8 +150,8 @@ def sizes_of(entries: Iterable[CacheEntry]) -> list[tuple[str, str, int]]:
     sizes: dict[tuple[str, str], int] = {}
     for entry in entries:
         other = "facts about code and configs" if entry.kind == PARSED else "compiled loops"
-        place = entry.kind, entry.dataset or other
-        sizes[place] = sizes.get(place, 0) + entry.n_bytes
+        kind_and_name = entry.kind, entry.dataset or other
+        sizes[kind_and_name] = sizes.get(kind_and_name, 0) + entry.n_bytes
     return sorted(
         ((kind, name, size) for (kind, name), size in sizes.items()),
         key=lambda row: (row[0], -row[2], row[1]),

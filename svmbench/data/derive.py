@@ -326,10 +326,10 @@ def _without(name: str, X: Any, dropped: tuple[int, ...]) -> Any:
     left_out = np.unique(np.array(dropped, dtype=np.int64) - 1)
     if not sp.issparse(X):
         return np.delete(X, left_out, axis=1)
-    place = np.searchsorted(left_out, X.indices)
+    n_before = np.searchsorted(left_out, X.indices)
     keep = ~np.isin(X.indices, left_out)
     before = np.concatenate([[0], np.cumsum(keep)])
-    indices = (X.indices - place)[keep].astype(X.indices.dtype)
+    indices = (X.indices - n_before)[keep].astype(X.indices.dtype)
     indptr = before[X.indptr].astype(X.indptr.dtype)
     shape = (X.shape[0], n_features - len(left_out))
     return sp.csr_array((X.data[keep], indices, indptr), shape=shape)

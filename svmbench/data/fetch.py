@@ -185,21 +185,21 @@ def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> F
     """
     first_error: DataError | None = None
     first: tuple[Path, Fetched] | None = None
-    for place in places:
+    for path in places:
         try:
-            stored = regular(place, file.max_bytes)
-            content = decompressed(stored, place.name, max_bytes=file.max_bytes)
-            fetched = _verified(entry, file, content, "mirror", place.name)
+            stored = regular(path, file.max_bytes)
+            content = decompressed(stored, path.name, max_bytes=file.max_bytes)
+            fetched = _verified(entry, file, content, "mirror", path.name)
         except DataError as error:
             first_error = first_error or error
             continue
         if fetched.verified != "unverified":
             return fetched
         if first is None:
-            first = place, fetched
+            first = path, fetched
         elif first[1].sha256 != fetched.sha256:
             raise DataError(
-                f"{entry.name}: {first[0]} and {place} differ, and the registry doesn't"
+                f"{entry.name}: {first[0]} and {path} differ, and the registry doesn't"
                 " distinguish them; give the file's 'folder' or sha256 in the registry"
             )
     if first is not None:
@@ -290,7 +290,7 @@ def _checked_download(entry: DatasetEntry, file: SourceFile, path: Path, source:
 
 
 def _verified(
-    entry: DatasetEntry, file: SourceFile, content: bytes, source: str, place: str
+    entry: DatasetEntry, file: SourceFile, content: bytes, source: str, source_name: str
 ) -> Fetched:
     digest = hashlib.sha256(content).hexdigest()
     must_match = file.sha256 and not (source == "official" and file.rebuilt)
@@ -299,7 +299,7 @@ def _verified(
     elif source == "official" and file.md5 is not None:
         verified = "md5"
     elif must_match:
-        raise _mismatch(entry, place, "sha256", digest, file.sha256)
+        raise _mismatch(entry, source_name, "sha256", digest, file.sha256)
     else:
         verified = "unverified"
         _recorded(entry, file, digest, source)
@@ -307,18 +307,18 @@ def _verified(
 
 
 def _compare(
-    entry: DatasetEntry, file: SourceFile, kind: str, found: str, accepted: tuple[str, ...]
+    entry: DatasetEntry, file: SourceFile, kind: str, actual: str, accepted: tuple[str, ...]
 ) -> None:
-    if found not in accepted:
-        raise _mismatch(entry, file.name, kind, found, accepted)
+    if actual not in accepted:
+        raise _mismatch(entry, file.name, kind, actual, accepted)
 
 
 def _mismatch(
-    entry: DatasetEntry, place: str, kind: str, found: str, accepted: tuple[str, ...]
+    entry: DatasetEntry, source_name: str, kind: str, actual: str, accepted: tuple[str, ...]
 ) -> DataError:
     expected = " or ".join(value[:12] + "…" for value in accepted)
     return DataError(
-        f"{entry.name}: {place} has the {kind} {found[:12]}… instead of {expected}: "
+        f"{entry.name}: {source_name} has the {kind} {actual[:12]}… instead of {expected}: "
         "the file is damaged or is another version"
     )
 
@@ -345,16 +345,16 @@ def _hashes_file() -> Path:
 
 def _known_hashes() -> dict[str, str]:
     """Return the hashes recorded at first fetches; skip damaged entries of their file."""
-    place = _hashes_file()
+    file = _hashes_file()
     try:
-        content = json.loads(paths.read_regular(place, _MAX_HASHES_BYTES))
+        content = json.loads(paths.read_regular(file, _MAX_HASHES_BYTES))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         content = error
     if not isinstance(content, dict):
         warnings.warn(
-            f"{place} was damaged and is written again: for files without a published checksum,"
+            f"{file} was damaged and is written again: for files without a published checksum,"
             " the next fetch counts as the first",
             stacklevel=4,
         )
@@ -370,11 +370,11 @@ def record(fetched: Fetched) -> None:
     """Record the hash of an unverified file after its content passed all checks."""
     if fetched.verified != "unverified":
         return
-    place = _hashes_file()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(place.with_suffix(".lock")):
+    target = _hashes_file()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_suffix(".lock")):
         known = _known_hashes()
         known[_hash_name(fetched.file, fetched.source)] = fetched.sha256
-        temporary = place.with_suffix(".tmp")
+        temporary = target.with_suffix(".tmp")
         temporary.write_text(json.dumps(known, indent=1, sort_keys=True))
-        temporary.replace(place)
+        temporary.replace(target)

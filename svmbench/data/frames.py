@@ -427,8 +427,8 @@ def _refuse_no_data(
         )
     complaints = []
     for column in (c for c in words if c != key):
-        if found := _unreadable(frame[column].dropna()):
-            row, complaint = found
+        if complaint_at := _unreadable(frame[column].dropna()):
+            row, complaint = complaint_at
             complaints.append(f"line {lines[row]}, column {column}: {complaint}")
     if complaints:
         raise DataError("\n  ".join([f"{name}, {complaints[0]}", *complaints[1:]]))

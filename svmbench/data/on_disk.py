@@ -46,16 +46,16 @@ def does_not_fit(path: str | Path, memory_gb: float) -> bool:
     memory_gb : float
         Memory limit of a process in GiB.
     """
-    place = Path(path)
-    if not place.is_file():
+    file = Path(path)
+    if not file.is_file():
         return False
-    size = place.stat().st_size * (
-        1 if place.suffix.lower() == ending_of(place) else TEXT_BYTES_PER_COMPRESSED_BYTE
+    size = file.stat().st_size * (
+        1 if file.suffix.lower() == ending_of(file) else TEXT_BYTES_PER_COMPRESSED_BYTE
     )
     too_large = (
         LOADING_MEMORY_FACTOR * size > memory_gb * 2**30 or size > archives.MOST_UNPACKED_BYTES
     )
-    return too_large or ending_of(place) == ".parquet"
+    return too_large or ending_of(file) == ".parquet"
 
 
 def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
@@ -78,9 +78,9 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
     DataError
         If the file is malformed, or has one class only or too many.
     """
-    place = open_blocks(path, label_column=label_column).path.resolve()
-    size, changed = place.stat().st_size, place.stat().st_mtime_ns
-    X, y, classes, digest, sha256 = _scanned(place, label_column, size, changed)
+    file = open_blocks(path, label_column=label_column).path.resolve()
+    size, changed = file.stat().st_size, file.stat().st_mtime_ns
+    X, y, classes, digest, sha256 = _scanned(file, label_column, size, changed)
     facts = {
         "n_samples": X.shape[0],
         "n_features": X.shape[1],
@@ -89,10 +89,10 @@ def scan(path: str | Path, label_column: int | str | None = None) -> Dataset:
         "storage": "on disk, read in blocks",
         "source": "file",
         "verified": "user's own",
-        "files": {place.name: sha256},
+        "files": {file.name: sha256},
     }
     if X.unscalable:
-        facts["unscalable"] = f"{place.name}: {X.unscalable}"
+        facts["unscalable"] = f"{file.name}: {X.unscalable}"
     return Dataset(str(path), X, y, None, None, facts, digest)
 
 

@@ -120,37 +120,37 @@ def keep(wanted: Reference, *, official: bool | None = None) -> Kept:
         If the checksum is another one, or the answers are damaged. Nothing is kept then.
     """
     folder = paths.cache_dir() / "openml" / str(wanted.number)
-    kept = _read(folder)
-    if kept is None:
+    answers = _read(folder)
+    if answers is None:
         if official is False or (official is None and os.environ.get("SVMBENCH_OFFLINE")):
             raise DataUnavailableError(
                 f"{wanted.name}: no whole copy is kept here, and downloads are not allowed; run"
                 f" 'svmbench describe {wanted.name}' where OpenML can be reached"
             )
         with writing(f"openml-{wanted.number}"):
-            kept = _read(folder) or _download(wanted, folder)
-    if wanted.sha256 not in ("", kept.sha256):
-        raise _other_checksum(wanted, kept.sha256)
-    return kept
+            answers = _read(folder) or _download(wanted, folder)
+    if wanted.sha256 not in ("", answers.sha256):
+        raise _other_checksum(wanted, answers.sha256)
+    return answers
 
 
 def _read(folder: Path) -> Kept | None:
     """Return the answers kept in a folder, or None if they are missing or damaged."""
     try:
         checksums = paths.read_regular(folder / _CHECKSUM_FILE, 1000).decode().split()
-        kept = _answers(folder)
+        answers = _answers(folder)
     except (OSError, ValueError, DataError):
         return None
-    return kept if [kept.sha256, kept.described] == checksums else None
+    return answers if [answers.sha256, answers.described] == checksums else None
 
 
 def _answers(folder: Path) -> Kept:
     """Return the answers in a folder of scikit-learn; raise DataError without an ARFF file."""
     other_answers = hashlib.sha256()
     arff = None
-    for place in sorted(folder.rglob("*.gz")):
-        content = decompressed(fetch.regular(place), place.name)
-        if "api" in place.relative_to(folder).parts:
+    for file in sorted(folder.rglob("*.gz")):
+        content = decompressed(fetch.regular(file), file.name)
+        if "api" in file.relative_to(folder).parts:
             other_answers.update(content)
         else:
             arff = content
@@ -168,22 +168,22 @@ def _download(wanted: Reference, folder: Path) -> Kept:
     try:
         bunch = fetch_bunch(wanted, temporary)
         try:
-            kept = _answers(temporary)
+            answers = _answers(temporary)
         except DataError as error:
             raise _damaged(wanted, error) from error
-        if wanted.sha256 not in ("", kept.sha256):
-            raise _other_checksum(wanted, kept.sha256)
-        (temporary / _CHECKSUM_FILE).write_text(f"{kept.sha256} {kept.described}\n")
+        if wanted.sha256 not in ("", answers.sha256):
+            raise _other_checksum(wanted, answers.sha256)
+        (temporary / _CHECKSUM_FILE).write_text(f"{answers.sha256} {answers.described}\n")
         shutil.rmtree(folder, ignore_errors=True)
         temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return replace(kept, folder=folder, bunch=bunch)
+    return replace(answers, folder=folder, bunch=bunch)
 
 
-def _other_checksum(wanted: Reference, found: str) -> DataError:
+def _other_checksum(wanted: Reference, actual: str) -> DataError:
     return DataError(
-        f"{wanted.name}: its ARFF file has the sha256 {found[:12]}… instead of"
+        f"{wanted.name}: its ARFF file has the sha256 {actual[:12]}… instead of"
         f" {wanted.sha256[:12]}…: it is damaged or another version"
     )
 

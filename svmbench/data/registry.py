@@ -120,8 +120,8 @@ def _sentences(name: str, error: ValidationError) -> list[str]:
     sentences = []
     for mistake in error.errors():
         where = ".".join(_shown(part).strip("'") for part in mistake["loc"])
-        place = f"{_shown(name).strip(chr(39))}{f': {where}' if where else ''}"
-        sentences.append(f"{place}: {sentence(mistake)}")
+        entry = f"{_shown(name).strip(chr(39))}{f': {where}' if where else ''}"
+        sentences.append(f"{entry}: {sentence(mistake)}")
     return sentences
 
 

@@ -220,14 +220,14 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
 
 def without_comments(text: str) -> str:
     """Return a page without its comments, and without the empty lines that they leave."""
-    kept, at = [], 0
+    parts, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[at:start])
+        parts.append(text[at:start])
         at = end + 3
         # A comment on a line of its own goes with the end of the line.
         at += text[at : at + 2] in ("\n\n", "\n#")
-    kept.append(text[at:])
-    return re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip("\n") + "\n"
+    parts.append(text[at:])
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip("\n") + "\n"
 
 
 def expressions(text: str) -> list[str]:
@@ -247,10 +247,10 @@ def queries(expression: str) -> list[Query]:
     if len(parts) > 2:
         raise ResultsError("an expression has at most one quotient or difference")
     first, *rest = map(parse, parts)
-    for place, second in enumerate(rest):
+    for index, second in enumerate(rest):
         if not second.folder:
             where = {**first.where, **second.where}
-            rest[place] = replace(second, folder=first.folder, where=where)
+            rest[index] = replace(second, folder=first.folder, where=where)
     return [first, *rest]
 
 
@@ -265,14 +265,14 @@ def evaluate_expression(expression: str, results: Results) -> tuple[float, ...]:
     values = [_value(query, results) for query in queries(expression)]
     if len(values) == 1:
         return values[0]
-    left, right = values
-    if len(left) > 1 or len(right) > 1:
+    first, second = values
+    if len(first) > 1 or len(second) > 1:
         raise ResultsError("a range can't have a quotient or difference")
     if " - " in " ".join(expression.split()):
-        return (left[0] - right[0],)
-    if right[0] == 0:
+        return (first[0] - second[0],)
+    if second[0] == 0:
         raise ResultsError("the second value is 0")
-    return (left[0] / right[0],)
+    return (first[0] / second[0],)
 
 
 def parse(text: str) -> Query:
@@ -287,10 +287,10 @@ def parse(text: str) -> Query:
     head, where = [word for word in words if "=" not in word], [w for w in words if "=" in w]
     folder = ""
     if "of" in head:
-        place = head.index("of")
-        if len(head) != place + 2:
+        index = head.index("of")
+        if len(head) != index + 2:
             raise ResultsError("after 'of' stands one folder under results/")
-        folder, head = head[-1].removeprefix("results/").rstrip("/"), head[:place]
+        folder, head = head[-1].removeprefix("results/").rstrip("/"), head[:index]
     known = ["value", "range", *_AGGREGATES]
     if not 2 <= len(head) <= 3 or head[0] not in known:
         raise ResultsError(
@@ -393,8 +393,8 @@ def _swept(dimensions: str) -> dict[str, str]:
 
 def _flat(row: dict[str, str]) -> dict[str, str]:
     """Return a line of ``table.csv`` with each dimension under its own name."""
-    named = {canonical(name): text for name, text in row.items()}
-    return {**named, **_swept(row.get("dimensions", ""))}
+    by_name = {canonical(name): text for name, text in row.items()}
+    return {**by_name, **_swept(row.get("dimensions", ""))}
 
 
 def _table_lines(path: Path) -> str:

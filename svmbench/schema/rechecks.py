@@ -104,14 +104,14 @@ class Ages:
             return f"rechecked ({self.n_agreed} of {n_results} cells)"
         if self.word in {FRESH, ""}:
             return self.word
-        count = sum(one == self.word for one in self.words.values())
+        count = sum(word == self.word for word in self.words.values())
         return f"{self.word} ({count} of {n_results} cells)"
 
 
 def worst(words: Iterable[str]) -> str:
     """Return the word of several results."""
-    found = set(words)
-    return next((word for word in WORDS if word in found), "")
+    present = set(words)
+    return next((word for word in WORDS if word in present), "")
 
 
 def ages(results: Collection[KeptResult], rechecks: Iterable[Recheck]) -> Ages:
@@ -125,28 +125,32 @@ def ages(results: Collection[KeptResult], rechecks: Iterable[Recheck]) -> Ages:
         Those at the present code, in the order in which they were made; the newest of a cell
         counts.
     """
-    known = {one.key for one in results}
-    newest = {one["key"]: one for one in rechecks if one["key"] in known}
-    changed = {key: _said(one) for key, one in newest.items() if one["differences"]}
+    known = {result.key for result in results}
+    newest = {
+        comparison["key"]: comparison for comparison in rechecks if comparison["key"] in known
+    }
+    changed = {
+        key: _said(comparison) for key, comparison in newest.items() if comparison["differences"]
+    }
     agreed = newest.keys() - changed.keys()
-    pairs = {(one.solver, one.dataset) for one in results if one.key in agreed}
+    pairs = {(result.solver, result.dataset) for result in results if result.key in agreed}
     is_sampled = (
         bool(agreed)
         and not changed
         and len(agreed) >= SAMPLE_SHARE * len(known)
-        and all((one.solver, one.dataset) in pairs for one in results)
+        and all((result.solver, result.dataset) in pairs for result in results)
     )
     otherwise = RECHECKED if is_sampled else OLDER
-    words = {one.key: FRESH if one.is_fresh else otherwise for one in results}
+    words = {result.key: FRESH if result.is_fresh else otherwise for result in results}
     words |= dict.fromkeys(changed, CHANGED)
     return Ages(words, len(agreed), changed, is_sampled)
 
 
-def _said(one: Recheck) -> str:
-    moved = one["differences"][0]
-    more = len(one["differences"]) - 1
+def _said(comparison: Recheck) -> str:
+    moved = comparison["differences"][0]
+    more = len(comparison["differences"]) - 1
     rest = f" and {more} more" if more else ""
-    return f"{one['cell']}: {moved['what']} was {moved['base']}, is {moved['new']}{rest}"
+    return f"{comparison['cell']}: {moved['what']} was {moved['base']}, is {moved['new']}{rest}"
 
 
 def read_rechecks(folder: Path, is_present: Callable[[Recheck], bool]) -> list[Recheck]:
@@ -156,29 +160,33 @@ def read_rechecks(folder: Path, is_present: Callable[[Recheck], bool]) -> list[R
     """
     try:
         with open_file(folder / RECHECKS) as stream:
-            found = [one for _, line in record_lines(stream) if (one := _parse(line)) is not None]
+            comparisons = [
+                comparison
+                for _, line in record_lines(stream)
+                if (comparison := _parse(line)) is not None
+            ]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise ResultsError(f"can't read {folder / RECHECKS}: {error.strerror or error}") from error
-    return [one for one in found if is_present(one)]
+    return [comparison for comparison in comparisons if is_present(comparison)]
 
 
 def _parse(line: bytes) -> Recheck | None:
     try:
-        one = json.loads(line)
+        content = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(one, dict) or one.get("schema") != RECHECK_SCHEMA:
+    if not isinstance(content, dict) or content.get("schema") != RECHECK_SCHEMA:
         return None
-    texts = [one.get(name) for name in ("key", "cell", "solver", "dataset", "code")]
-    modules, differences = one.get("modules"), one.get("differences")
+    texts = [content.get(name) for name in ("key", "cell", "solver", "dataset", "code")]
+    modules, differences = content.get("modules"), content.get("differences")
     if not (isinstance(modules, list) and isinstance(differences, list)):
         return None
     is_whole = all(isinstance(text, str) for text in (*texts, *modules)) and all(
         isinstance(moved, dict) and {"what", "base", "new"} <= moved.keys() for moved in differences
     )
-    return one if is_whole else None  # type: ignore[return-value]
+    return content if is_whole else None  # type: ignore[return-value]
 
 
 def append_recheck(folder: Path, recheck: Recheck) -> None:

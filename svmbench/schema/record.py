@@ -208,7 +208,7 @@ def shortened(record: Record) -> Record:
     if held.get("traceback"):
         held["traceback"] = held["traceback"][-LONGEST_RECORD_TEXT:]
     if held.get("warnings"):
-        held["warnings"] = [said[:LONGEST_RECORD_TEXT] for said in held["warnings"]]
+        held["warnings"] = [warning[:LONGEST_RECORD_TEXT] for warning in held["warnings"]]
     return cast(Record, held)
 
 

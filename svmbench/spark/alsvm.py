@@ -48,13 +48,13 @@ class Gather:
 
     most_bytes: float
 
-    def __call__(self, found: Statistics, block: tuple[Any, Any, Any]) -> Statistics:
-        """Return `found` with the block's rows."""
+    def __call__(self, sums: Statistics, block: tuple[Any, Any, Any]) -> Statistics:
+        """Return `sums` with the block's rows."""
         X, y, folds = block
-        width = max(X.shape[1], found.n_features)
-        if sums_bytes(width, found.n_folds) > self.most_bytes:
-            raise TooWideError(too_wide(width, found.n_folds, self.most_bytes))
-        return found.update(X, y, folds)
+        width = max(X.shape[1], sums.n_features)
+        if sums_bytes(width, sums.n_folds) > self.most_bytes:
+            raise TooWideError(too_wide(width, sums.n_folds, self.most_bytes))
+        return sums.update(X, y, folds)
 
 
 def sums_bytes(n_features: int, n_folds: int) -> int:
@@ -87,15 +87,19 @@ class Triangulate:
     n_features: int
     bias: float
 
-    def __call__(self, found: list[np.ndarray], block: tuple[Any, Any, Any]) -> list[np.ndarray]:
-        """Return `found` with the block's rows."""
+    def __call__(
+        self, triangles: list[np.ndarray], block: tuple[Any, Any, Any]
+    ) -> list[np.ndarray]:
+        """Return `triangles` with the block's rows."""
         X, y, folds = block
         X, signs = as_block(X, self.n_features), np.where(y == self.classes[1], 1.0, -1.0)
         group = np.zeros(len(y), dtype=np.int32) if folds is None else folds
         for fold in np.unique(group):
             rows = np.flatnonzero(group == fold)
-            found[fold] = least_squares.stacked(found[fold], X[rows], signs[rows], self.bias)
-        return found
+            triangles[fold] = least_squares.stacked(
+                triangles[fold], X[rows], signs[rows], self.bias
+            )
+        return triangles
 
 
 def no_triangles(n_folds: int, width: int) -> list[np.ndarray]:
@@ -103,10 +107,11 @@ def no_triangles(n_folds: int, width: int) -> list[np.ndarray]:
     return [np.empty((0, width)) for _ in range(n_folds)]
 
 
-def stacked_triangles(one: list[np.ndarray], two: list[np.ndarray]) -> list[np.ndarray]:
+def stacked_triangles(first: list[np.ndarray], second: list[np.ndarray]) -> list[np.ndarray]:
     """Return the triangular factors of two stacks of rows, fold by fold."""
     return [
-        np.asarray(np.linalg.qr(np.vstack(pair), mode="r")) for pair in zip(one, two, strict=True)
+        np.asarray(np.linalg.qr(np.vstack(pair), mode="r"))
+        for pair in zip(first, second, strict=True)
     ]
 
 
@@ -280,16 +285,16 @@ class ALSVMSpark(ALSVMBatch):
             rows = SparkRows(
                 to_frame(data.X, data.y, group), VectorRows(FoldAssignment(n_folds, given=True))
             )
-        for found, seconds, work in self._points(rows, values, n_folds):
-            yield PathPoint(self._sibling(C=found.C)._take(found), seconds, work)
+        for fitted, seconds, work in self._points(rows, values, n_folds):
+            yield PathPoint(self._sibling(C=fitted.C)._take(fitted), seconds, work)
 
     def _columns(self, fold: str | None = None) -> FrameColumns:
         return FrameColumns(self.features, self.label, fold, self.n_features)
 
-    def _take(self, found: Any) -> Self:
+    def _take(self, fitted: Any) -> Self:
         """Store a solution, without its classes: arrays have their own labels."""
-        kept = {"classes_": self.classes_, "n_features_in_": self.n_features_in_}
-        self.__dict__.update({**found.__dict__, **kept})
+        of_data = {"classes_": self.classes_, "n_features_in_": self.n_features_in_}
+        self.__dict__.update({**fitted.__dict__, **of_data})
         return self
 
     def _points(
@@ -321,20 +326,20 @@ class ALSVMSpark(ALSVMBatch):
             sums = gathered.sums(self.bias, without)
             for model in models:
                 start = perf_counter()
-                found = model._clone_at(model.C).fit_statistics(gathered, without, sums)
-                if found.stop_reason_ == least_squares.BY_POOR_SUMS:
+                fitted = model._clone_at(model.C).fit_statistics(gathered, without, sums)
+                if fitted.stop_reason_ == least_squares.BY_POOR_SUMS:
                     if triangles is None:
                         triangles, again = self._triangles(rows, gathered)
                         work = {"passes": work["passes"] + 1, "visits": work["visits"] + again}
                         visits += again
-                    found._solve_triangle(triangles, sums, without)
-                found.counters_["visits"] = visits
+                    fitted._solve_triangle(triangles, sums, without)
+                fitted.counters_["visits"] = visits
                 if without is not None:
                     held_out = gathered.held_out(without, self.bias)
-                    loss = held_out.loss(found.coef_[0], float(found.intercept_[0]))
-                    found.held_out_loss_ = loss / int(gathered.counts[without])
+                    loss = held_out.loss(fitted.coef_[0], float(fitted.intercept_[0]))
+                    fitted.held_out_loss_ = loss / int(gathered.counts[without])
                 cost = shared + perf_counter() - start
-                yield PathPoint(found, cost, {**found.counters_, **work})
+                yield PathPoint(fitted, cost, {**fitted.counters_, **work})
                 work = {"passes": 0, "visits": 0}
 
     def _clone_at(self, C: float) -> Self:

@@ -167,7 +167,7 @@ class L2SVMSpark(LinearClassifier):
         with Packed(rows, n_features=self.n_features) as packed:
             share = min(packed.by_class) / packed.n_samples
             d = packed.n_features + bool(self.bias)
-            found = trust_region.trust_region_newton(
+            result = trust_region.trust_region_newton(
                 partial(self._value, packed),
                 partial(self._product, packed),
                 np.zeros(d),
@@ -176,17 +176,17 @@ class L2SVMSpark(LinearClassifier):
             )
             self.classes_, self.n_features_in_ = packed.classes, packed.n_features
             passes = packed.passes
-        self.objective_, self.gradient_norm_ = found.f, float(np.linalg.norm(found.g))
-        w = found.w
+        self.objective_, self.gradient_norm_ = result.f, float(np.linalg.norm(result.g))
+        w = result.w
         return self._store(
             LinearSolution(
                 w=w[: packed.n_features],
                 b=float(w[-1] * self.bias) if self.bias else 0.0,
-                n_iter=max(1, found.steps),
-                stop_reason=found.stop_reason,
+                n_iter=max(1, result.steps),
+                stop_reason=result.stop_reason,
                 counters={
-                    "steps": found.steps,
-                    "conjugate_gradient_steps": found.products,
+                    "steps": result.steps,
+                    "conjugate_gradient_steps": result.products,
                     "passes": passes,
                 },
             )

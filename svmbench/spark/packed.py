@@ -88,9 +88,9 @@ class Survey:
 
 def check_labels(labels: Iterable[float]) -> None:
     """Raise ValueError for more than two labels."""
-    found = sorted(labels)
-    if len(found) > 2:
-        shown = ", ".join(f"{label:g}" for label in found[:3])
+    values = sorted(labels)
+    if len(values) > 2:
+        shown = ", ".join(f"{label:g}" for label in values[:3])
         msg = f"there are more than two labels, for example {shown}; the problem has two classes"
         raise ValueError(msg)
 
@@ -141,16 +141,16 @@ class PartitionWork:
     def __call__(self, blocks: Iterable[Any]) -> Iterator[Any]:
         """Yield the result, or None without blocks."""
         leave_out_of_collections()
-        found: Any = None
+        total: Any = None
         given = () if self.given is None else (self.given.value,)
         for block in blocks:
             try:
-                one = block if self.ready is None else self.ready(block)
-                result = one if isinstance(one, Refusal) else self.work(one, *given)
+                prepared = block if self.ready is None else self.ready(block)
+                result = prepared if isinstance(prepared, Refusal) else self.work(prepared, *given)
             except (ValueError, SvmbenchError) as error:
                 result = Refusal.of(error)
-            found = self.merge(found, result)
-        yield found
+            total = self.merge(total, result)
+        yield total
 
 
 @dataclass(frozen=True)
@@ -186,9 +186,9 @@ class Pack:
                 yield pa.RecordBatch.from_arrays([blob], ["block"])
 
 
-def add_arrays(one: Any, two: Any) -> Any:
+def add_arrays(first: Any, second: Any) -> Any:
     """Return the sum of two arrays."""
-    return one + two
+    return first + second
 
 
 class Packed:
@@ -229,15 +229,15 @@ class Packed:
             self._blocks = frame.rdd.map(opened).persist(StorageLevel.MEMORY_AND_DISK)
         self._ready: Ready | None = None
         self.passes = 0
-        found = self._over(Surveyor(n_folds, n_features), Survey.merge)
-        if found is None:
+        survey = self._over(Surveyor(n_folds, n_features), Survey.merge)
+        if survey is None:
             raise DataError("there are no rows")
-        if len(found.by_label) < 2:
-            raise DataError(f"the data has one class only: {next(iter(found.by_label)):g}")
-        self.n_features = n_features or found.n_features
-        self.classes = np.array(sorted(found.by_label))
-        self.by_class = tuple(found.by_label[label] for label in self.classes)
-        self.n_samples, self.counts = sum(self.by_class), found.counts
+        if len(survey.by_label) < 2:
+            raise DataError(f"the data has one class only: {next(iter(survey.by_label)):g}")
+        self.n_features = n_features or survey.n_features
+        self.classes = np.array(sorted(survey.by_label))
+        self.by_class = tuple(survey.by_label[label] for label in self.classes)
+        self.n_samples, self.counts = sum(self.by_class), survey.counts
         self._ready = Ready(self.n_features, float(self.classes[1]))
 
     def sum(self, work: Callable[[PackedBlock, Any], Any], given: Any) -> Any:
@@ -256,11 +256,11 @@ class Packed:
         with spark_errors():
             broadcast = None if given is None else self._context.broadcast(given)
             results = self._blocks.mapPartitions(PartitionWork(work, both, broadcast, self._ready))
-            found = merged(results, merge)
+            total = merged(results, merge)
             if broadcast is not None:
                 broadcast.destroy()
         self.passes += 1
-        return found
+        return total
 
     def __enter__(self) -> Self:
         return self

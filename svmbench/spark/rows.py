@@ -55,12 +55,12 @@ class FoldAssignment:
             return None
         if column is None:
             return folds_by_content(X, self.number, self.seed)
-        found = column.to_numpy(zero_copy_only=False)
-        wrong = ~((found >= 0) & (found < self.number) & (found == np.floor(found)))
+        folds = column.to_numpy(zero_copy_only=False)
+        wrong = ~((folds >= 0) & (folds < self.number) & (folds == np.floor(folds)))
         if wrong.any():
-            msg = f"a row has the fold {found[wrong][0]:g}, not one of 0 … {self.number - 1}"
+            msg = f"a row has the fold {folds[wrong][0]:g}, not one of 0 … {self.number - 1}"
             raise ValueError(msg)
-        return found.astype(np.int32)
+        return folds.astype(np.int32)
 
 
 NO_FOLDS = FoldAssignment()

@@ -132,19 +132,19 @@ def points(
     for s, fold in enumerate(without):
         n_rows = packed.n_samples - (packed.counts[fold] if fold >= 0 else 0)
         model = models[s % len(models)]
-        found = model._clone_at(model.C)
-        found.classes_, found.n_features_in_ = packed.classes, packed.n_features
+        fitted = model._clone_at(model.C)
+        fitted.classes_, fitted.n_features_in_ = packed.classes, packed.n_features
         done = int(abs(steps[s]))
         work = {"passes": done + 2, "factorisations": 0, "fallbacks": 0}
         work |= {"visits": passes * packed.n_samples, "conjugate_gradient_steps": done}
-        found._store_weights(W[s], BY_STEPS if steps[s] >= 0 else "max_iter", work)
+        fitted._store_weights(W[s], BY_STEPS if steps[s] >= 0 else "max_iter", work)
         # The sum of squared losses, with X'X w = q - residual - nu w.
         w = W[s]
         loss = n_rows - float(w @ (q[s] + R[s] + nu[s] * w))
-        found.objective_ = 0.5 * float(w @ w) + float(model.C) * loss
-        found.held_out_loss_ = np.nan
+        fitted.objective_ = 0.5 * float(w @ w) + float(model.C) * loss
+        fitted.held_out_loss_ = np.nan
         shared = {"passes": passes if s == 0 else 0, "visits": work["visits"] if s == 0 else 0}
-        yield PathPoint(found, seconds, {**work, **shared})
+        yield PathPoint(fitted, seconds, {**work, **shared})
 
 
 def check_folds(gathered: Any) -> None:

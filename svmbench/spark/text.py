@@ -82,11 +82,11 @@ class TextRows:
         try:
             X, labels = libsvm.parse_libsvm(content, "")
         except DataError as error:
-            found = re.match(r", line (\d+)", str(error))
-            if found is None:
+            match = re.match(r", line (\d+)", str(error))
+            if match is None:
                 raise DataError(f"{self.path}{error}") from error
-            text = lines[int(found[1]) - 1].as_py()
-            raise LineError(self.path, text, str(error)[found.end() :]) from error
+            text = lines[int(match[1]) - 1].as_py()
+            raise LineError(self.path, text, str(error)[match.end() :]) from error
         if self.n_features is not None and X.shape[1] > self.n_features:
             raise self._too_wide(lines.to_pylist())
         return X, labels, self.folds.of(X, None)
@@ -98,8 +98,8 @@ class TextRows:
             width = libsvm.parse_libsvm(text.encode())[0].shape[1]
             if width > (self.n_features or 0):
                 break
-        said = f": the index {width:,} is above the last feature, {self.n_features:,}"
-        return LineError(self.path, text, said)
+        complaint = f": the index {width:,} is above the last feature, {self.n_features:,}"
+        return LineError(self.path, text, complaint)
 
 
 def located(error: LineError) -> DataError:
@@ -121,10 +121,10 @@ def located(error: LineError) -> DataError:
         lines = spark.read.text(error.path).select("value", "_metadata.file_path")
         [(file,)] = lines.where(F.col("value") == text).agg(F.min("file_path")).collect()
         # Spark's address has %20 for a space; it can't contain a comma, and stars are patterns.
-        place = unquote(file).removeprefix("file:")
-        literal = re.sub(r"([][{}*?\\])", r"\\\1", place)
+        path = unquote(file).removeprefix("file:")
+        literal = re.sub(r"([][{}*?\\])", r"\\\1", path)
         numbered = spark.sparkContext.textFile(literal).zipWithIndex()
         number = numbered.filter(lambda pair: pair[0] == text).first()[1] + 1
     except (Py4JError, PySparkException, OSError, TypeError, ValueError):
         return error
-    return DataError(f"{re.sub('^/+', '/', place)}, line {number}{error.said}")
+    return DataError(f"{re.sub('^/+', '/', path)}, line {number}{error.said}")

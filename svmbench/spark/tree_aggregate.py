@@ -87,14 +87,14 @@ class Folded:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the pickled result."""
         leave_out_of_collections()
-        found: Any = self.start()
+        total: Any = self.start()
         try:
             for block in join_csr_blocks(map(self.read, batches)):
-                found = self.add(found, block)
+                total = self.add(total, block)
                 self.visits.add(len(block[1]))
         except (ValueError, SvmbenchError) as error:
-            found = Refusal.of(error)
-        blob = pa.array([pickle.dumps(found, protocol=5)], pa.binary())
+            total = Refusal.of(error)
+        blob = pa.array([pickle.dumps(total, protocol=5)], pa.binary())
         yield pa.RecordBatch.from_arrays([blob], ["result"])
 
 
@@ -129,15 +129,15 @@ class Merge:
 
     merge: Callable[[Any, Any], Any]
 
-    def __call__(self, one: Any, two: Any) -> Any:
+    def __call__(self, first: Any, second: Any) -> Any:
         """Return the merged result; None stands for no result yet."""
-        if one is None or two is None:
-            return two if one is None else one
-        refused = [each for each in (one, two) if isinstance(each, Refusal)]
+        if first is None or second is None:
+            return second if first is None else first
+        refused = [each for each in (first, second) if isinstance(each, Refusal)]
         if refused:
             return min(refused, key=lambda each: each.reason)
         try:
-            return self.merge(one, two)
+            return self.merge(first, second)
         except ValueError as error:
             return Refusal.of(error)
 
@@ -171,8 +171,8 @@ def fold_rows(
     """
     visits = frame.sparkSession.sparkContext.accumulator(0)
     folded = frame.mapInArrow(Folded(read, start, add, visits), "result binary")
-    found = merged(folded.rdd.map(opened), merge)
-    return (start() if found is None else found), int(visits.value)
+    total = merged(folded.rdd.map(opened), merge)
+    return (start() if total is None else total), int(visits.value)
 
 
 def merged(
@@ -186,7 +186,7 @@ def merged(
         If a result is a refusal, or two results can't be merged.
     """
     both = Merge(merge)
-    found = results.treeAggregate(None, both, both)
-    if isinstance(found, Refusal):
-        raise found.error
-    return found
+    result = results.treeAggregate(None, both, both)
+    if isinstance(result, Refusal):
+        raise result.error
+    return result

@@ -11,8 +11,8 @@ from .racing import RaceResult as RaceResult
 from .racing import RaceSettings as RaceSettings
 from .racing import race as race
 from .racing import shares_solved as shares_solved
-from .rechecking import Draw as Draw
 from .rechecking import RecheckOutcome as RecheckOutcome
+from .rechecking import RecheckSample as RecheckSample
 from .rechecking import draw_kept as draw_kept
 from .rechecking import recheck as recheck
 from .refreshing import OldRun as OldRun

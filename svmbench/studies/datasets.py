@@ -38,8 +38,8 @@ def dataset_entry(
     if wanted := openml.reference(dataset):
         if form:
             raise ConfigError(f"{FORM_OPTIONS} are of a file")
-        said = {"sha256": wanted.sha256, "label_column": label, "text": text, "impute": impute}
-        return {"openml": wanted.number, **{key: value for key, value in said.items() if value}}
+        options = {"sha256": wanted.sha256, "label_column": label, "text": text, "impute": impute}
+        return {"openml": wanted.number, **{key: value for key, value in options.items() if value}}
     if (text or impute) and not label:
         raise ConfigError("--text and --impute are of a table with a header; --label is missing")
     if form and not label:
@@ -70,14 +70,14 @@ def written_plainly(
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-tables-") as folder:
         made = []
-        for number, one in enumerate(entries):
-            if "file" not in one:
-                made.append(one)
+        for number, entry in enumerate(entries):
+            if "file" not in entry:
+                made.append(entry)
                 continue
-            place, target = Path(one["file"]), Path(folder, f"{number}.csv")
-            left_out = frames.write_plainly(place, one["label_column"], form, target)
-            userfile.warn_of(place.name, left_out)
-            made.append({"name": one["file"], **one, "file": str(target)})
+            path, target = Path(entry["file"]), Path(folder, f"{number}.csv")
+            left_out = frames.write_plainly(path, entry["label_column"], form, target)
+            userfile.warn_of(path.name, left_out)
+            made.append({"name": entry["file"], **entry, "file": str(target)})
         yield made
 
 
@@ -136,12 +136,12 @@ def race_entries(
 
 def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Name files of the same name by their path, as it is given; the other entries as they are."""
-    names = [Path(one["file"]).name for one in entries if "file" in one]
+    names = [Path(entry["file"]).name for entry in entries if "file" in entry]
     return [
-        {**one, "name": one["file"]}
-        if "file" in one and names.count(Path(one["file"]).name) > 1
-        else one
-        for one in entries
+        {**entry, "name": entry["file"]}
+        if "file" in entry and names.count(Path(entry["file"]).name) > 1
+        else entry
+        for entry in entries
     ]
 
 
@@ -157,10 +157,10 @@ def training_rows(
     if form and not (label and is_file(dataset)):
         raise ConfigError(f"{FORM_OPTIONS} are of a file with a --label")
     if form:
-        found = Table(dataset, label, form=form).dataset()
+        loaded = Table(dataset, label, form=form).dataset()
     elif is_file(dataset):
-        found = data.load_file(dataset, label_column=label)
-        if n_columns := found.facts.get("n_columns"):
+        loaded = data.load_file(dataset, label_column=label)
+        if n_columns := loaded.facts.get("n_columns"):
             raise DataError(
                 f"{dataset} has {n_columns:,} columns, most of them without a value; number the"
                 " columns of the file and of the model from 1 on without gaps"
@@ -168,10 +168,10 @@ def training_rows(
     else:
         data.parse_name(dataset)
         data.ensure(dataset, mirror=mirror)
-        found = data.load(dataset)
-    names = np.array(found.facts["classes"])
-    codes = np.unique(found.y)
-    return found.X, names[np.searchsorted(codes, found.y)]
+        loaded = data.load(dataset)
+    names = np.array(loaded.facts["classes"])
+    codes = np.unique(loaded.y)
+    return loaded.X, names[np.searchsorted(codes, loaded.y)]
 
 
 def datasets_named(names: Sequence[str], *, all_: bool = False) -> list[str]:

@@ -65,8 +65,10 @@ def examine_machine() -> list[Finding]:
             findings += look()
         except Exception as error:  # what breaks a look is itself a finding
             what = look.__name__.strip("_")
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            findings.append(Finding(what, said, "broken", "--debug with any command shows where"))
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+            findings.append(
+                Finding(what, message, "broken", "--debug with any command shows where")
+            )
     return findings
 
 
@@ -132,14 +134,14 @@ def _machine() -> Iterator[Finding]:
         yield Finding("load", f"{load[0]:g} on {cores} cores", "note", mend)
     elif load:
         yield Finding("load", f"{load[0]:g} on {cores} cores")
-    said = [
+    limits = [
         f"{name}={os.environ[name]}"
         for name in loaded_libraries.THREAD_VARIABLES
         if name in os.environ
     ]
     yield Finding(
         "threads",
-        f"{', '.join(said) or 'not set'}; in a run, cells have as many as the config says",
+        f"{', '.join(limits) or 'not set'}; in a run, cells have as many as the config says",
     )
     if not sys.platform.startswith("linux"):
         mend = "memory limits and the clean-up after a killed run need Linux"
@@ -148,19 +150,19 @@ def _machine() -> Iterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     cache = paths.cache_dir()
-    place = next(path for path in (cache, *cache.parents) if path.exists())
-    if not os.access(place, os.W_OK):
+    existing = next(path for path in (cache, *cache.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
         mend = "make it writable, or name another place by SVMBENCH_CACHE"
         yield Finding("cache", f"{cache} can't be written", "broken", mend)
         return
-    free = shutil.disk_usage(place).free / BYTES_PER_GIB
+    free = shutil.disk_usage(existing).free / BYTES_PER_GIB
     size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) / BYTES_PER_GIB
-    found = f"{cache}, {size:.1f} GiB, {free:.1f} GiB free"
+    state = f"{cache}, {size:.1f} GiB, {free:.1f} GiB free"
     if free < MIN_FREE_CACHE_GIB:
         mend = "make room, or name another place by SVMBENCH_CACHE"
-        yield Finding("cache", found, "note", mend)
+        yield Finding("cache", state, "note", mend)
     else:
-        yield Finding("cache", found)
+        yield Finding("cache", state)
     yield from _compiled()
 
 
@@ -190,10 +192,10 @@ def _mirror() -> Iterator[Finding]:
     mirror = configured_mirror()
     if mirror is None:
         offline = os.environ.get("SVMBENCH_OFFLINE")
-        found = "none; and SVMBENCH_OFFLINE rules the official addresses out" if offline else "none"
+        state = "none; and SVMBENCH_OFFLINE rules the official addresses out" if offline else "none"
         mend = "SVMBENCH_MIRROR names a folder or URL that holds the files; without it they are "
         mend += "got from their official addresses"
-        yield Finding("mirror", found, "note", mend)
+        yield Finding("mirror", state, "note", mend)
     elif is_url(mirror):
         yield _mirror_url(mirror)
     elif not paths.expanded(mirror).is_dir():
@@ -225,13 +227,13 @@ def _datasets() -> Iterator[Finding]:
     for name in data.names():
         where.setdefault(data.status(name), []).append(name)
     kinds = ("cached", "built-in", "mirror", "official", "nowhere")
-    found = ", ".join(f"{len(where[kind])} {kind}" for kind in kinds if kind in where)
+    state = ", ".join(f"{len(where[kind])} {kind}" for kind in kinds if kind in where)
     lacking = where.get("nowhere", [])
     if lacking:
         mend = f"these need a mirror that holds them: {', '.join(lacking)}"
-        yield Finding("data sets", found, "note", mend)
+        yield Finding("data sets", state, "note", mend)
     else:
-        yield Finding("data sets", found)
+        yield Finding("data sets", state)
 
 
 def _measuring() -> Iterator[Finding]:

@@ -163,10 +163,10 @@ def lookup_of_ages(*, look: bool) -> FreshnessLookup | None:
     known: dict[Path, Ages] = {}
 
     def age(folder: Path, run: Run | None = None) -> Ages:
-        place = folder.resolve()
-        if place not in known:
-            known[place] = ages_of(place, run)
-        return known[place]
+        path = folder.resolve()
+        if path not in known:
+            known[path] = ages_of(path, run)
+        return known[path]
 
     return age
 
@@ -235,8 +235,8 @@ def judge_folders(
         return next((name for name in (ELSEWHERE, CONFIRMED) if name in origins), OURS)
 
     apart = {
-        machine: judging.judge(known, kept, look, trust=trust)
-        for machine, kept in judging.gather_by_machine(list(folders)).items()
+        machine: judging.judge(known, evidence, look, trust=trust)
+        for machine, evidence in judging.gather_by_machine(list(folders)).items()
     }
     return judging.judge_together(apart, origin)
 
@@ -295,8 +295,8 @@ def repository() -> str:
         urls = metadata("svmbench").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    named = dict(str(url).split(", ", 1) for url in urls if ", " in str(url))
-    return next((named[key] for key in ("Repository", "Source") if key in named), "")
+    by_label = dict(str(url).split(", ", 1) for url in urls if ", " in str(url))
+    return next((by_label[key] for key in ("Repository", "Source") if key in by_label), "")
 
 
 def _variants() -> dict[tuple[str, str], str]:

@@ -321,16 +321,16 @@ def deviations(cls: type) -> list[str]:
 _OF_PARTS = "Those of the parts: "
 
 
-def _paragraphs(module: str, own: str = "") -> list[str]:
-    """Return the paragraphs of a module on its deviations; `own` is the name of a class in it."""
+def _paragraphs(module: str, solver: str = "") -> list[str]:
+    """Return the paragraphs of a module on its deviations, or on those of one solver in it."""
     text = inspect.cleandoc(sys.modules[module].__doc__ or "")
     paragraphs: list[str] = []
     inside = False
     for line in text.splitlines():
         if line[:1].strip():
             what, _, whose = line.lower().replace("-", "").partition(" of ")
-            inside = "deviations" in what and whose in ("", own)
-            inside |= not own and line == "What the print leaves open"
+            inside = "deviations" in what and whose in ("", solver)
+            inside |= not solver and line == "What the print leaves open"
         elif inside and line.strip():
             words = " ".join(line.split())
             if words.startswith("- ") or not paragraphs:

@@ -27,11 +27,11 @@ def paper_problems(folder: Path | str, *, trust: bool = False) -> list[str]:
         True to import ``checks.py`` of a paper that doesn't ship with this package; otherwise it is
         only looked for.
     """
-    place = Path(folder).resolve()
-    if not (place / "paper.toml").is_file():
+    path = Path(folder).resolve()
+    if not (path / "paper.toml").is_file():
         return [f"{folder}: paper.toml is missing, with title and authors"]
     try:
-        paper = _read(place)
+        paper = _read(path)
         return [f"{folder}: {problem}" for problem in _problems(paper, trust=trust)]
     except SvmbenchError as error:
         return str(error).splitlines()
@@ -41,8 +41,8 @@ def _read(path: Path) -> Paper:
     """Return the paper of a folder, which needn't be registered."""
     known = [known_paper.folder.resolve() for known_paper in papers().values()]
     if path not in known:
-        named = os.environ.get(paths.FURTHER_PAPERS, "")
-        os.environ[paths.FURTHER_PAPERS] = os.pathsep.join(filter(None, (named, str(path))))
+        earlier = os.environ.get(paths.FURTHER_PAPERS, "")
+        os.environ[paths.FURTHER_PAPERS] = os.pathsep.join(filter(None, (earlier, str(path))))
     return next(
         known_paper for known_paper in papers().values() if known_paper.folder.resolve() == path
     )
@@ -117,10 +117,10 @@ def _repository_problems(paper: Paper, claims: list[Claim]) -> Iterator[str]:
     if paper.order in orders or paper.order > len(orders) + 1:
         free = next(n for n in range(1, len(orders) + 2) if n not in orders)
         yield f"paper.toml: its place among the papers is taken or leaves a gap: order = {free}"
-    kept = (tests / "rules.csv").read_text(encoding="utf-8").splitlines()
+    lines = (tests / "rules.csv").read_text(encoding="utf-8").splitlines()
     for claim in claims:
         line = f"{claim.id},{claim.fixed},{claim.rule_hash}"
-        if line not in kept:
+        if line not in lines:
             yield f"tests/papers/rules.csv: append {line}"
     scenes = (tests / "claimed_runs.py").read_text(encoding="utf-8")
     for claim in claims:

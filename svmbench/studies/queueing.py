@@ -1,7 +1,8 @@
-"""The queue of `svmbench reproduce`: missing cells, those first that decide most in an hour.
+"""The queue of `svmbench reproduce --order value`: missing cells, the most decisive first.
 
-A config is in the queue if a cell of its plan has no kept result, of any age. All of its cells run
-that no kept run has by today's code, so that its folder gets complete. Times come from
+A config is in the queue if a cell of its plan has no kept result of any age. Then all of its cells
+run that have no kept result by the present code, so that its folder gets complete. Configs that may
+decide more claims in a forecast hour come first. Times come from
 :mod:`svmbench.report.numbers.forecasts`.
 """
 
@@ -32,26 +33,27 @@ if TYPE_CHECKING:
 
 #: A machine is idle if fewer processes than this wait for a core on average.
 IDLE_LOAD = 0.3
-#: Seconds between two looks at the load.
+#: Seconds between two readings of the load.
 _LOOK_EVERY_S = 20.0
-#: A forecast of less counts as this, in hours: starting a config takes seconds by itself.
+#: Shorter forecasts count as this many hours, because starting a config takes seconds.
 _LEAST_HOURS = 0.01
 
 
 @dataclass(frozen=True)
-class Queued:
+class QueueEntry:
     """A config of the queue.
 
     Attributes
     ----------
     config, paper, profile : str
     cells : dict of str to float or None
-        The forecast seconds of each cell to run, by its key; None where no record tells them.
+        The forecast seconds of each cell to run, by its key; None without a record to forecast
+        from.
     n_missing : int
-        How many planned cells have no kept result of any age, those in the unfinished run's folder
-        included.
+        Number of planned cells without a kept result of any age; those in the folder of the
+        unfinished run count too.
     is_race : bool
-        Whether solvers race in some of them.
+        True if solvers race in some of the cells.
     claims : tuple of str
         The open claims that name the config.
     """
@@ -66,12 +68,12 @@ class Queued:
 
     @property
     def seconds(self) -> float:
-        """The forecast seconds of all cells of which records tell them."""
-        return sum(one for one in self.cells.values() if one is not None)
+        """The forecast seconds of all cells that have a forecast."""
+        return sum(seconds for seconds in self.cells.values() if seconds is not None)
 
     @property
     def value(self) -> float:
-        """Claims that it may decide for each forecast hour."""
+        """The number of claims that it may decide for each forecast hour."""
         return len(self.claims) / max(self.seconds / 3600.0, _LEAST_HOURS)
 
     def sentence(self) -> str:
@@ -79,16 +81,16 @@ class Queued:
         from svmbench.experiment.run.session import counted
         from svmbench.report.numbers.forecasts import in_hours
 
-        n_cells, untold = len(self.cells), sum(one is None for one in self.cells.values())
+        n_cells, untold = len(self.cells), sum(seconds is None for seconds in self.cells.values())
         kind = ", races, when the machine is idle" if self.is_race else ""
-        said = [
+        phrases = [
             f"{self.config} (profile {self.profile}{kind}): {counted(n_cells, 'cell')} "
             f"to run, {self.n_missing:,} without a kept result"
         ]
-        said.append(in_hours(self.seconds) if untold < n_cells else "")
-        said.append(f"no record tells how long {untold:,} of them take" if untold else "")
-        said.append(f"may decide {', '.join(self.claims)}" if self.claims else "")
-        return "; ".join(filter(None, said))
+        phrases.append(in_hours(self.seconds) if untold < n_cells else "")
+        phrases.append(f"no record tells how long {untold:,} of them take" if untold else "")
+        phrases.append(f"may decide {', '.join(self.claims)}" if self.claims else "")
+        return "; ".join(filter(None, phrases))
 
 
 def run_queue(
@@ -136,56 +138,116 @@ def run_queue(
     end = time.monotonic() + (minutes * 60 if minutes else float("inf"))
     outcomes: list[ConfigOutcome] = []
     with tempfile.TemporaryDirectory(prefix="svmbench-queue-") as scratch:
-        found: dict[str, tuple[Queued, Request]] = {}
+        requested: dict[str, tuple[QueueEntry, Request]] = {}
         for request in requests:
-            pair = _queued(request, claims, evidence, (root, Path(scratch)), print_line)
+            pair = _plan_entry(request, claims, evidence, (root, Path(scratch)), print_line)
             if pair is not None:
-                found[pair[0].config] = pair
-        ordered = in_order([one for one, _ in found.values()])
-        for text in as_lines(ordered):
+                requested[pair[0].config] = pair
+        ordered = in_order([entry for entry, _ in requested.values()])
+        for text in queue_lines(ordered):
             print_line(text)
         if dry_run or not ordered:
             return outcomes
         give_way()
         for is_race in (False, True):
-            part = [one for one in ordered if one.is_race == is_race]
+            part = [entry for entry in ordered if entry.is_race == is_race]
             if not part or (is_race and not wait_for_idle(end, print_line)):
                 continue
-            left = (end - time.monotonic()) / 60.0 if minutes else None
-            if left is not None and left <= 0:
+            minutes_left = (end - time.monotonic()) / 60.0 if minutes else None
+            if minutes_left is not None and minutes_left <= 0:
                 break
-            due = [Job(found[one.config][1], one.seconds) for one in part]
+            jobs = [Job(requested[entry.config][1], entry.seconds) for entry in part]
             interrupted = None
             try:
-                made = run_batch(due, left, hooks, shared=False)
+                ended = run_batch(jobs, minutes_left, hooks, shared=False)
             except BatchInterruptedError as error:
-                interrupted, made = error, error.outcomes
-            for one, outcome in zip(part, made, strict=True):
+                interrupted, ended = error, error.outcomes
+            for entry, outcome in zip(part, ended, strict=True):
                 outcomes.append(outcome)
-                for text in _endings(one, outcome, root, keep=keep):
+                for text in _lines_after_run(entry, outcome, root, keep=keep):
                     print_line(text)
             if interrupted:
                 raise interrupted
     return outcomes
 
 
-def _endings(one: Queued, outcome: ConfigOutcome, root: Path, *, keep: bool) -> Iterator[str]:
-    """Yield how long a config took beside its forecast; keep its folder if asked for."""
-    yield from filter(None, [compared(one, outcome)])
-    if keep and outcome.path is not None:
-        held = {
-            folder: n_lost(identities_in(folder), outcome.path)
-            for folder in kept_by_config(root).get((one.config, one.profile), [])
-            if folder.resolve() != outcome.path.resolve() and (folder / PACKED_RECORDS).is_file()
-        }
-        yield from filter(None, [keep_complete(outcome, one, root, held)])
+def open_claims(evidence: Evidence) -> dict[str, list[str]]:
+    """Return the claims that kept records leave open, by the configs that they name.
+
+    Claims of whose own solvers and data no cell is missing are left out.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    """
+    from svmbench.papers import judging
+    from svmbench.papers.judging.cuts import NONE_MISSING
+
+    by_config: dict[str, list[str]] = {}
+    for verdict in judging.judge(judging.read_all_claims(), evidence):
+        is_open = verdict.outcome in {"undecided", "not tested"}
+        if is_open and not verdict.to_decide.startswith(NONE_MISSING):
+            for config in verdict.claim.configs:
+                by_config.setdefault(config, []).append(verdict.claim.id)
+    return by_config
 
 
-def queued(
+def _plan_entry(
+    request: Request,
+    claims: Mapping[str, list[str]],
+    evidence: Evidence,
+    places: tuple[Path, Path],
+    print_line: Callable[[str], None],
+) -> tuple[QueueEntry, Request] | None:
+    """Return what is to run of a config, with the request that takes over its kept results.
+
+    `places` are the folder of kept results, and one for unpacked copies of them.
+    """
+    from svmbench.experiment.run.session import plan_run
+    from svmbench.report.output import kept
+
+    try:
+        run_plan = plan_run(request, print_line=print_line)
+    except SvmbenchError as error:
+        print_line(f"{Path(request.config).stem}: {error}")
+        return None
+    name = run_plan.plan.name
+    root, scratch = places
+    kept_solvers: dict[str, list[frozenset[str]]] = {}
+    done: set[str] = set()
+    reuse: list[Path] = []
+    for (config, profile), folders in kept_by_config(root).items():
+        for folder in folders if config == name else ():
+            if profile == request.profile:
+                for identity, solvers in identities_in(folder).items():
+                    kept_solvers.setdefault(identity, []).extend(solvers)
+            keys = {line["key"] for line in results_in(folder)}
+            planned = keys & {cell.key for cell in run_plan.cells}
+            done |= planned
+            if planned and folder.resolve() != run_plan.path.resolve():
+                copy = scratch / f"{name}-{len(reuse)}"
+                reuse.append(kept.unpack(folder, copy, without=keys - planned))
+    if not run_plan.cells:
+        return None
+    is_begun = exists_in_results(run_plan.path / RECORDS)
+    here = {line["key"] for line in results_in(run_plan.path)} if is_begun else set()
+    timeout_s = run_plan.plan.config.timeout_s
+
+    def forecast(cell: Cell) -> float | None:
+        seconds = evidence.forecaster.seconds(planned_work(cell, name))
+        return None if seconds is None else min(seconds, timeout_s)
+
+    entry = queue_entry(
+        name, run_plan.cells, kept_solvers, done, here, claims.get(name, ()), forecast
+    )
+    return None if entry is None else (entry, replace(request, reuse=tuple(reuse)))
+
+
+def queue_entry(
     config: str, cells: Sequence[Cell], identities: Mapping[str, list[frozenset[str]]],
     done: Iterable[str], here: Iterable[str], claims: Sequence[str],
     forecast: Callable[[Cell], float | None],
-) -> Queued | None:  # fmt: skip
+) -> QueueEntry | None:  # fmt: skip
     """Return what is to run of a config; None if every cell has a result of some age.
 
     Parameters
@@ -202,27 +264,27 @@ def queued(
     claims : sequence of str
         The open claims that name the config.
     forecast : callable
-        Returns the forecast seconds of a cell; None where no record tells them.
+        Returns the forecast seconds of a cell; None without a record to forecast from.
     """
     from svmbench.experiment.plan.freshness import race_identity_of
 
-    held = set(done)
-    todo = [one for one in cells if one.status == "planned" and one.key not in held]
+    finished = set(done)
+    todo = [cell for cell in cells if cell.status == "planned" and cell.key not in finished]
     missing = 0
     for cell in todo:
         identity, solvers = race_identity_of(cell.shown)
         missing += not any(known <= solvers for known in identities.get(identity, ()))
     if not missing:
         return None
-    shown, ended = cells[0].shown, set(here)
-    todo = [one for one in todo if one.key not in ended]
-    return Queued(
+    shown, begun = cells[0].shown, set(here)
+    todo = [cell for cell in todo if cell.key not in begun]
+    return QueueEntry(
         config=config,
         paper=shown["paper"],
         profile=shown["profile"],
-        cells={one.key: forecast(one) for one in todo},
+        cells={cell.key: forecast(cell) for cell in todo},
         n_missing=missing,
-        is_race=any("racers" in one.spec for one in todo),
+        is_race=any("racers" in cell.spec for cell in todo),
         claims=tuple(claims),
     )
 
@@ -243,7 +305,7 @@ def planned_work(cell: Cell, config: str) -> Work:
     dimensions = {canonical(name): value for name, value in shown["dimensions"].items()}
     known = printed_facts(shown["paper"], shown["dataset"])
     racers = spec.get("racers") or [spec]
-    values = sum(max(1, len(one.get("grid") or ())) for one in racers)
+    values = sum(max(1, len(racer.get("grid") or ())) for racer in racers)
     folds = spec.get("inner_folds") or spec.get("folds") or 1
     rows = dimensions.get("rows") or shown["size"] or spec.get("n_rows") or known.get("n_samples")
     return Work(
@@ -258,6 +320,146 @@ def planned_work(cell: Cell, config: str) -> Work:
         fits=float(values * folds * len(spec.get("gammas") or (1,))),
         swept=swept_of(dimensions),
     )
+
+
+def in_order(entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+    """Return configs without races first, then those that may decide most claims in an hour.
+
+    Parameters
+    ----------
+    entries : sequence of QueueEntry
+    """
+    return sorted(
+        entries, key=lambda entry: (entry.is_race, -entry.value, entry.seconds, entry.config)
+    )
+
+
+def queue_lines(entries: Sequence[QueueEntry]) -> list[str]:
+    """Return what the queue does, a line for each config, and how long all of it takes.
+
+    Parameters
+    ----------
+    entries : sequence of QueueEntry
+        In order.
+    """
+    from svmbench.experiment.run.session import counted
+    from svmbench.report.numbers.forecasts import in_hours
+
+    if not entries:
+        return ["no cell is missing"]
+    total: Any = sum(entry.seconds for entry in entries)
+    n_cells = sum(len(entry.cells) for entry in entries)
+    return [
+        *(entry.sentence() for entry in entries),
+        f"together {counted(n_cells, 'cell')}, {in_hours(total)}",
+    ]
+
+
+def give_way() -> None:
+    """Run at low priority, with all processes that are started from here on."""
+    os.nice(max(0, 10 - os.nice(0)))
+
+
+def wait_for_idle(end: float, print_line: Callable[[str], None] = unheard) -> bool:
+    """Wait until nothing else runs on this machine; return whether that was so before the end.
+
+    Parameters
+    ----------
+    end : float
+        On the clock of `time.monotonic`.
+    print_line : callable, optional
+        Told once that races wait.
+    """
+    is_said = False
+    while os.getloadavg()[0] >= IDLE_LOAD:
+        if not is_said:
+            print_line("races wait until nothing else runs on this machine")
+            is_said = True
+        if time.monotonic() + _LOOK_EVERY_S >= end:
+            return False
+        time.sleep(_LOOK_EVERY_S)
+    return time.monotonic() < end
+
+
+def _lines_after_run(
+    entry: QueueEntry, outcome: ConfigOutcome, root: Path, *, keep: bool
+) -> Iterator[str]:
+    """Yield how long a config took beside its forecast; keep its folder if asked for."""
+    yield from filter(None, [time_beside_forecast(entry, outcome)])
+    if keep and outcome.path is not None:
+        held = {
+            folder: n_lost(identities_in(folder), outcome.path)
+            for folder in kept_by_config(root).get((entry.config, entry.profile), [])
+            if folder.resolve() != outcome.path.resolve() and (folder / PACKED_RECORDS).is_file()
+        }
+        yield from filter(None, [keep_complete(outcome, entry, root, held)])
+
+
+def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
+    """Return how long the cells of a config took beside their forecast; "" if none has run.
+
+    Parameters
+    ----------
+    entry : QueueEntry
+    outcome : ConfigOutcome
+    """
+    from svmbench.experiment.run.session import counted
+    from svmbench.report.numbers.forecasts import in_hours
+    from svmbench.report.reading.records import result_lines
+
+    if outcome.path is None:
+        return ""
+    took = {
+        line["key"]: float(line.get("wall_s") or 0.0)
+        for line in result_lines(outcome.path)
+        if line["kind"] == "cell" and line["status"] == "ok" and line["key"] in entry.cells
+    }
+    known = {key: seconds for key in took if (seconds := entry.cells[key]) is not None}
+    if not took:
+        return ""
+    taken, expected = sum(took[key] for key in known), sum(known.values())
+    factor = f", {taken / expected:.2f} times the forecast" if expected > 0 else ""
+    return (
+        f"{entry.config}: {counted(len(took), 'cell')} took {in_hours(sum(took.values()))}; "
+        f"forecast for {len(known):,} "
+        f"of them {in_hours(expected)}{factor}"
+    )
+
+
+def keep_complete(
+    outcome: ConfigOutcome, entry: QueueEntry, root: Path, held: Mapping[Path, int]
+) -> str:
+    """Copy the folder of a config to where results are kept if it is complete; say what was done.
+
+    A kept folder of the same config and profile is replaced if none of its results is lost. A
+    folder of another profile stays, and the new one lies beside it.
+
+    Parameters
+    ----------
+    outcome : ConfigOutcome
+    entry : QueueEntry
+    root : Path
+        Where results are kept.
+    held : dict of Path to int
+        The kept folders of the config and profile, and how many results of each would be lost.
+    """
+    from svmbench.report.output import kept
+
+    if outcome.path is None or outcome.error:
+        return ""
+    if outcome.is_open:
+        return f"{outcome.path}: not complete, so it is not kept yet"
+    for folder, lost in held.items():
+        if lost:
+            return f"{folder}: stays as it is, {lost} of its results are not in {outcome.path}"
+    target = next(iter(held)) if held else root / entry.paper / entry.config
+    if not held and target.exists():
+        target = target.with_name(f"{entry.config}-{entry.profile}")
+    try:
+        kept.keep_run(outcome.path, target)
+    except SvmbenchError as error:
+        return str(error)
+    return f"{target}: kept"
 
 
 def dry_run_lines(run_plan: RunPlan) -> list[str]:
@@ -296,201 +498,9 @@ def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None
     from svmbench.studies.judging import kept_results
 
     try:
-        own = kept_results() / paper
-        runs = [read_run(folder) for folder in our_runs([own])] if own.is_dir() else []
+        of_paper = kept_results() / paper
+        runs = [read_run(folder) for folder in our_runs([of_paper])] if of_paper.is_dir() else []
     except ResultsError:  # a forecast can do without
         runs = []
     forecaster = Forecaster(timed for run in runs for timed in timed_cells(run))
     return lambda cell: forecaster.seconds(planned_work(cell, config))
-
-
-def in_order(found: Sequence[Queued]) -> list[Queued]:
-    """Return configs without races first, then those that may decide most claims in an hour.
-
-    Parameters
-    ----------
-    found : sequence of Queued
-    """
-    return sorted(found, key=lambda one: (one.is_race, -one.value, one.seconds, one.config))
-
-
-def wait_for_idle(end: float, print_line: Callable[[str], None] = unheard) -> bool:
-    """Wait until nothing else runs on this machine; return whether that was so before the end.
-
-    Parameters
-    ----------
-    end : float
-        On the clock of `time.monotonic`.
-    print_line : callable, optional
-        Told once that races wait.
-    """
-    is_said = False
-    while os.getloadavg()[0] >= IDLE_LOAD:
-        if not is_said:
-            print_line("races wait until nothing else runs on this machine")
-            is_said = True
-        if time.monotonic() + _LOOK_EVERY_S >= end:
-            return False
-        time.sleep(_LOOK_EVERY_S)
-    return time.monotonic() < end
-
-
-def give_way() -> None:
-    """Run at low priority, with all processes that are started from here on."""
-    os.nice(max(0, 10 - os.nice(0)))
-
-
-def compared(one: Queued, outcome: ConfigOutcome) -> str:
-    """Return how long the cells of a config took beside their forecast; "" if none has run.
-
-    Parameters
-    ----------
-    one : Queued
-    outcome : ConfigOutcome
-    """
-    from svmbench.experiment.run.session import counted
-    from svmbench.report.numbers.forecasts import in_hours
-    from svmbench.report.reading.records import result_lines
-
-    if outcome.path is None:
-        return ""
-    took = {
-        line["key"]: float(line.get("wall_s") or 0.0)
-        for line in result_lines(outcome.path)
-        if line["kind"] == "cell" and line["status"] == "ok" and line["key"] in one.cells
-    }
-    known = {key: seconds for key in took if (seconds := one.cells[key]) is not None}
-    if not took:
-        return ""
-    truth, told = sum(took[key] for key in known), sum(known.values())
-    factor = f", {truth / told:.2f} times the forecast" if told > 0 else ""
-    return (
-        f"{one.config}: {counted(len(took), 'cell')} took {in_hours(sum(took.values()))}; "
-        f"forecast for {len(known):,} "
-        f"of them {in_hours(told)}{factor}"
-    )
-
-
-def keep_complete(outcome: ConfigOutcome, one: Queued, root: Path, held: Mapping[Path, int]) -> str:
-    """Copy the folder of a config to where results are kept if it is complete; say what was done.
-
-    A kept folder of the same config and profile is replaced if none of its results is lost. A
-    folder of another profile stays, and the new one lies beside it.
-
-    Parameters
-    ----------
-    outcome : ConfigOutcome
-    one : Queued
-    root : Path
-        Where results are kept.
-    held : dict of Path to int
-        The kept folders of the config and profile, and how many results of each would be lost.
-    """
-    from svmbench.report.output import kept
-
-    if outcome.path is None or outcome.error:
-        return ""
-    if outcome.is_open:
-        return f"{outcome.path}: not complete, so it is not kept yet"
-    for folder, lost in held.items():
-        if lost:
-            return f"{folder}: stays as it is, {lost} of its results are not in {outcome.path}"
-    target = next(iter(held)) if held else root / one.paper / one.config
-    if not held and target.exists():
-        target = target.with_name(f"{one.config}-{one.profile}")
-    try:
-        kept.keep_run(outcome.path, target)
-    except SvmbenchError as error:
-        return str(error)
-    return f"{target}: kept"
-
-
-def open_claims(evidence: Evidence) -> dict[str, list[str]]:
-    """Return the claims that kept records leave open, by the configs that they name.
-
-    Claims of whose own solvers and data no cell is missing are left out.
-
-    Parameters
-    ----------
-    evidence : Evidence
-    """
-    from svmbench.papers import judging
-    from svmbench.papers.judging.cuts import NONE_MISSING
-
-    found: dict[str, list[str]] = {}
-    for verdict in judging.judge(judging.read_all_claims(), evidence):
-        is_open = verdict.outcome in {"undecided", "not tested"}
-        if is_open and not verdict.to_decide.startswith(NONE_MISSING):
-            for config in verdict.claim.configs:
-                found.setdefault(config, []).append(verdict.claim.id)
-    return found
-
-
-def as_lines(found: Sequence[Queued]) -> list[str]:
-    """Return what the queue does, a line for each config, and how long all of it takes.
-
-    Parameters
-    ----------
-    found : sequence of Queued
-        In order.
-    """
-    from svmbench.experiment.run.session import counted
-    from svmbench.report.numbers.forecasts import in_hours
-
-    if not found:
-        return ["no cell is missing"]
-    total: Any = sum(one.seconds for one in found)
-    n_cells = sum(len(one.cells) for one in found)
-    return [
-        *(one.sentence() for one in found),
-        f"together {counted(n_cells, 'cell')}, {in_hours(total)}",
-    ]
-
-
-def _queued(
-    request: Request,
-    claims: Mapping[str, list[str]],
-    evidence: Evidence,
-    places: tuple[Path, Path],
-    print_line: Callable[[str], None],
-) -> tuple[Queued, Request] | None:
-    """Return what is to run of a config, with the request that takes over its kept results.
-
-    `places` are the folder of kept results, and one for unpacked copies of them.
-    """
-    from svmbench.experiment.run.session import plan_run
-    from svmbench.report.output import kept
-
-    try:
-        run_plan = plan_run(request, print_line=print_line)
-    except SvmbenchError as error:
-        print_line(f"{Path(request.config).stem}: {error}")
-        return None
-    name = run_plan.plan.name
-    root, scratch = places
-    kept_solvers: dict[str, list[frozenset[str]]] = {}
-    done: set[str] = set()
-    reuse: list[Path] = []
-    of_config = {at: folders for at, folders in kept_by_config(root).items() if at[0] == name}
-    for folder, profile in ((one, at[1]) for at, folders in of_config.items() for one in folders):
-        if profile == request.profile:
-            for where, solvers in identities_in(folder).items():
-                kept_solvers.setdefault(where, []).extend(solvers)
-        keys = {line["key"] for line in results_in(folder)}
-        own = keys & {cell.key for cell in run_plan.cells}
-        done |= own
-        is_same = folder.resolve() == run_plan.path.resolve()
-        if own and not is_same:
-            reuse.append(kept.unpack(folder, scratch / f"{name}-{len(reuse)}", without=keys - own))
-    if not run_plan.cells:
-        return None
-    is_begun = exists_in_results(run_plan.path / RECORDS)
-    here = {line["key"] for line in results_in(run_plan.path)} if is_begun else set()
-    timeout_s = run_plan.plan.config.timeout_s
-
-    def forecast(cell: Cell) -> float | None:
-        seconds = evidence.forecaster.seconds(planned_work(cell, name))
-        return None if seconds is None else min(seconds, timeout_s)
-
-    one = queued(name, run_plan.cells, kept_solvers, done, here, claims.get(name, ()), forecast)
-    return None if one is None else (one, replace(request, reuse=tuple(reuse)))

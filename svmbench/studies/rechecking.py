@@ -31,19 +31,11 @@ if TYPE_CHECKING:
 
 #: The time limit of a cell is this many times its recorded time, and at least `_MIN_TIMEOUT_S`.
 _TIMEOUT_FACTOR = 10.0
-
-
 _MIN_TIMEOUT_S = 60.0
-
-
 #: Statuses of a repeated cell that leave nothing to compare.
 _NOT_JUDGED = ("not run", "timeout", "unavailable", "skipped")
-
-
-#: What of a record a recheck keeps.
+#: The fields of a record that a comparison holds for both sides.
 _KEPT = ("status", "params", "counters", "metrics")
-
-
 #: A line of a changelog that names results that changed on purpose.
 _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
 
@@ -65,8 +57,8 @@ class KeptRun:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """The cells that a recheck runs again.
+class RecheckSample:
+    """A random sample of kept cells, which a recheck runs again.
 
     Attributes
     ----------
@@ -145,7 +137,9 @@ class RecheckOutcome:
         )
 
 
-def draw_kept(folders: Sequence[Path | str], *, minutes: float = 5.0, seed: int = 0) -> Draw:
+def draw_kept(
+    folders: Sequence[Path | str], *, minutes: float = 5.0, seed: int = 0
+) -> RecheckSample:
     """Draw kept cells until their recorded times add up to some minutes.
 
     Each solver gets a cell first, then each older run the cells that it lacks to count as
@@ -168,11 +162,11 @@ def draw_kept(folders: Sequence[Path | str], *, minutes: float = 5.0, seed: int 
     cells: dict[str, list[Candidate]] = {}
     for cell in draw(candidates, minutes * 60, seed):
         cells.setdefault(cell.run, []).append(cell)
-    return Draw(runs, cells, seed, minutes, deadline)
+    return RecheckSample(runs, cells, seed, minutes, deadline)
 
 
 def recheck(
-    drawn: Draw,
+    drawn: RecheckSample,
     *,
     keep: bool = False,
     mirror: str | None = None,
@@ -184,7 +178,7 @@ def recheck(
 
     Parameters
     ----------
-    drawn : Draw
+    drawn : RecheckSample
         What :func:`draw_kept` returned.
     keep : bool, default False
         Append each comparison to ``rechecks.jsonl`` beside the records.
@@ -207,14 +201,14 @@ def recheck(
     outcome = RecheckOutcome(n_drawn=drawn.n_drawn)
     done: set[tuple[str, str]] = set()
     for name, cells in drawn.cells.items():
-        left = [cell for cell in cells if (name, cell.key) not in done]
-        if not left:
+        to_run = [cell for cell in cells if (name, cell.key) not in done]
+        if not to_run:
             continue
         if time.monotonic() > drawn.deadline:
             print_line(f"{name}: not run: {drawn.minutes:g} minutes are over")
             continue
         try:
-            for run, again in _run_again(drawn, name, left, mirror, print_line):
+            for run, again in _run_again(drawn, name, to_run, mirror, print_line):
                 for sentence in _sentences(run.name, again):
                     print_line(sentence)
                 if keep:
@@ -306,9 +300,9 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
 
 
 def _run_again(
-    drawn: Draw,
+    drawn: RecheckSample,
     name: str,
-    left: Sequence[Candidate],
+    to_run: Sequence[Candidate],
     mirror: str | None,
     print_line: Callable[[str], None],
 ) -> Iterator[tuple[KeptRun, Recheck]]:
@@ -322,17 +316,17 @@ def _run_again(
     from svmbench.report.reading.records import read_run, result_lines
 
     run, deadline = drawn.runs[name], drawn.deadline
-    content = read_run(run.folder)
-    wanted = {candidate.key for candidate in left}
-    kept = _lines_of(run, wanted)
-    identities = {identity_of(lines[-1]): key for key, lines in kept.items()}
+    kept_run = read_run(run.folder)
+    wanted = {candidate.key for candidate in to_run}
+    old_lines = _lines_of(run, wanted)
+    identities = {identity_of(lines[-1]): key for key, lines in old_lines.items()}
     with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
         request = Request(
-            config=content.name,
-            profile=content.profile,
+            config=kept_run.name,
+            profile=kept_run.profile,
             output=Path(scratch) / "run",
             mirror=mirror,
-            only={"dataset": sorted({candidate.dataset for candidate in left})},
+            only={"dataset": sorted({candidate.dataset for candidate in to_run})},
         )
         with _interrupted_at(deadline):
             planned = plan_run(request)
@@ -342,7 +336,7 @@ def _run_again(
             if cell.status == "planned" and (identity := identity_of(cell.shown)) in identities
         }
         for key in wanted - cells.keys():
-            line = kept[key][-1]
+            line = old_lines[key][-1]
             shown = f"{line['block']} · {line['dataset']} · {line['solver']}"
             print_line(
                 f"{run.name} · {shown}: its config has no such cell now, or its data are not here"
@@ -352,7 +346,7 @@ def _run_again(
         # Preparing data has taken some of the time.
         left_s = max(deadline - time.monotonic(), 1.0)
         longest_s = max(
-            _MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * candidate.seconds for candidate in left)
+            _MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * candidate.seconds for candidate in to_run)
         )
         request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
         chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
@@ -367,14 +361,14 @@ def _run_again(
             shared = cells.keys() & {cell.key for cell in other.candidates}
             if not shared:
                 continue
-            kept_run, kept = read_run(other.folder), _lines_of(other, shared)
-            judged = judged_scores(kept_run.scores)
-            for key, old in kept.items():
+            other_run, kept_lines = read_run(other.folder), _lines_of(other, shared)
+            judged = judged_scores(other_run.scores)
+            for key, old in kept_lines.items():
                 new = made.get(cells[key].key, [])
                 # A time limit says more of the machine's load than of the result.
                 if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
                     facts = (
-                        kept_run.environments.get(str(old[-1].get("environment")), {}),
+                        other_run.environments.get(str(old[-1].get("environment")), {}),
                         again.environments.get(str(new[-1].get("environment")), {}),
                     )
                     yield (
@@ -389,11 +383,11 @@ def _lines_of(run: KeptRun, keys: Collection[str]) -> dict[str, list[Any]]:
     """Return the kept lines of some cells, by key."""
     from svmbench.report.reading.records import result_lines
 
-    kept: dict[str, list[Any]] = {}
+    by_key: dict[str, list[Any]] = {}
     for line in result_lines(run.folder):
         if line["key"] in keys:
-            kept.setdefault(line["key"], []).append(line)
-    return kept
+            by_key.setdefault(line["key"], []).append(line)
+    return by_key
 
 
 @contextmanager
@@ -458,11 +452,11 @@ def _compared(
         )
     modules = modules_of(cell.spec)
     fold = old[-1].get("fold")
-    named = at_fold(where_of(group_of(before[None])), fold)
+    shown = at_fold(where_of(group_of(before[None])), fold)
     return {
         "schema": RECHECK_SCHEMA,
         "key": old[-1]["key"],
-        "cell": named,
+        "cell": shown,
         "solver": old[-1]["solver"],
         "dataset": str(old[-1]["dataset"]),
         "modules": list(modules),

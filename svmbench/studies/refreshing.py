@@ -65,7 +65,7 @@ class OldRun:
         from svmbench.experiment.plan.freshness import race_identity_of
 
         identity, solvers = race_identity_of(cell.shown)
-        return any(kept <= solvers for kept in self.identities.get(identity, ()))
+        return any(recorded <= solvers for recorded in self.identities.get(identity, ()))
 
     def sentence(self) -> str:
         """Return a sentence that counts the results to measure."""

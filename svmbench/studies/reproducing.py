@@ -120,8 +120,10 @@ def _expected(request: Request, kept: Path | None) -> float:
         run_plan = plan_run(request, prepare=False)
     except SvmbenchError:
         return 0.0
-    like = _kept_cells(kept, run_plan.plan.name, request.profile) if kept else ()
-    return expected_seconds_of(run_plan.cells, run_plan.path, jobs=request.jobs, kept=like)
+    older = _kept_cells(kept, run_plan.plan.name, request.profile) if kept else ()
+    return expected_seconds_of(
+        run_plan.cells, run_plan.path, jobs=request.jobs, older_records=older
+    )
 
 
 def _kept_cells(kept: Path, config: str, profile: str) -> Iterator[Any]:

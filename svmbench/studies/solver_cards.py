@@ -46,9 +46,9 @@ def _read_cards(left_out: tuple[str, ...]) -> list[list[Any]]:
     return cards
 
 
-def _are_cards(kept: Any) -> bool:
+def _are_cards(content: Any) -> bool:
     """Return True for cards; the file that keeps them may be damaged."""
-    return isinstance(kept, list) and all(
+    return isinstance(content, list) and all(
         isinstance(card, list) and [type(part) for part in card] == [str, dict, list]
-        for card in kept
+        for card in content
     )

@@ -545,7 +545,7 @@ def test_silence_ends_after_seconds_and_then_seldom(
     # A wait of 0.01 s ends in a line, the next one would be of 100 s.
     monkeypatch.setattr(progress, "FIRST_SIGN_S", 0.01)
     monkeypatch.setattr(progress, "NEXT_SIGN_S", 0.04)
-    monkeypatch.setattr(progress, "LONGER", 10_000.0)
+    monkeypatch.setattr(progress, "WAIT_FACTOR", 10_000.0)
     with progress.Waiting("timing csvc"):
         wait_until(lambda: capsys.readouterr().err == "timing csvc: 0 s so far\n", 60)
         time.sleep(0.1)

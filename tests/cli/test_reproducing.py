@@ -485,7 +485,7 @@ def test_the_queue_loses_no_kept_result(
     monkeypatch.setattr(queueing, "give_way", lambda: None)
     place = kept.keep_run(finished, tmp_path / "results" / "alsvm" / "good")
     outcome = batch.ConfigOutcome(Job(Request("good.yaml")), path=finished, is_open=False)
-    one = queueing.Queued("good", "alsvm", "quick", {}, 0, is_race=False, claims=())
+    one = queueing.QueueEntry("good", "alsvm", "quick", {}, 0, is_race=False, claims=())
     lost = queueing.keep_complete(outcome, one, tmp_path / "results", {place: 2})
     assert lost == f"{place}: stays as it is, 2 of its results are not in {finished}"
     unfinished = replace(outcome, is_open=True)
@@ -497,7 +497,9 @@ def test_the_queue_loses_no_kept_result(
 
 
 def queued(name: str, seconds: float | None, *claims: str, is_race: bool = False) -> Any:
-    return queueing.Queued(name, "p", "paper", {"k": seconds}, 1, is_race=is_race, claims=claims)
+    return queueing.QueueEntry(
+        name, "p", "paper", {"k": seconds}, 1, is_race=is_race, claims=claims
+    )
 
 
 def test_the_queue_begins_with_what_decides_most_in_an_hour_and_races_come_last() -> None:
@@ -509,7 +511,7 @@ def test_the_queue_begins_with_what_decides_most_in_an_hour_and_races_come_last(
     ]
     ordered = queueing.in_order(found)
     assert [one.config for one in ordered] == ["short", "long", "nothing", "race"]
-    said = queueing.as_lines(ordered)
+    said = queueing.queue_lines(ordered)
     assert said[0] == (
         "short (profile paper): 1 cell to run, 1 without a kept result; about 30 minutes; "
         "may decide b-1"

@@ -12,7 +12,7 @@ from synthetic_runs import ENVIRONMENT
 
 from svmbench.experiment.config.loader import load_config
 from svmbench.experiment.config.profiles import apply_profile
-from svmbench.experiment.plan.counts import count_blocks
+from svmbench.experiment.plan.counts import counts_by_block
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,8 +57,8 @@ class Kept:
 def counts_of(config, profile):
     """The counts in the plan of a config that ships; of an unknown profile, the full ones."""
     whole = load_config(ROOT / "configs" / f"{config}.yaml")
-    full = count_blocks(apply_profile(whole, "paper"))
-    cut = count_blocks(apply_profile(whole, profile)) if profile in whole.profiles else full
+    full = counts_by_block(apply_profile(whole, "paper"))
+    cut = counts_by_block(apply_profile(whole, profile)) if profile in whole.profiles else full
     return {"own": cut, "full": full}
 
 

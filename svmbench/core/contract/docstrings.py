@@ -53,13 +53,13 @@ def document(cls: Any) -> Any:
 
 def _described(cls: type, title: str) -> dict[str, Entry]:
     """Return the entries of one section of a class and its bases, the nearest first."""
-    found: dict[str, Entry] = {}
+    entries_of: dict[str, Entry] = {}
     for base in cls.__mro__:
         for name, entry in entries(vars(base).get("__doc__"), title).items():
             # The type and the text are inherited one by one.
-            own = found.get(name, entry)
-            found[name] = Entry(own.kind or entry.kind, own.lines or entry.lines)
-    return found
+            earlier = entries_of.get(name, entry)
+            entries_of[name] = Entry(earlier.kind or entry.kind, earlier.lines or entry.lines)
+    return entries_of
 
 
 def entries(docstring: str | None, title: str) -> dict[str, Entry]:
@@ -73,12 +73,12 @@ def entries(docstring: str | None, title: str) -> dict[str, Entry]:
             blocks.append((line, []))
         elif blocks:
             blocks[-1][1].append(line)
-    found: dict[str, Entry] = {}
+    by_name: dict[str, Entry] = {}
     for header, lines in blocks:
         names, _, kind = header.partition(" : ")
         entry = Entry(kind.partition(", default=")[0], tuple(lines))
-        found |= dict.fromkeys(names.split(", "), entry)
-    return found
+        by_name |= dict.fromkeys(names.split(", "), entry)
+    return by_name
 
 
 def _sections(docstring: str) -> dict[str, list[str]]:

@@ -43,8 +43,8 @@ def declare(*, problem: str | Problem | None, **what: Any) -> Callable[[SolverTy
         contract.
     """
     brought = problem if isinstance(problem, Problem) else None
-    named = brought.name if brought else str(problem or "")
-    declaration = Declaration(problem=named, **what)
+    problem_name = brought.name if brought else str(problem or "")
+    declaration = Declaration(problem=problem_name, **what)
 
     def enter(cls: SolverType) -> SolverType:
         who = f"solver {declaration.name!r}"
@@ -85,28 +85,30 @@ def _with_kernel(cls: type[Solver], declaration: Declaration) -> Declaration:
 
 def _mistakes(declaration: Declaration, *, knows_problem: bool) -> list[str]:
     """Return the mistakes of a declaration, as predicates of sentences."""
-    found = []
+    mistakes = []
     if not knows_problem and declaration.problem not in problems.PROBLEMS:
-        found.append(f"declares the unknown problem {declaration.problem!r}")
+        mistakes.append(f"declares the unknown problem {declaration.problem!r}")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", declaration.name):
-        found.append("needs a name in kebab case: lower case letters and digits, joined by '-'")
+        mistakes.append("needs a name in kebab case: lower case letters and digits, joined by '-'")
     if declaration.task not in TASKS:
-        found.append(
+        mistakes.append(
             f"declares the unknown task {declaration.task!r}; known are {', '.join(TASKS)}"
         )
     if declaration.promise and declaration.promise not in PROMISES:
         known = ", ".join(PROMISES)
-        found.append(f"declares the unknown promise {declaration.promise!r}; known are {known}")
+        mistakes.append(f"declares the unknown promise {declaration.promise!r}; known are {known}")
     unknown = [kernel for kernel in declaration.kernels if kernel not in KERNELS]
     if unknown:
-        found.append(f"declares the unknown kernel {unknown[0]!r}; known are {', '.join(KERNELS)}")
+        mistakes.append(
+            f"declares the unknown kernel {unknown[0]!r}; known are {', '.join(KERNELS)}"
+        )
     strange = [kind for kind in declaration.reads if kind not in READS]
     if strange or not declaration.reads:
         what = f"to read {strange[0]!r}" if strange else "to read nothing"
-        found.append(f"declares {what}; known are {', '.join(READS)}")
+        mistakes.append(f"declares {what}; known are {', '.join(READS)}")
     if not declaration.problem and declaration.promise:
-        found.append("promises something of an objective that it doesn't have")
-    return found
+        mistakes.append("promises something of an objective that it doesn't have")
+    return mistakes
 
 
 def lacks(cls: type, declaration: Declaration) -> list[str]:

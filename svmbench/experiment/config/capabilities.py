@@ -170,7 +170,7 @@ def why_not_in_blocks(
     declared: Protocol,
     block: TrainingBlock,
     dataset: DatasetSpec,
-    place: Mapping[str, Any],
+    swept: Mapping[str, Any],
     y: Y,
 ) -> str:
     """Return why a solver can't train on rows that are read in blocks; empty if it can.
@@ -181,7 +181,7 @@ def why_not_in_blocks(
     declared : Protocol
     block : TrainingBlock
     dataset : DatasetSpec
-    place : mapping of str to object
+    swept : mapping of str to object
         The swept values, such as the number of rows.
     y : ndarray of shape (n_samples,)
         Labels of all rows.
@@ -199,7 +199,7 @@ def why_not_in_blocks(
         )
     if block.scaling != "none":
         return f"rows that are read in blocks can't be scaled (scaling: {block.scaling})"
-    if not takes_whole_sets(block, place):
+    if not takes_whole_sets(block, swept):
         return "rows that are read in blocks are taken whole: no sizes, features or max_samples"
     if getattr(block, "plane", False):
         return "rows that are read in blocks are not kept, as 'plane' asks"
@@ -208,9 +208,9 @@ def why_not_in_blocks(
     return ""
 
 
-def takes_whole_sets(block: TrainingBlock, place: Mapping[str, Any]) -> bool:
+def takes_whole_sets(block: TrainingBlock, swept: Mapping[str, Any]) -> bool:
     """Return True if cells use all rows and all features."""
-    return not (block.max_samples or {"rows", "features"} & {*place})
+    return not (block.max_samples or {"rows", "features"} & {*swept})
 
 
 def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:

@@ -97,12 +97,12 @@ def other_arithmetic(facts: Mapping[str, Any], core: str) -> str:
         Empty if they do.
     """
     words = [name.casefold().split() for name in facts["blas"]]
-    if words and all((one[0], one[-1]) == ("openblas", core.casefold()) for one in words):
+    if words and all((word[0], word[-1]) == ("openblas", core.casefold()) for word in words):
         return ""
-    found = ", ".join(facts["blas"]) or "a BLAS that can't be told"
+    libraries = ", ".join(facts["blas"]) or "a BLAS that can't be told"
     return (
         f"the config asks for OpenBLAS's core type {core}, but NumPy and SciPy compute with"
-        f" {found}: counters and objectives may differ from those under {core}"
+        f" {libraries}: counters and objectives may differ from those under {core}"
     )
 
 
@@ -139,10 +139,12 @@ def _blas() -> list[str]:
     import threadpoolctl
 
     loaded = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
-    own = [lib for lib in loaded if {"numpy.libs", "scipy.libs"} & {*Path(lib["filepath"]).parts}]
+    bundled = [
+        lib for lib in loaded if {"numpy.libs", "scipy.libs"} & {*Path(lib["filepath"]).parts}
+    ]
     return sorted(
         f"{lib['internal_api']} {lib.get('version')} {lib.get('architecture', '')}".strip()
-        for lib in own or loaded
+        for lib in bundled or loaded
     )
 
 

@@ -106,15 +106,15 @@ def descendants(pid: int) -> list[int]:
             below = psutil.Process(pid).children(recursive=True)
             return [process.pid for process in below[:_MOST_DESCENDANTS]]
         return []
-    found: list[int] = []
+    pids: list[int] = []
     todo = [pid]
-    while todo and len(found) < _MOST_DESCENDANTS:
+    while todo and len(pids) < _MOST_DESCENDANTS:
         for path in (measure.PROC / str(todo.pop()) / "task").glob("*/children"):
             with contextlib.suppress(OSError):
                 new = [int(number) for number in path.read_text().split()]
-                found += new
+                pids += new
                 todo += new
-    return found
+    return pids
 
 
 def _has_proc() -> bool:

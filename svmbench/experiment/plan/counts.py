@@ -9,7 +9,7 @@ from svmbench.experiment.settings.blocks import Block, TrainingBlock
 from svmbench.experiment.settings.values import count_of
 
 
-def count_blocks(config: Config) -> dict[str, dict[str, Any]]:
+def counts_by_block(config: Config) -> dict[str, dict[str, Any]]:
     """Return the counts of each block of a config, as the report reads them.
 
     Parameters

@@ -89,10 +89,10 @@ def _within_cells(cells: list[Cell], name: str, value: str, config: Config | Non
         has_solvers = config and any(
             getattr(b, "solvers", ()) for b in config.blocks if b.name == block
         )
-        place = f"blocks.{block}.solvers" if has_solvers else "solvers"
+        setting = f"blocks.{block}.solvers" if has_solvers else "solvers"
         return (
             f"a cell of {block} runs all values of {parameter}, one after another; to run some,"
-            f" write --set {place}.{solver}.grid.{parameter}=[{value}]"
+            f" write --set {setting}.{solver}.grid.{parameter}=[{value}]"
         )
     return ""
 

@@ -27,7 +27,7 @@ from svmbench.experiment.config.checks import all_solvers
 from svmbench.experiment.config.find import find_config
 from svmbench.experiment.config.loader import apply_profile, check_config
 from svmbench.experiment.config.models import Config
-from svmbench.experiment.plan.counts import count_blocks
+from svmbench.experiment.plan.counts import counts_by_block
 from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.keys import code_of, hash_of, kinds_of, manifest, modules_of
 from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
@@ -112,8 +112,8 @@ class Plan:
                 )
             ),
             "counts": {
-                "own": count_blocks(config),
-                "full": count_blocks(self.full) if self.full else {},
+                "own": counts_by_block(config),
+                "full": counts_by_block(self.full) if self.full else {},
             },
             "tables": [table.model_dump(mode="json") for table in config.tables],
             "plots": [plot.model_dump(mode="json") for plot in config.plots],
@@ -214,7 +214,7 @@ def make_plan(
     for block in config.blocks:
         for configured in config.datasets_of(block):
             spec = _as_read(configured, config.memory_gb)
-            row = Row(config, block, spec, profile, protocols()[block.protocol])
+            in_block = DatasetInBlock(config, block, spec, profile, protocols()[block.protocol])
             wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
                 source = _open(spec, mirror, on_event if wanted else None, last, prepare=wanted)
@@ -226,28 +226,30 @@ def make_plan(
                     raise
                 if wanted:
                     report_once(str(error))
-                    plan.cells += row.without_data("unavailable", str(error))
+                    plan.cells += in_block.without_data("unavailable", str(error))
                 elif prepare or spec.is_own:
                     reason = "outside --only" if prepare else "not yet here"
-                    plan.cells += row.without_data("not run", reason)
+                    plan.cells += in_block.without_data("not run", reason)
                 else:
-                    plan.cells += _outlined(row)
+                    plan.cells += _outlined(in_block)
                 continue
-            for cell in row.of(_as_opened(spec, source, block, config.memory_gb)).cells(source):
+            for cell in in_block.with_dataset(
+                _as_opened(spec, source, block, config.memory_gb)
+            ).cells(source):
                 plan.cells.append(cell)
                 if wanted and not cell.spec:
                     report_once(cell.reason)
     return plan
 
 
-def _outlined(row: Row) -> Iterator[Cell]:
+def _outlined(in_block: DatasetInBlock) -> Iterator[Cell]:
     """Yield the cells of a registered data set that is not here, by the sizes in its entry."""
     from svmbench import data
 
-    novelty = row.dataset.novelty
-    source = data.outline(row.dataset.name, novelty.ratio if novelty else None)
-    opened = _as_opened(row.dataset, source, row.block, row.config.memory_gb)
-    for cell in row.of(opened).cells(source):
+    novelty = in_block.dataset.novelty
+    source = data.outline(in_block.dataset.name, novelty.ratio if novelty else None)
+    opened = _as_opened(in_block.dataset, source, in_block.block, in_block.config.memory_gb)
+    for cell in in_block.with_dataset(opened).cells(source):
         is_planned = cell.status == "planned"
         yield replace(cell, status="not run", reason="not yet here") if is_planned else cell
 
@@ -317,8 +319,8 @@ def _open(
 
 
 @dataclass(frozen=True)
-class Row:
-    """One data set in one block, from which cells are made."""
+class DatasetInBlock:
+    """A data set in a block, with all that its cells are made from."""
 
     config: Config
     block: Any
@@ -326,7 +328,7 @@ class Row:
     profile: str
     declared: Protocol
 
-    def of(self, dataset: DatasetSpec) -> Row:
+    def with_dataset(self, dataset: DatasetSpec) -> DatasetInBlock:
         """Return a copy with another setting of the data set."""
         return replace(self, dataset=dataset)
 

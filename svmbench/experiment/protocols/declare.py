@@ -95,8 +95,8 @@ class Protocol:
 
     def settings_of(self, block: Block) -> dict[str, Any]:
         """Return the block's settings of this protocol alone, which are part of its cells' keys."""
-        own = self.own_settings
-        return {name: getattr(block, name) for name in own if name not in block.plan_only}
+        names = self.own_settings
+        return {name: getattr(block, name) for name in names if name not in block.plan_only}
 
     @property
     def own_settings(self) -> list[str]:

@@ -85,16 +85,16 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
     list of Candidate
         The cells in the order in which they were drawn, each at most once.
     """
-    cells, chance = list(candidates), random.Random(seed)
+    cells, rng = list(candidates), random.Random(seed)
     # Exponential waiting times with rates 1 / cost: the next cell is each of those that are left
     # with a probability proportional to its rate.
-    waits = {cell: chance.expovariate(1.0 / cell.cost_s) for cell in cells}
+    waits = {cell: rng.expovariate(1.0 / cell.cost_s) for cell in cells}
     order = sorted(cells, key=lambda cell: (cell.is_known or cell.is_fresh, waits[cell]))
     within = [cell for cell in order if cell.seconds <= MAX_BUDGET_SHARE * budget_s]
     runs: dict[str, list[Candidate]] = {}
     for cell in within:
         runs.setdefault(cell.run, []).append(cell)
-    drawn = Draw(budget_s)
+    drawn = BudgetedSample(budget_s)
     modules: set[str] = set()
     for first in within:
         if not modules.issuperset(first.modules):
@@ -103,11 +103,11 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
                 if not modules.issuperset(cell.modules) and drawn.take([cell]):
                     modules.update(cell.modules)
     lacking = [
-        lacking_cells([cell for cell in cells if cell.run == run], own, drawn.chosen)
-        for run, own in runs.items()
+        lacking_cells([cell for cell in cells if cell.run == run], of_run, drawn.chosen)
+        for run, of_run in runs.items()
     ]
     costs = [CONFIG_OVERHEAD_S + sum(cell.cost_s for cell in lack) for lack in lacking]
-    waits_of_runs = [chance.expovariate(1.0 / cost) for cost in costs]
+    waits_of_runs = [rng.expovariate(1.0 / cost) for cost in costs]
     for _, lack in sorted(zip(waits_of_runs, lacking, strict=True), key=lambda pair: pair[0]):
         drawn.take(lack)
     for cell in within:
@@ -115,8 +115,8 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
     return list(drawn.chosen)
 
 
-class Draw:
-    """The cells chosen so far, and the rest of the budget.
+class BudgetedSample:
+    """The cells drawn so far, and the rest of the budget.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Draw:
     Attributes
     ----------
     chosen : dict of Candidate to None
-        The cells in the order in which they were chosen.
+        The cells in the order in which they were drawn.
     """
 
     def __init__(self, budget_s: float) -> None:

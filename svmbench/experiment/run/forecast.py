@@ -113,7 +113,7 @@ def expected_seconds_of(
     folder: Path,
     *,
     jobs: int = 1,
-    kept: Iterable[CellRecord] = (),
+    older_records: Iterable[CellRecord] = (),
 ) -> float:
     """Return the expected seconds of the cells that have no result yet.
 
@@ -124,14 +124,14 @@ def expected_seconds_of(
         The results folder.
     jobs : int, default=1
         Number of cells that run at the same time.
-    kept : iterable of dict, optional
+    older_records : iterable of dict, optional
         Kept records of the same config and profile. Their times are used for cells without a
         similar cell in `folder`.
     """
     records = _records(folder)
     done = {key for key, record in records.items() if record.get("status") != "not run"}
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
-    times = _seconds(todo, _medians(kept) | _medians(records.values()), unrecorded)
+    times = _seconds(todo, _medians(older_records) | _medians(records.values()), unrecorded)
     return (
         sum(
             CELL_OVERHEAD_S + cell.cost * SECONDS_PER_VALUE if seconds is None else seconds

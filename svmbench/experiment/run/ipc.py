@@ -31,13 +31,13 @@ class BadAnswerError(Exception):
     """A message that is not a valid result; the text is a sentence with the reason."""
 
 
-def plain(value: Any, place: str = "") -> Any:
+def plain(value: Any, path: str = "") -> Any:
     """Convert a value to JSON types: NaN and infinity become None, NumPy's numbers Python's.
 
     Parameters
     ----------
     value : object
-    place : str, default=""
+    path : str, default=""
         Name of the value in the result, for the error.
 
     Raises
@@ -56,11 +56,11 @@ def plain(value: Any, place: str = "") -> Any:
     if isinstance(value, dict):
         for name in value:
             if not isinstance(name, str):
-                raise BadAnswerError(f"{place or 'the result'} has {_shown(name)} as a name")
-        return {name: plain(each, f"{place}.{name}".lstrip(".")) for name, each in value.items()}
+                raise BadAnswerError(f"{path or 'the result'} has {_shown(name)} as a name")
+        return {name: plain(each, f"{path}.{name}".lstrip(".")) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, f"{place}[{i}]") for i, each in enumerate(value)]
-    raise BadAnswerError(f"{place or 'the result'} can't be recorded: {_shown(value)}")
+        return [plain(each, f"{path}[{i}]") for i, each in enumerate(value)]
+    raise BadAnswerError(f"{path or 'the result'} can't be recorded: {_shown(value)}")
 
 
 def with_nan(value: Any) -> Any:

@@ -51,11 +51,11 @@ WIDE = ("real-sim|reuters", "news20|reuters")
 
 
 @check("alsvm-1", datasets=ELEVEN)
-def falsvm_fastest(claim: Claim, kept: Evidence) -> list[Part]:
+def falsvm_fastest(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether FALSVM takes the least time of the four on every data set."""
     return [
         part
-        for source in kept.of(claim.configs[0])
+        for source in evidence.of(claim.configs[0])
         for part in (
             *fastest_parts(claim, source, [_PRINTED_BLOCK], "falsvm", FOUR),
             *untested(claim, source, [_PRINTED_BLOCK], "falsvm"),
@@ -64,9 +64,9 @@ def falsvm_fastest(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("alsvm-2", datasets=[name for name in ELEVEN if name != "w8a"])
-def alsvm_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def alsvm_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes less time than LIBLINEAR and Pegasos on all sets but w8a."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         for rival in ("liblinear-l1", "pegasos"):
             yield from (
                 replace(part, what=f"{part.what} beside {rival}")
@@ -77,11 +77,11 @@ def alsvm_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("alsvm-3", "points", datasets=ELEVEN)
-def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
+def accuracies(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether ALSVM and FALSVM are within the limit of the best of the four."""
     return [
         part
-        for source in kept.of(claim.configs[0])
+        for source in evidence.of(claim.configs[0])
         for part in (
             *within_best(claim, source, [_PRINTED_BLOCK], "alsvm", FOUR),
             *within_best(claim, source, [_PRINTED_BLOCK], "falsvm", FOUR),
@@ -91,9 +91,9 @@ def accuracies(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("alsvm-4", *LINEAR, datasets=LARGE)
-def linear_in_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def linear_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether times of both grow with an exponent in the window."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         yield from growth_parts(
             claim, source, "fig1", ("alsvm", "falsvm"),
             (claim.limits["linear_low"], claim.limits["linear_high"]),
@@ -106,10 +106,10 @@ def linear_in_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("alsvm-5", "ratio", datasets=LARGE)
-def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes at least so many times FALSVM's time at the full size."""
     metric = claim.metrics[0]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         largest: dict[str, tuple[float, dict[str, Estimate]]] = {}
         for (dataset, _), solvers in estimates(source.block("fig1"), metric).items():
             if "alsvm" in solvers and "falsvm" in solvers:
@@ -130,10 +130,10 @@ def falsvm_tens_of_times(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("alsvm-6", "low", "high", datasets=WIDE)
-def crossing_near_a_thousand(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def crossing_near_a_thousand(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether FALSVM's time rises above LIBLINEAR's once, at a dimension in the window."""
     for config in claim.configs:
-        for source in kept.of(config):
+        for source in evidence.of(config):
             block = config.removeprefix("alsvm_")
             yield from _crossings(claim, source, block)
             yield from untested(claim, source, [block], "falsvm")
@@ -208,9 +208,9 @@ MIN_TIMED_FEATURES = 400
 
 
 @check("alsvm-7", "exponent", "apart", "same")
-def updates(claim: Claim, kept: Evidence) -> list[Part]:
+def updates(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether an update is retraining, at a time that grows with d by the limit's exponent."""
-    rows = kept.lines("updates.csv")
+    rows = evidence.lines("updates.csv")
     parts = []
     for operation in ("add", "remove"):
         points = [point for point in _updates(rows, operation) if point[0] >= MIN_TIMED_FEATURES]
@@ -250,11 +250,11 @@ def _numbers(rows: Sequence[Mapping[str, str]], by: str, file: str) -> list[tupl
 
 
 @check("alsvm-8", datasets=WIDE)
-def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def slower_growth_with_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM's time over FALSVM's grows with the dimension."""
     for config in claim.configs:
         block = config.removeprefix("alsvm_")
-        for source in kept.of(config):
+        for source in evidence.of(config):
             curves = _by_dimension(claim, source, block, ("alsvm", "falsvm"))
             for dataset, both in curves.items():
                 slow, fast = (dict(both.get(name, ())) for name in ("alsvm", "falsvm"))
@@ -272,12 +272,12 @@ def slower_growth_with_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]
 
 
 @check("alsvm-9", "exponent", "apart", datasets=WIDE)
-def square_of_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def square_of_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether both times grow with the dimension by the limit's exponent at most."""
     most = claim.limits["exponent"] + claim.limits["apart"]
     for config in claim.configs:
         block = config.removeprefix("alsvm_")
-        for source in kept.of(config):
+        for source in evidence.of(config):
             for dataset, both in _by_dimension(claim, source, block, ("alsvm", "falsvm")).items():
                 for solver, curve in both.items():
                     law = growth((x, estimate.value) for x, estimate in curve)
@@ -292,10 +292,10 @@ def square_of_dimension(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("alsvm-10", "points", datasets=ELEVEN)
-def highest_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the better of ALSVM and FALSVM is within the limit of both others."""
     metric, limit = claim.metrics[0], claim.limits["points"]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         for condition, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
             ours, others = ([name for name in names if name in solvers]
                            for names in (FOUR[:2], FOUR[2:]))  # fmt: skip

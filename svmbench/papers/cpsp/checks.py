@@ -63,10 +63,10 @@ FIVE = ("a9a", "|".join(TEXT), "mnist-0-vs-rest", "mnist-low-vs-high", "ijcnn1")
 
 
 @check("cpsp-1", "points", datasets=FIVE)
-def accurate(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether as accurate as the exact machine, and more than the others at the same size."""
     metric = claim.metrics[0]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         leads: dict[str, list[_AccuracyLead]] = {name: [] for name in GREEDY}
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
             if "cpsp" not in solvers:
@@ -143,16 +143,16 @@ def _curves(source: Source, block: str, metric: str) -> _TradeOffs:
     return curves
 
 
-def _accuracies(kept: Evidence) -> list[Source]:
+def _accuracies(evidence: Evidence) -> list[Source]:
     """Return the runs of Figure 1; Table 2 is of the same cells."""
-    return kept.of("cpsp_fig1") or kept.of("cpsp_table2")
+    return evidence.of("cpsp_fig1") or evidence.of("cpsp_table2")
 
 
 @check("cpsp-2", "small", datasets=FIVE)
-def dominates(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def dominates(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether its curve is nowhere below another's."""
     metric = claim.metrics[0]
-    for source in _accuracies(kept):
+    for source in _accuracies(evidence):
         for dataset, solvers in _curves(source, "fig1", metric).items():
             stand_in = dataset in claim.stand_ins
             for rival in (*RIVALS, "cpsp-tr"):
@@ -205,10 +205,10 @@ def _area(sizes: list[float], pairs: list[tuple[Estimate, Estimate]]) -> float:
 
 
 @check("cpsp-3", "same", datasets=FIVE)
-def nearest_objective(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether its objective is the least at every k."""
     metric = claim.metrics[0]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         for dataset, solvers in _curves(source, "fig2", metric).items():
             cpsp = solvers.get("cpsp", {})
             others = {name: solvers[name] for name in SAME_PROBLEM if name in solvers}
@@ -239,11 +239,11 @@ def nearest_objective(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("cpsp-4", "points", "among", datasets=FIVE)
-def fewest_vectors(claim: Claim, kept: Evidence) -> list[Part]:
+def fewest_vectors(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether it comes near the exact accuracy with the fewest vectors, in little time."""
     score, time = claim.metrics
     parts = []
-    for source in _accuracies(kept):
+    for source in _accuracies(evidence):
         costs = _curves(source, "fig1", time)
         exact = {
             condition[0]: scores
@@ -294,13 +294,13 @@ def _reached(
     cells: tuple,  # type: ignore[type-arg]
 ) -> list[Part]:
     """Judge two things: the fewest vectors were enough, and they took little time."""
-    named = ", ".join(
+    sizes = ", ".join(
         f"{name} {k.value:g} [{k.low:g}, {k.high:g}]".replace("inf", "never")
         for name, k in reached.items()
     )
     cpsp, others = reached["cpsp"], {name: k for name, k in reached.items() if name != "cpsp"}
     holds = all_of(within_limits(_minus(cpsp, other), most=0.0) for other in others.values())
-    parts = [Part(f"{what}, vectors", holds, f"k that reaches it: {named}", "", cells)]
+    parts = [Part(f"{what}, vectors", holds, f"k that reaches it: {sizes}", "", cells)]
     spent = {
         name: cost
         for name, k in reached.items()
@@ -341,10 +341,10 @@ def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
 
 
 @check("cpsp-5", "linear_high", "line_pct", "basis_low", "basis_high", datasets=FIVE)
-def growth_of_time(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the time grows about linearly with N, and modestly faster than that with k."""
     limits = claim.limits
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         window = -math.inf, limits["linear_high"]
         grown = growth_parts(claim, source, "examples", ["cpsp"], window)
         yield from (_straight(claim, part) for part in grown)
@@ -386,10 +386,10 @@ def _explained_pct(points: Sequence[tuple[float, float]]) -> float:
 
 
 @check("cpsp-6", "flat", "most", datasets=FIVE)
-def few_active(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def few_active(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the number of active constraints is small and does not grow with N."""
     metric, flat = claim.metrics[0], claim.limits["flat"]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         yield from growth_parts(claim, source, "examples", ["cpsp"], (-flat, flat), metric)
         largest: dict[str, Estimate] = {}
         for (dataset, _), solvers in estimates(source.block("examples"), metric).items():
@@ -414,13 +414,13 @@ LINEAR_MACHINE, AS_GOOD = "linear", "a9a"
 
 
 @check("cpsp-7", "few", datasets=FIVE)
-def as_good_as_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether from few vectors on it is nowhere below the linear machine."""
     metric = claim.metrics[0]
-    for source in _accuracies(kept):
+    for source in _accuracies(evidence):
         linear = {
             condition[0]: solvers[LINEAR_MACHINE]
-            for other in kept.of(claim.configs[1])
+            for other in evidence.of(claim.configs[1])
             if other.profile == source.profile
             for condition, solvers in estimates(other.block("table1"), metric).items()
             if LINEAR_MACHINE in solvers
@@ -443,10 +443,10 @@ def as_good_as_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("cpsp-8", datasets=[name for name in FIVE if name != "a9a"])
-def rbf_above_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def rbf_above_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the exact machine with the RBF kernel is above the linear one."""
     metric = claim.metrics[0]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
             if dataset == AS_GOOD or not {"exact", LINEAR_MACHINE} <= solvers.keys():
                 continue
@@ -463,10 +463,10 @@ def rbf_above_linear(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("cpsp-9", "points", "ratio", datasets=["|".join(TEXT)])
-def faster_on_text(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether every other method takes many times its time to the same accuracy on text."""
     score, time = claim.metrics
-    for source in _accuracies(kept):
+    for source in _accuracies(evidence):
         costs = _curves(source, "fig1", time)
         exact = {
             condition[0]: scores
@@ -530,12 +530,12 @@ def _leads_on_text(
 
 
 @check("cpsp-10", "small", datasets=FIVE)
-def largest_on_text(claim: Claim, kept: Evidence) -> list[Part]:
+def largest_on_text(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether the mean lead over CPSP(tr) with few vectors is larger on text than elsewhere."""
     metric, parts = claim.metrics[0], []
     # An accuracy depends on no machine: each set's leads are those of the first run that has it.
     largest: dict[str, tuple[Source, Interval, tuple[CellResult, ...]]] = {}
-    for source in _accuracies(kept):
+    for source in _accuracies(evidence):
         for dataset, solvers in _curves(source, "fig1", metric).items():
             cpsp, other = solvers.get("cpsp", {}), solvers.get("cpsp-tr", {})
             pairs = [
@@ -575,10 +575,10 @@ def _scaled(known: Interval, factor: float) -> Interval:
 
 
 @check("cpsp-11", "points", "ratio", datasets=FIVE)
-def sparser_than_exact(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether on some set the exact machine has many times CPSP's vectors."""
     score = claim.metrics[0]
-    for source in _accuracies(kept):
+    for source in _accuracies(evidence):
         exact, vectors = (
             {
                 condition[0]: solvers["exact"]

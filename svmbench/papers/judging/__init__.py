@@ -83,8 +83,8 @@ def read_all_claims(
     claims = [
         claim
         for paper in known.values()
-        if (place := paper.folder / "claims.toml").is_file()
-        for claim in read_claims(place, paper=paper.key)
+        if (file := paper.folder / "claims.toml").is_file()
+        for claim in read_claims(file, paper=paper.key)
     ]
     if path is None:
         return claims
@@ -101,7 +101,7 @@ def read_all_claims(
 
 def judge(
     claims: Sequence[Claim],
-    kept: Evidence,
+    evidence: Evidence,
     freshness: Freshness | None = None,
     *,
     trust: bool = False,
@@ -111,7 +111,7 @@ def judge(
     Parameters
     ----------
     claims : sequence of Claim
-    kept : Evidence
+    evidence : Evidence
     freshness : callable, optional
         A function from a run to the ages of its results: fresh, rechecked, changed or older.
         Default: ages are not looked up.
@@ -127,9 +127,9 @@ def judge(
     looked: dict[int, Ages] = {}
     verdicts = []
     for claim in claims:
-        verdict = _judged(claim, kept, trust=trust)
+        verdict = _judged(claim, evidence, trust=trust)
         if freshness is not None and verdict.cells:
-            used = _used(claim, kept, verdict)
+            used = _used(claim, evidence, verdict)
             for source in used:
                 if id(source) not in looked:
                     looked[id(source)] = freshness(source)
@@ -138,17 +138,17 @@ def judge(
     return verdicts
 
 
-def completed(ours: Sequence[Verdict], kept: Sequence[Verdict]) -> list[Verdict]:
+def completed(ours: Sequence[Verdict], of_kept_records: Sequence[Verdict]) -> list[Verdict]:
     """Replace the verdicts that leave a claim open by verdicts from kept records.
 
     Parameters
     ----------
-    ours, kept : sequence of Verdict
+    ours, of_kept_records : sequence of Verdict
         On the same claims in the same order, from some runs and from kept records.
     """
     return [
         _from_kept(mine, theirs) if _is_open(mine) and not _is_open(theirs) else mine
-        for mine, theirs in zip(ours, kept, strict=True)
+        for mine, theirs in zip(ours, of_kept_records, strict=True)
     ]
 
 
@@ -187,29 +187,29 @@ def _is_open(verdict: Verdict) -> bool:
     return verdict.outcome in {UNDECIDED, NOT_TESTED}
 
 
-def _from_kept(ours: Verdict, kept: Verdict) -> Verdict:
+def _from_kept(ours: Verdict, of_kept_records: Verdict) -> Verdict:
     return replace(
-        kept,
-        reason=f"from kept records: {kept.reason}",
-        notes=(f"These runs alone: {ours.reason}.", *kept.notes),
+        of_kept_records,
+        reason=f"from kept records: {of_kept_records.reason}",
+        notes=(f"These runs alone: {ours.reason}.", *of_kept_records.notes),
         from_kept=True,
     )
 
 
-def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
+def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     paper = papers()[claim.paper]
     if not load_checks(paper, trust=trust):
         why = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
         return Verdict(claim, NOT_TESTED, why)
-    parts = with_cuts(_parts(claim, kept, paper), claim, paper, kept)
-    sources = _used(claim, kept, Verdict(claim, "", "", tuple(parts)))
-    sources = sources or [source for config in claim.configs for source in kept.of(config)]
+    parts = with_cuts(_parts(claim, evidence, paper), claim, paper, evidence)
+    sources = _used(claim, evidence, Verdict(claim, "", "", tuple(parts)))
+    sources = sources or [source for config in claim.configs for source in evidence.of(config)]
     # Two configs may be views of the same cells: a run of one of them is enough.
-    missing = [config for config in claim.configs if not kept.of(config)]
+    missing = [config for config in claim.configs if not evidence.of(config)]
     if sources and not any(source.run.name in claim.configs for source in sources):
         missing = []
     outcome, reason = decide(
-        claim.quantifier, parts, [*kept.why_none(missing), *_left_out(claim, kept, parts)]
+        claim.quantifier, parts, [*evidence.why_none(missing), *_left_out(claim, evidence, parts)]
     )
     others = [name for name, facts in paper.datasets.items() if "stands_in_for" in facts]
     stand_ins = {*claim.stand_ins, *others, *(f"{name}+test" for name in others)}
@@ -223,7 +223,7 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
         if not is_repeatable(source.run)
     ]
     notes += [
-        f"{config}: {note}" for config in claim.configs for note in kept.notes.get(config, ())
+        f"{config}: {note}" for config in claim.configs for note in evidence.notes.get(config, ())
     ]
     if any(part.holds is not None for part in parts):
         notes.append(claim.age(_first_record(sources)))
@@ -240,17 +240,17 @@ def _judged(claim: Claim, kept: Evidence, *, trust: bool) -> Verdict:
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),
-        to_decide=_what_decides(claim, parts, sources, kept) if _is_open(verdict) else "",
+        to_decide=_what_decides(claim, parts, sources, evidence) if _is_open(verdict) else "",
     )
 
 
 def _what_decides(
-    claim: Claim, parts: Sequence[Part], sources: Sequence[Source], kept: Evidence
+    claim: Claim, parts: Sequence[Part], sources: Sequence[Source], evidence: Evidence
 ) -> str:
     """Return what would decide an open claim, or why nothing that the configs run can."""
     if claim.out_of_reach:
         return f"no run of {', '.join(claim.configs)} can: {claim.out_of_reach}"
-    return to_decide(parts, sources, kept.forecaster)
+    return to_decide(parts, sources, evidence.forecaster)
 
 
 def _of_single_times(parts: Sequence[Part]) -> str:
@@ -278,18 +278,18 @@ def _first_record(sources: Sequence[Source]) -> str:
     return min(starts, default="")
 
 
-def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
+def _parts(claim: Claim, evidence: Evidence, paper: Paper) -> list[Part]:
     """Return the verdict that a claim's check reaches on the records."""
-    place = f"{paper.folder.name}/claims.toml: {claim.id}"
+    entry = f"{paper.folder.name}/claims.toml: {claim.id}"
     if claim.id not in CHECKS:
         known = [name for name in CHECKS if name.startswith(f"{paper.key}-")]
-        raise ConfigError(f"{place}: no check is known by this name{suggestion(claim.id, known)}")
+        raise ConfigError(f"{entry}: no check is known by this name{suggestion(claim.id, known)}")
     declared = CHECKS[claim.id]
     problems = limit_problems(claim.limits, declared.limits)
     if problems:
-        raise ConfigError([f"{place}: {problem}" for problem in problems])
+        raise ConfigError([f"{entry}: {problem}" for problem in problems])
     try:
-        return list(declared.check(claim, kept))
+        return list(declared.check(claim, evidence))
     except SvmbenchError:
         raise
     except Exception as error:
@@ -301,21 +301,21 @@ def _parts(claim: Claim, kept: Evidence, paper: Paper) -> list[Part]:
         ) from error
 
 
-def _left_out(claim: Claim, kept: Evidence, parts: Sequence[Part]) -> list[str]:
+def _left_out(claim: Claim, evidence: Evidence, parts: Sequence[Part]) -> list[str]:
     """Return which of a claim's data sets no kept run includes, in a sentence."""
     judged = {cell.dataset for part in parts for cell in part.cells}
     planned = {
         cell.dataset
         for config in claim.configs
-        for source in kept.of(config)
+        for source in evidence.of(config)
         for cell in source.cells
     }
-    left = [
+    lacking = [
         name.partition("|")[0]
         for name in CHECKS[claim.id].datasets
         if not set(name.split("|")) & (judged | planned)
     ]
-    return [f"no kept run has {', '.join(left)}"] if left and judged | planned else []
+    return [f"no kept run has {', '.join(lacking)}"] if lacking and judged | planned else []
 
 
 def _commands(claim: Claim, sources: Sequence[Source]) -> list[str]:
@@ -342,26 +342,28 @@ def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
     return replace(verdict, reason=f"{verdict.reason} ({profiles})")
 
 
-def _used(claim: Claim, kept: Evidence, verdict: Verdict) -> list[Source]:
+def _used(claim: Claim, evidence: Evidence, verdict: Verdict) -> list[Source]:
     """Return the runs whose records a verdict rests on."""
     keys = {cell.key for cell in verdict.cells}
     used = [
         source
-        for sources in kept.sources.values()
+        for sources in evidence.sources.values()
         for source in sources
         if source.run.paper == claim.paper and any(cell.key in keys for cell in source.cells)
     ]
     # Two figures may be views of the same cells: the one that the claim names counts.
-    named = [source for source in used if source.run.name in claim.configs]
-    return named or used
+    of_claim = [source for source in used if source.run.name in claim.configs]
+    return of_claim or used
 
 
 def _unfinished(source: Source) -> list[str]:
-    left = sum(cell.status not in {"ok", "unavailable", "skipped"} for cell in source.run.cells)
-    if not left:
+    n_missing = sum(
+        cell.status not in {"ok", "unavailable", "skipped"} for cell in source.run.cells
+    )
+    if not n_missing:
         return []
     return [
-        f"{source.run.path.name} is unfinished: no result for {left} of "
+        f"{source.run.path.name} is unfinished: no result for {n_missing} of "
         f"{len(source.run.cells)} cells."
     ]
 

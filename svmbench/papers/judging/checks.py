@@ -137,7 +137,7 @@ def unfinished(
 
     A solver that is not planned there, or can't be run there, is none of them.
     """
-    left = {}
+    first_cells = {}
     for solver in solvers:
         cells = [
             cell
@@ -145,8 +145,8 @@ def unfinished(
             if cell.solver == solver and cell.dataset == dataset
         ]
         if cells and all(cell.status != "ok" for cell in cells) and cells[0].status != "skipped":
-            left[solver] = cells[0]
-    return left
+            first_cells[solver] = cells[0]
+    return first_cells
 
 
 def held_back(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:

@@ -1,4 +1,4 @@
-"""Parts whose records are of less than the paper's protocol, and count at a reduced scale.
+"""Parts whose runs were smaller than the paper's protocol, and count at a reduced scale.
 
 :mod:`svmbench.report.numbers.summary` finds fewer rows. This module finds fewer folds, repeats, or
 values of a grid or a sweep: a run's plan has its own counts and those of the config's full
@@ -30,7 +30,7 @@ _COUNTS = {
     "repeats": "repeats",
     "samples": "samples",
 }
-#: How the sentence begins on a claim of which no cell is missing.
+#: The beginning of the sentence on a claim without missing cells.
 NONE_MISSING = "no cell of"
 #: Largest number of data sets named in a reason.
 _MOST_NAMED_DATASETS = 3
@@ -38,8 +38,8 @@ _MOST_NAMED_DATASETS = 3
 _Settings = Mapping[str, Any]
 
 
-def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence) -> list[Part]:
-    """Return parts that name what their records lack of the paper's protocol.
+def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, evidence: Evidence) -> list[Part]:
+    """Return the parts, each with a sentence on what its runs lack of the paper's protocol.
 
     Parameters
     ----------
@@ -47,24 +47,28 @@ def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, kept: Evidence)
     claim : Claim
     paper : Paper
         The paper of the claim.
-    kept : Evidence
+    evidence : Evidence
     """
     of_cell: dict[str, Source] = {}
-    for sources in kept.sources.values():
+    for sources in evidence.sources.values():
         for source in sources:
             if source.run.paper == paper.key:
-                named = source.run.name in claim.configs
+                is_of_claim = source.run.name in claim.configs
                 of_cell.update(
-                    (cell.key, source) for cell in source.cells if named or cell.key not in of_cell
+                    (cell.key, source)
+                    for cell in source.cells
+                    if is_of_claim or cell.key not in of_cell
                 )
     # A check may count a set's results from another run, if its own run has not finished the set.
     for source in {id(source): source for source in of_cell.values()}.values():
         for cell in source.run.cells:
             of_cell.setdefault(cell.key, source)
-    return [_with_cut(part, of_cell, named=bool(CHECKS[claim.id].datasets)) for part in parts]
+    return [
+        _with_cut(part, of_cell, names_datasets=bool(CHECKS[claim.id].datasets)) for part in parts
+    ]
 
 
-def _with_cut(part: Part, of_cell: dict[str, Source], *, named: bool) -> Part:
+def _with_cut(part: Part, of_cell: dict[str, Source], *, names_datasets: bool) -> Part:
     """Return a part that names its cut data sets, each with the profile that cut it.
 
     The cuts that the check itself names come after the data sets. For a claim that names no data
@@ -80,7 +84,7 @@ def _with_cut(part: Part, of_cell: dict[str, Source], *, named: bool) -> Part:
         cells = [cell for cell, of in pairs if of is source]
         fewer.update(dict.fromkeys(fewer_settings(source.run, cells)))
         fewer.update(dict.fromkeys(_unfinished(source, cells)))
-        if not named and source.profile == FULL_PROFILE:
+        if not names_datasets and source.profile == FULL_PROFILE:
             continue
         for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset):
             rows = cut_to(source.run, [cell for cell in cells if cell.dataset == dataset])
@@ -109,8 +113,68 @@ def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
         for cell in source.cells
         if (cell.block, cell.solver) in of_part and (len(datasets) > 1 or cell.dataset in datasets)
     ]
-    left = sum(cell.status in NOT_RUN for cell in planned)
-    return [f"{left} of {len(planned)} cells not run"] if left else []
+    n_missing = sum(cell.status in NOT_RUN for cell in planned)
+    return [f"{n_missing} of {len(planned)} cells not run"] if n_missing else []
+
+
+def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
+    """Return what cells lack of the full protocol, such as ``2 of 8 values of C``.
+
+    Parameters
+    ----------
+    run : Run
+        Its plan has the counts of the full protocol, if the config has one.
+    cells : sequence of Cell
+    """
+    if run.profile == FULL_PROFILE:
+        return []
+    if not run.counts:
+        return [f"an unknown share of the protocol: the plan of {run.path.name} has no counts"]
+    if not run.full_counts:  # the config has no full protocol
+        return []
+    sentences: dict[str, None] = {}
+    for name in dict.fromkeys(cell.block for cell in cells):
+        of_run, full = run.counts.get(name, {}), run.full_counts.get(name)
+        if full is None:  # of an earlier form of the config, which may have had fewer values
+            sentences[f"block {name}, which the config has no more"] = None
+            continue
+        sentences.update(dict.fromkeys(_fewer_counted(of_run, full)))
+        solvers = {cell.solver for cell in cells if cell.block == name}
+        for solver, grid in full.get("grids", {}).items():
+            if solver in solvers:
+                run_grid = of_run.get("grids", {}).get(solver, {})
+                sentences.update(dict.fromkeys(_fewer_values(run_grid, grid)))
+        sentences.update(
+            dict.fromkeys(_fewer_values(of_run.get("sweep", {}), full.get("sweep", {})))
+        )
+        widths = [{"gamma": counts.get("gammas", 0)} for counts in (of_run, full)]
+        sentences.update(dict.fromkeys(_fewer_values(*widths)))
+    return list(sentences)
+
+
+def _fewer_counted(of_run: _Settings, full: _Settings) -> list[str]:
+    """Return the settings of a block whose numbers are below those of the full protocol."""
+    sentences = []
+    for key, what in _COUNTS.items():
+        number, required = of_run.get(key), full.get(key)
+        if key == "run_folds":  # 0 runs all of the outer ones
+            required = required or full.get("outer_folds")
+        if not number or required is None:
+            continue
+        if not required:
+            sentences.append(f"{number} {what}")
+        elif number < required:
+            sentences.append(f"{number} of {required} {what}")
+    return sentences
+
+
+def _fewer_values(of_run: _Settings, full: _Settings) -> list[str]:
+    """Return the parameters with fewer values than in the full protocol."""
+    return [
+        f"{of_run[name]} of {required} values of {name}"
+        for name, required in full.items()
+        if of_run.get(name, required) < required
+    ]
 
 
 def is_repeatable(run: Run) -> bool:
@@ -131,37 +195,22 @@ def is_repeatable(run: Run) -> bool:
     return bool(run.profile_note == (profiles[run.profile] or {}).get("note", ""))
 
 
-def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
-    """Return what cells lack of the full protocol, such as ``2 of 8 values of C``.
+@dataclass(frozen=True)
+class Missing:
+    """Cells of the full protocol without a result that differ only in their fold or swept value.
 
-    Parameters
+    Attributes
     ----------
-    run : Run
-        Its plan has the counts of the full protocol, if the config has one.
-    cells : sequence of Cell
+    work : Work
+    number : float
+        How many cells.
+    timeout_s : float
+        The time limit of each cell.
     """
-    if run.profile == FULL_PROFILE:
-        return []
-    if not run.counts:
-        return [f"an unknown share of the protocol: the plan of {run.path.name} has no counts"]
-    if not run.full_counts:  # the config has no full protocol
-        return []
-    sentences: dict[str, None] = {}
-    for name in dict.fromkeys(cell.block for cell in cells):
-        kept, full = run.counts.get(name, {}), run.full_counts.get(name)
-        if full is None:  # of an earlier form of the config, which may have had fewer values
-            sentences[f"block {name}, which the config has no more"] = None
-            continue
-        sentences.update(dict.fromkeys(_fewer_counted(kept, full)))
-        solvers = {cell.solver for cell in cells if cell.block == name}
-        for solver, grid in full.get("grids", {}).items():
-            if solver in solvers:
-                own_grid = kept.get("grids", {}).get(solver, {})
-                sentences.update(dict.fromkeys(_fewer_values(own_grid, grid)))
-        sentences.update(dict.fromkeys(_fewer_values(kept.get("sweep", {}), full.get("sweep", {}))))
-        widths = [{"gamma": counts.get("gammas", 0)} for counts in (kept, full)]
-        sentences.update(dict.fromkeys(_fewer_values(*widths)))
-    return list(sentences)
+
+    work: Work
+    number: float
+    timeout_s: float
 
 
 def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Forecaster) -> str:
@@ -185,7 +234,7 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     if not runs:
         return ""
     where = f"{', '.join(runs)} at profile {FULL_PROFILE}"
-    missing = [cells for kept in runs.values() for cells in missing_work(kept)]
+    missing = [cells for of_config in runs.values() for cells in missing_work(of_config)]
     missing = of_parts(missing, parts)
     if not missing and _has_other_blocks(runs, parts):
         return f"{where}, whose blocks are others than the kept runs have: no record tells how long"
@@ -197,30 +246,6 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
     n_cells = round(sum(cells.number for cells in missing))
     cells = f"{n_cells:,} missing {'cell' if n_cells == 1 else 'cells'} of {where}"
     return f"{cells}, {_time_of(missing, forecaster)}"
-
-
-def _has_other_blocks(configs: Mapping[str, Sequence[Run]], parts: Sequence[Part]) -> bool:
-    """Return True if parts rest on a block that the full protocol of none of the configs has."""
-    kept = {cell.block for part in parts for cell in part.cells}
-    return bool(kept - {block for runs in configs.values() for block in runs[0].full_counts})
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Cells of the full protocol without a result that differ only in their fold or swept value.
-
-    Attributes
-    ----------
-    work : Work
-    number : float
-        How many cells.
-    timeout_s : float
-        The time limit of each cell.
-    """
-
-    work: Work
-    number: float
-    timeout_s: float
 
 
 def missing_work(runs: Sequence[Run]) -> list[Missing]:
@@ -237,16 +262,50 @@ def missing_work(runs: Sequence[Run]) -> list[Missing]:
     full = runs[0].full_counts
     whole = [run for run in runs if run.profile == FULL_PROFILE]
     if whole:
-        left = {cell.key: cell for run in whole for cell in run.cells if cell.status in NOT_RUN}
+        missing = {cell.key: cell for run in whole for cell in run.cells if cell.status in NOT_RUN}
         return [
             Missing(work_of(whole[0], cell), 1.0, _timeout_s(full.get(cell.block, {})))
-            for cell in left.values()
+            for cell in missing.values()
         ]
     return [
         missing
         for name, counts in full.items()
         for missing in _missing_of_block(runs, name, counts)
     ]
+
+
+def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Iterator[Missing]:
+    """Yield the missing cells of a block in the full protocol, from the cells of smaller runs."""
+    cells: dict[tuple[object, ...], tuple[Run, CellResult, bool]] = {}
+    for run in runs:
+        for cell in {cell.key: cell for cell in run.cells}.values():
+            if cell.block == block:
+                identity = (*cell.identity, cell.fold)
+                is_whole = cell.status not in NOT_RUN and not (
+                    fewer_settings(run, [cell]) or cut_to(run, [cell])
+                )
+                cells[identity] = (
+                    run,
+                    cell,
+                    is_whole or (identity in cells and cells[identity][2]),
+                )
+    if not cells:
+        return
+    had = dict.fromkeys(cell.dataset for _, cell, _ in cells.values())
+    times = 1.0
+    for name, n_values in full.get("sweep", {}).items():
+        swept = {str(cell.dimensions.get(name)) for _, cell, _ in cells.values()}
+        times *= max(1.0, n_values / len(swept))
+    # A set without planned cells is taken to have as many cells as the other sets on average.
+    others = [name for name in full.get("datasets", []) if name not in had]
+    timeout_s = _timeout_s(full)
+    for run, cell, is_whole in cells.values():
+        number = times - 1.0 if is_whole else times
+        if number and cell.status not in UNAVAILABLE_STATUSES:
+            yield Missing(whole_work_of(run, cell), number, timeout_s)
+        for name in others:
+            cell_of_dataset = replace(cell, dataset=name, metrics={})
+            yield Missing(whole_work_of(run, cell_of_dataset), times / len(had), timeout_s)
 
 
 def _timeout_s(counts: _Settings) -> float:
@@ -273,6 +332,12 @@ def of_parts(missing: Sequence[Missing], parts: Sequence[Part]) -> list[Missing]
     return used_cells if used else list(missing)
 
 
+def _has_other_blocks(configs: Mapping[str, Sequence[Run]], parts: Sequence[Part]) -> bool:
+    """Return True if parts rest on a block that the full protocol of none of the configs has."""
+    blocks = {cell.block for part in parts for cell in part.cells}
+    return bool(blocks - {block for runs in configs.values() for block in runs[0].full_counts})
+
+
 def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
     """Return how long some cells take, and which solver takes most of it."""
     seconds: dict[str, float] = {}
@@ -297,58 +362,3 @@ def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
     if unknown:
         phrases.append(f"no record tells how long {unknown:,.0f} of them take")
     return "; ".join(phrases)
-
-
-def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Iterator[Missing]:
-    """Yield the missing cells of a block in the full protocol, from those of runs of less."""
-    places: dict[tuple[object, ...], tuple[Run, CellResult, bool]] = {}
-    for run in runs:
-        for cell in {cell.key: cell for cell in run.cells}.values():
-            if cell.block == block:
-                place = (*cell.identity, cell.fold)
-                is_whole = cell.status not in NOT_RUN and not (
-                    fewer_settings(run, [cell]) or cut_to(run, [cell])
-                )
-                places[place] = (run, cell, is_whole or (place in places and places[place][2]))
-    if not places:
-        return
-    had = dict.fromkeys(cell.dataset for _, cell, _ in places.values())
-    times = 1.0
-    for name, n_values in full.get("sweep", {}).items():
-        swept = {str(cell.dimensions.get(name)) for _, cell, _ in places.values()}
-        times *= max(1.0, n_values / len(swept))
-    # A set without planned cells is taken to have as many cells as the other sets on average.
-    others = [name for name in full.get("datasets", []) if name not in had]
-    timeout_s = _timeout_s(full)
-    for run, cell, is_whole in places.values():
-        number = times - 1.0 if is_whole else times
-        if number and cell.status not in UNAVAILABLE_STATUSES:
-            yield Missing(whole_work_of(run, cell), number, timeout_s)
-        for name in others:
-            named = replace(cell, dataset=name, metrics={})
-            yield Missing(whole_work_of(run, named), times / len(had), timeout_s)
-
-
-def _fewer_counted(kept: _Settings, full: _Settings) -> list[str]:
-    """Return the settings of a block whose numbers are below those of the full protocol."""
-    sentences = []
-    for key, what in _COUNTS.items():
-        number, wanted = kept.get(key), full.get(key)
-        if key == "run_folds":  # 0 runs all of the outer ones
-            wanted = wanted or full.get("outer_folds")
-        if not number or wanted is None:
-            continue
-        if not wanted:
-            sentences.append(f"{number} {what}")
-        elif number < wanted:
-            sentences.append(f"{number} of {wanted} {what}")
-    return sentences
-
-
-def _fewer_values(kept: _Settings, full: _Settings) -> list[str]:
-    """Return the parameters with fewer values than in the full protocol."""
-    return [
-        f"{kept[name]} of {wanted} values of {name}"
-        for name, wanted in full.items()
-        if kept.get(name, wanted) < wanted
-    ]

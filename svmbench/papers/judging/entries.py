@@ -239,8 +239,8 @@ def _problems(given: Any, paper: str, metrics: Collection[str] | None) -> list[s
 def _limits(given: Mapping[str, Any]) -> Any:
     """Return the limits of an entry, with those of linear growth that its rule names."""
     limits = given.get("limits", {})
-    named = _NAMED.findall(str(given.get("rule", "")))
-    shared = {name: value for name, value in LINEAR.items() if name in named}
+    names = _NAMED.findall(str(given.get("rule", "")))
+    shared = {name: value for name, value in LINEAR.items() if name in names}
     return {**shared, **limits} if isinstance(limits, dict) else limits
 
 

@@ -171,7 +171,7 @@ def gather_by_machine(folders: Sequence[Path]) -> dict[str, Evidence]:
     contributed: dict[str, list[Run]] = {}
     seen: set[Path] = set()
     for folder in folders:
-        runs = [run for place, run in _read([folder]).items() if place not in seen]
+        runs = [run for path, run in _read([folder]).items() if path not in seen]
         seen |= {run.path.resolve() for run in runs}
         machine = _Machine([folder])
         for run in runs:
@@ -211,16 +211,18 @@ class _Machine:
 
 def _cpus(run: Run) -> set[str]:
     """Return the CPU models that a run's results come from."""
-    named = used_environments([cell for cell in run.cells if cell.status == "ok"])
-    return {str(run.environments.get(name, {}).get("cpu") or "unknown CPU") for name in named}
+    environments = used_environments([cell for cell in run.cells if cell.status == "ok"])
+    return {
+        str(run.environments.get(name, {}).get("cpu") or "unknown CPU") for name in environments
+    }
 
 
 def _read(folders: Sequence[Path], *, only_kept: bool = False) -> dict[Path, Run]:
     """Read the runs below some folders, each once, by their resolved folders."""
     return {
-        resolved: read_run(place)
-        for resolved, place in runs_below(folders).items()
-        if not (only_kept and (place / RECORDS).exists())
+        resolved: read_run(folder)
+        for resolved, folder in runs_below(folders).items()
+        if not (only_kept and (folder / RECORDS).exists())
     }
 
 
@@ -267,13 +269,15 @@ _SHARED = ("n_train", "n_test")
 
 def _apart(cells: list[CellResult]) -> list[CellResult]:
     """Return the cells with races taken apart; each part has the metrics that its race shares."""
-    told = {
+    metrics_of = {
         cell.key: {name: cell.metrics[name] for name in _SHARED if name in cell.metrics}
         for cell in cells
         if cell.is_race
     }
     return [
-        replace(part, metrics={**told[part.key], **part.metrics}) if told.get(part.key) else part
+        replace(part, metrics={**metrics_of[part.key], **part.metrics})
+        if metrics_of.get(part.key)
+        else part
         for part in take_apart(cells)
     ]
 
@@ -301,14 +305,14 @@ def _that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
         chosen = [*others, *(best[name] for name in (FULL_PROFILE,) if name in best)] or [
             best[SMOKE_TEST_PROFILE]
         ]
-    kept = [replace(source, alone=len(chosen) == 1) for source in chosen]
+    counted = [replace(source, alone=len(chosen) == 1) for source in chosen]
     notes = [
         f"{source.run.path.name} (profile {source.profile}, {source.n_results()} results) is kept, "
         "too, and does not count here."
         for source in sources
         if not any(source.run is counted.run for counted in chosen)
     ]
-    return kept, notes
+    return counted, notes
 
 
 #: Statuses of a cell without a result in the environment that counts.
@@ -337,8 +341,8 @@ def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
     for cell in source.cells:
         states.setdefault(_place(cell), set()).add(cell.status)
     return (
-        place
-        for place, statuses in states.items()
+        identity
+        for identity, statuses in states.items()
         if "ok" in statuses and not statuses & set(NOT_RUN)
     )
 

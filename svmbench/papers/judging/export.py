@@ -39,8 +39,8 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     words = Counter(verdict.freshness for verdict in verdicts if verdict.freshness)
     ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
     older = f"; their records: {ages}" if ages else ""
-    kept = sum(verdict.from_kept for verdict in verdicts)
-    beside = f"; {kept} of them from kept records, which these runs leave open" if kept else ""
+    n_kept = sum(verdict.from_kept for verdict in verdicts)
+    beside = f"; {n_kept} of them from kept records, which these runs leave open" if n_kept else ""
     return f"{len(verdicts)} {word}: {counts}{beside}{older}"
 
 
@@ -67,10 +67,10 @@ def reproduced(verdicts: Sequence[Verdict]) -> str:
     """Return which claims are supported at full scale on every data set that they name."""
     names = [verdict.claim.id for verdict in verdicts if verdict.is_reproduced]
     word = "claim is" if len(names) == 1 else "claims are"
-    named = f": {', '.join(names)}" if names else ""
+    listed = f": {', '.join(names)}" if names else ""
     return (
         f"{len(names)} {word} reproduced, which means supported at full scale, with no data set "
-        f"that the claim names left out or replaced{named}."
+        f"that the claim names left out or replaced{listed}."
     )
 
 
@@ -113,16 +113,16 @@ def as_rows(
             (verdict.claim.id, verdict.outcome, _scale(verdict), measured, verdict.freshness)
         )
         for machine in verdict.machines:
-            named = escape.line(f"{machine.origin}: {machine.name}", room)
-            rows.append(("", machine.outcome, "", named, machine.freshness))
+            label = escape.line(f"{machine.origin}: {machine.name}", room)
+            rows.append(("", machine.outcome, "", label, machine.freshness))
     return rows
 
 
 def _scale(verdict: Verdict) -> str:
     """Return the scale in a few characters: ``reduced 4/11``."""
     scale = verdict.scale
-    named = f"{scale.covered}/{scale.named}" if scale.named and scale.kind else ""
-    return f"{scale.kind} {named}".strip()
+    coverage = f"{scale.covered}/{scale.named}" if scale.named and scale.kind else ""
+    return f"{scale.kind} {coverage}".strip()
 
 
 def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -303,12 +303,15 @@ def scales(verdicts: Sequence[Verdict]) -> str:
         STAND_IN: "on other data in its place",
     }
     phrases = [f"{counts[kind]} {how}" for kind, how in words.items() if counts[kind]]
-    left = len(verdicts) - sum(counts[kind] for kind in words)
+    n_undecided = len(verdicts) - sum(counts[kind] for kind in words)
     if not phrases:
         return "No claim is decided."
-    rest = f"; {left} {'is' if left == 1 else 'are'} not decided" if left else ""
-    word = "claim was" if len(verdicts) - left == 1 else "claims were"
-    return f"{len(verdicts) - left} of {len(verdicts)} {word} decided: {', '.join(phrases)}{rest}."
+    rest = (
+        f"; {n_undecided} {'is' if n_undecided == 1 else 'are'} not decided" if n_undecided else ""
+    )
+    word = "claim was" if len(verdicts) - n_undecided == 1 else "claims were"
+    decided = len(verdicts) - n_undecided
+    return f"{decided} of {len(verdicts)} {word} decided: {', '.join(phrases)}{rest}."
 
 
 def by_paper(verdicts: Sequence[Verdict]) -> str:
@@ -317,10 +320,10 @@ def by_paper(verdicts: Sequence[Verdict]) -> str:
     lines = [f"| paper | {' | '.join(OUTCOMES)} |", "| --- |" + " --- |" * len(OUTCOMES)]
     for paper in papers:
         verdicts_of = [verdict for verdict in verdicts if verdict.claim.paper == paper]
-        named = [
+        cells = [
             ", ".join(v.claim.id for v in verdicts_of if v.outcome == name) for name in OUTCOMES
         ]
-        lines.append(f"| {escape.markdown(paper)} | {' | '.join(named)} |")
+        lines.append(f"| {escape.markdown(paper)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -165,8 +165,8 @@ def _less(run: Run) -> str:
               for name in dict.fromkeys(cell.dataset for cell in done)}  # fmt: skip
     cut = [f"{name} {rows}" for name, cells in by_set.items() if (rows := cut_to(run, cells))]
     phrases += _named(cut, "more")
-    left = sum(cell.status in NOT_RUN for cell in run.cells)
-    phrases += [f"{left} of {len(run.cells)} cells not run"] if left else []
+    n_missing = sum(cell.status in NOT_RUN for cell in run.cells)
+    phrases += [f"{n_missing} of {len(run.cells)} cells not run"] if n_missing else []
     statuses: dict[str, set[str]] = {}
     for cell in run.cells:
         statuses.setdefault(str(cell.dataset), set()).add(cell.status)

@@ -60,13 +60,13 @@ class Criterion:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON holds them: a missing end or limit is null."""
         interval = self.interval
-        named = {
+        limits = {
             "value": interval.value, "low": interval.low, "high": interval.high,
             "least": self.least, "most": self.most, "width": self.width,
         }  # fmt: skip
         finite = {
             name: value if value is not None and math.isfinite(value) else None
-            for name, value in named.items()
+            for name, value in limits.items()
         }
         return {**finite, "single_times": self.single}
 
@@ -189,8 +189,8 @@ EXPONENT_WIDTH = 0.4
 
 def growth(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
     """Return the exponent of positive points; None with fewer than two places."""
-    kept = [(x, y) for x, y in points if x > 0 and y > 0]
-    return fit_power_law([x for x, _ in kept], [y for _, y in kept]) if kept else None
+    positive = [(x, y) for x, y in points if x > 0 and y > 0]
+    return fit_power_law([x for x, _ in positive], [y for _, y in positive]) if positive else None
 
 
 def _exponent(law: PowerLaw | None) -> Interval:

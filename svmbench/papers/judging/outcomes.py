@@ -58,9 +58,9 @@ def outcomes(verdicts: Sequence[Verdict]) -> dict[str, PaperOutcome]:
 def standing(verdict: Verdict) -> str:
     """Return a verdict's outcome and scale with the numbers of its parts."""
     answers = [part.holds for part in verdict.parts]
-    yes, no, left = (answers.count(answer) for answer in (True, False, None))
+    yes, no, undecided = (answers.count(answer) for answer in (True, False, None))
     scale = f", {verdict.scale.kind}" if verdict.scale.kind else ""
-    return f"{verdict.outcome}{scale}: {yes} hold, {no} fail, {left} undecided"
+    return f"{verdict.outcome}{scale}: {yes} hold, {no} fail, {undecided} undecided"
 
 
 def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | None:

@@ -103,12 +103,12 @@ def draw_parts(parts: Sequence[Part], *, most: int | None = MOST_ROWS) -> str:
     """
     rows = [_row(part) for part in parts]
     measured, others = [row for row in rows if row.numbers], _alike(rows)
-    left = 0
+    n_omitted = 0
     if most is not None and len(measured) + len(others) > most:
         order = (False, True, None)
         measured.sort(key=lambda row: order.index(row.part.holds))
         cut = max(most - len(measured), 0)
-        left = len(measured[most:]) + sum(map(len, others[cut:]))
+        n_omitted = len(measured[most:]) + sum(map(len, others[cut:]))
         measured, others = measured[:most], others[:cut]
     drawn: list[str] = []
     y = 6.0
@@ -120,8 +120,8 @@ def draw_parts(parts: Sequence[Part], *, most: int | None = MOST_ROWS) -> str:
         if not ending:
             drawn.append(_text(_MARGIN + 16, y + _TO_LINE + 4, _sentence(group[0]), "quiet"))
         y += _ROW - (_TO_TEXT if ending else 0)
-    if left:
-        word = "1 more part" if left == 1 else f"{left} more parts"
+    if n_omitted:
+        word = "1 more part" if n_omitted == 1 else f"{n_omitted} more parts"
         drawn.append(_text(_MARGIN, y + _TO_TEXT, f"and {word}", "quiet"))
         y += _LEGEND
     if measured:

@@ -32,8 +32,8 @@ _TIMES = ("train_time_s", "cpu_time_s", "nested_cv_cpu_time_s")
 def printed_evidence(paper: Paper) -> Evidence:
     """Return the printed numbers of a paper as runs of the configs that make its tables."""
     sources = {}
-    for place in sorted(asset("configs").glob(f"{paper.key}_*.yaml")):
-        config = place.stem
+    for config_file in sorted(asset("configs").glob(f"{paper.key}_*.yaml")):
+        config = config_file.stem
         cells = [
             cell
             for block in shipped_config(config).get("blocks", [])
@@ -88,16 +88,16 @@ def _cells(paper: Paper, config: str, block: dict[str, Any]) -> list[CellResult]
     wanted = set(dataset_names(block))
     metrics_of: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in published.numbers(paper.key):
-        place = _dataset(paper, row, wanted, name)
-        if row.table != table or place is None or row.metric == "scaling_exponent":
+        dataset = _dataset(paper, row, wanted, name)
+        if row.table != table or dataset is None or row.metric == "scaling_exponent":
             continue
         for solver in _ours(paper.printed.solvers, row.solver):
-            metrics = metrics_of.setdefault((place, row.size, solver), {})
+            metrics = metrics_of.setdefault((dataset, row.size, solver), {})
             for metric in _TIMES if row.metric in _TIMES else (row.metric,):
                 metrics[metric] = row.value
     return [
-        _cell(paper, name, place, size, solver, metrics)
-        for (place, size, solver), metrics in metrics_of.items()
+        _cell(paper, name, dataset, size, solver, metrics)
+        for (dataset, size, solver), metrics in metrics_of.items()
     ]
 
 
@@ -110,8 +110,8 @@ def _dataset(paper: Paper, row: PrintedNumber, wanted: set[str], block: str) -> 
         return row.dataset if row.dataset in wanted and row.size else None
     if (row.dataset, row.size) in subsets:
         return subsets[row.dataset, row.size]
-    named = (*paper.printed.datasets.get(row.dataset, ()), row.dataset)
-    return next((name for name in named if name in wanted), None)
+    names = (*paper.printed.datasets.get(row.dataset, ()), row.dataset)
+    return next((name for name in names if name in wanted), None)
 
 
 def _ours(renamed: Any, printed: str) -> tuple[str, ...]:

@@ -301,24 +301,29 @@ class Verdict:
         most : int, default=60
             Characters at most: names of parts that don't fit are left out.
         """
-        held, failed, left = _three(self.parts)
+        held, failed, undecided = _three(self.parts)
         decided = len(held) + len(failed)
         if not decided:
-            return self._undecided(left, most)
+            return self._undecided(undecided, most)
         if failed:
             ending = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
         else:
             ending = "holds" if decided == 1 else f"all {decided} hold"
-        return _with_names(ending, failed or held, f"; {len(left)} undecided" if left else "", most)
+        return _with_names(
+            ending, failed or held, f"; {len(undecided)} undecided" if undecided else "", most
+        )
 
-    def _undecided(self, left: Sequence[Part], most: int) -> str:
+    def _undecided(self, undecided: Sequence[Part], most: int) -> str:
         """Return why no part is decided, as `found` has it."""
-        if any(part.smoke_test for part in left):
+        if any(part.smoke_test for part in undecided):
             return "the profile quick alone"
         if self.outcome == NOT_TESTED:
-            return "not run" if left else "no kept record"
+            return "not run" if undecided else "no kept record"
         return _with_names(
-            "undecided" if len(left) == 1 else f"{len(left)} undecided", left, "", most
+            "undecided" if len(undecided) == 1 else f"{len(undecided)} undecided",
+            undecided,
+            "",
+            most,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -405,14 +410,14 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
     missing : sequence of str
         A sentence for each config without kept results.
     """
-    held, failed, left = _three(parts)
-    lost = [part for part in left if part.unavailable]
-    left = [part for part in left if not part.unavailable]
+    held, failed, undecided = _three(parts)
+    lost = [part for part in undecided if part.unavailable]
+    undecided = [part for part in undecided if not part.unavailable]
     decided = len(held) + len(failed)
     if not decided:
-        phrases = [f"undecided: {_texts(left)}"] if left else []
+        phrases = [f"undecided: {_texts(undecided)}"] if undecided else []
         phrases += [_beside([], lost, missing).removeprefix("; ")] if lost or missing else []
-        known = any(part.cells or isinstance(part.answer, Answer) for part in left)
+        known = any(part.cells or isinstance(part.answer, Answer) for part in undecided)
         outcome = UNDECIDED if known else NOT_TESTED
         return outcome, "; ".join(phrases) or "no kept record to judge it from"
     if failed:
@@ -422,7 +427,7 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
     outcome = _weighed(quantifier, len(held), len(failed), len(parts))
     if all(part.stand_in for part in (*held, *failed)):
         said_of += ", on stand-ins alone"
-    return outcome, f"{said_of}: {_named(held, failed)}{_beside(left, lost, missing)}"
+    return outcome, f"{said_of}: {_named(held, failed)}{_beside(undecided, lost, missing)}"
 
 
 def _weighed(quantifier: str, held: int, failed: int, total: int) -> str:
@@ -436,8 +441,9 @@ def _weighed(quantifier: str, held: int, failed: int, total: int) -> str:
     return MIXED
 
 
-def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_ins: Collection[str]
-             ) -> Scale:  # fmt: skip
+def scale_of(
+    outcome: str, parts: Sequence[Part], datasets: Sequence[str], stand_ins: Collection[str]
+) -> Scale:
     """Return on how much of the paper's data and protocol an outcome rests.
 
     A contradiction rests on the failed part that has the most of them; any other outcome on all
@@ -447,7 +453,7 @@ def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_in
     ----------
     outcome : str
     parts : sequence of Part
-    named : sequence of str
+    datasets : sequence of str
         The data sets that the claim names, each as its name and those of its parts and stand-ins,
         with ``|`` between them.
     stand_ins : collection of str
@@ -456,13 +462,13 @@ def scale_of(outcome: str, parts: Sequence[Part], named: Sequence[str], stand_in
     held, failed, _ = _three(parts)
     decided = [*held, *failed]
     if not decided:
-        return Scale(named=len(named))
+        return Scale(named=len(datasets))
     judged = {str(cell.dataset) for part in decided for cell in part.cells}
-    covered = [names for entry in named if (names := set(entry.split("|")) & judged)]
-    names_of = [entry.split("|") for entry in named]
+    covered = [names for entry in datasets if (names := set(entry.split("|")) & judged)]
+    names_of = [entry.split("|") for entry in datasets]
     coverage: dict[str, Any] = {
         "covered": len(covered),
-        "named": len(named),
+        "named": len(datasets),
         "stand_ins": sum(names <= set(stand_ins) for names in covered),
         "missing": tuple(names[0] for names in names_of if not judged & set(names)),
     }
@@ -503,9 +509,9 @@ def _texts(parts: Sequence[Part]) -> str:
     )
 
 
-def _beside(left: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
+def _beside(undecided: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
     """Return the undecided parts, as the end of a sentence."""
-    phrases = [f"undecided: {_list(part.what for part in left)}"] if left else []
+    phrases = [f"undecided: {_list(part.what for part in undecided)}"] if undecided else []
     if lost:
         phrases.append(f"data not available: {_list((part.what for part in lost), most=len(lost))}")
     return "".join(f"; {phrase}" for phrase in [*phrases, *missing])

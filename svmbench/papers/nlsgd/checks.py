@@ -77,9 +77,9 @@ def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, secon
 
 
 @check("nlsgd-1", "points", datasets=ALL)
-def competitive(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def competitive(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the average accuracy is within the limit of each rival's."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in KINDS.items():
             for ours in OURS:
@@ -106,9 +106,9 @@ def _minus(value: float | None) -> float | None:
     "nlsgd-2", "share", "mn_svm_small", "nn_isda_small", "mn_svm_medium", "nn_isda_medium",
     datasets=ALL,
 )  # fmt: skip
-def fastest(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def fastest(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether NL-SGD takes the least time on all sets but Wine, by a share of the factors."""
-    for source in kept.of(claim.configs[0]) or kept.of("nlsgd_table2"):
+    for source in evidence.of(claim.configs[0]) or evidence.of("nlsgd_table2"):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in KINDS.items():
             sets = _common(table, names, ("nl-sgd", *RIVALS))
@@ -152,9 +152,9 @@ def _first(claim: Claim, source: Source, table: _EstimatesByDataset, name: str) 
 
 
 @check("nlsgd-3", "points", datasets=ALL)
-def averaging_and_epochs(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def averaging_and_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether averages beat the last, five epochs two on three sets, and one is enough."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), claim.metrics[0])
         for epochs in (1, 2, 5):
             for output in OUTPUTS[1:]:
@@ -207,9 +207,9 @@ TWO_BETTER = ("eukaryotic", "prokaryotic")
 
 
 @check("nlsgd-4", datasets=["prokaryotic", "eukaryotic"])
-def two_epochs(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def two_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether two epochs beat five on the two larger of the small sets."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         table = _by_set(source, ("small", "both"), claim.metrics[0])
         for output in OUTPUTS:
             pair = f"nl-sgd-2-{output}", f"nl-sgd-5-{output}"
@@ -220,9 +220,9 @@ def two_epochs(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("nlsgd-5", "points", datasets=ALL)
-def competitive_everywhere(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the accuracy is within the limit of the better rival's on every set."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for name in _common(table, (*_SMALL_DATASETS, *MEDIUM), ("nl-sgd", *RIVALS)):
             best = max(RIVALS, key=lambda rival: table[name][rival].value)
@@ -236,10 +236,10 @@ def competitive_everywhere(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("nlsgd-6", datasets=ALL)
-def fewer_epochs_are_faster(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def fewer_epochs_are_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether fewer epochs take less CPU time on every set, with each way of averaging."""
     metric = claim.metrics[0]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), metric)
         for name, solvers in table.items():
             fewer, more = (1, 2) if name in MEDIUM else (2, 5)

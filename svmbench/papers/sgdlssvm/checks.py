@@ -35,17 +35,17 @@ CLAIMED = tuple(name for name in EIGHT if not name.startswith(NOT_CLAIMED))
 TWO = ("rcv1|reuters", "ijcnn1")
 
 
-def _table2(kept: Evidence) -> list[Source]:
+def _table2(evidence: Evidence) -> list[Source]:
     """Return the runs of Table II; the bars of Figure 1 are of the same cells."""
-    return kept.of("sgdlssvm_table2") or kept.of("sgdlssvm_fig1")
+    return evidence.of("sgdlssvm_table2") or evidence.of("sgdlssvm_fig1")
 
 
 @check("sgdlssvm-1", datasets=CLAIMED)
-def fastest_of_six(claim: Claim, kept: Evidence) -> list[Part]:
+def fastest_of_six(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether SGD-LSSVM takes the least time of the six on every set but RCV1 and Shuttle."""
     return [
         part
-        for source in _table2(kept)
+        for source in _table2(evidence)
         for part in (
             *fastest_parts(claim, source, ["cv"], "sgd-lssvm", SIX),
             *untested(claim, source, ["cv"], "sgd-lssvm"),
@@ -55,11 +55,11 @@ def fastest_of_six(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("sgdlssvm-2", "points", datasets=EIGHT)
-def accuracy_within_limit(claim: Claim, kept: Evidence) -> list[Part]:
+def accuracy_within_limit(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether its accuracy is within the limit of the best."""
     return [
         part
-        for source in _table2(kept)
+        for source in _table2(evidence)
         for part in (
             *within_best(claim, source, ["cv"], "sgd-lssvm", SIX),
             *untested(claim, source, ["cv"], "sgd-lssvm"),
@@ -68,9 +68,9 @@ def accuracy_within_limit(claim: Claim, kept: Evidence) -> list[Part]:
 
 
 @check("sgdlssvm-3", "correlation", "best", datasets=TWO)
-def columns(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def columns(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether iterations fall and the time rises with t, and a small t takes the least time."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         time, iterations = (
             _series(source, "columns", metric, "solver.t") for metric in claim.metrics
         )
@@ -146,12 +146,12 @@ def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Par
 
 
 @check("sgdlssvm-4", *LINEAR, datasets=TWO)
-def time_linear_in_rows(claim: Claim, kept: Evidence) -> list[Part]:
+def time_linear_in_rows(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether the time grows with an exponent in the window."""
     window = claim.limits["linear_low"], claim.limits["linear_high"]
     return [
         part
-        for source in kept.of(claim.configs[0])
+        for source in evidence.of(claim.configs[0])
         for part in (
             *growth_parts(claim, source, "fig5", ["sgd-lssvm"], window),
             *untested(claim, source, ["fig5"], "sgd-lssvm"),
@@ -164,9 +164,9 @@ _LAST_STEPS = 3
 
 
 @check("sgdlssvm-5", "factor")
-def logarithmic(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the last decades of epsilon add about as many iterations each."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         for block in ("epsilon", "hard"):
             for dataset, points in _series(source, block, claim.metrics[0], "solver.tol").items():
                 times = sorted(
@@ -191,10 +191,10 @@ def logarithmic(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("sgdlssvm-6", "points", datasets=TWO)
-def stable_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def stable_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether accuracies of all t are near each other."""
     metric, limit = claim.metrics[0], claim.limits["points"]
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         for dataset, points in _series(source, "columns", metric, "solver.t").items():
             if len(points) < 2:
                 continue
@@ -213,9 +213,9 @@ def stable_accuracy(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("sgdlssvm-7", "linear_high", datasets=TWO)
-def iterations_in_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def iterations_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the iterations grow at most linearly with the rows."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         # The window is that of a bound: whatever is below it is inside.
         window = -math.inf, claim.limits["linear_high"]
         yield from growth_parts(claim, source, "fig5", ["sgd-lssvm"], window)

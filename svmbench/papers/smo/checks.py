@@ -92,11 +92,11 @@ def _place_of(cell: CellResult) -> str:
     return f"{cell.dataset}{f' ({size:,.0f} rows)' if size else ''}"
 
 
-def _views(claim: Claim, kept: Evidence, config: str) -> list[tuple[str, PairedTimes]]:
+def _views(claim: Claim, evidence: Evidence, config: str) -> list[tuple[str, PairedTimes]]:
     """Return every series that shows how SMO and chunking grow in a config."""
     blocks = [SUBSETS] if "web" in config else [SUBSETS, SIZES]
     views = []
-    for source in kept.of(config):
+    for source in evidence.of(config):
         for block in blocks:
             times = _paired_times(source, block, claim.metrics[0], "smo", "chunking")
             if times.sizes:
@@ -114,10 +114,10 @@ def _exponents(claim: Claim, config: str, dataset: str) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in exponents.items() if value is not None)
 
 
-def _printed(claim: Claim, kept: Evidence, config: str) -> list[Part]:
+def _printed(claim: Claim, evidence: Evidence, config: str) -> list[Part]:
     """Judge if each exponent is near the printed one: a part for each series and solver."""
     table, apart, parts = config.removeprefix("smo_"), claim.limits["apart"], []
-    for what, times in _views(claim, kept, config):
+    for what, times in _views(claim, evidence, config):
         dataset = str(times.cells[0].dataset)
         for solver, times_ in (("smo", times.first), ("chunking", times.second)):
             printed = published.exponent(claim.paper, table, dataset, solver)
@@ -132,10 +132,10 @@ def _printed(claim: Claim, kept: Evidence, config: str) -> list[Part]:
     return parts
 
 
-def _gap(claim: Claim, kept: Evidence, config: str, limit: float) -> list[Part]:
+def _gap(claim: Claim, evidence: Evidence, config: str, limit: float) -> list[Part]:
     """Judge if chunking's exponent is `limit` above SMO's: a part for each series."""
     parts = []
-    for what, times in _views(claim, kept, config):
+    for what, times in _views(claim, evidence, config):
         lead = growth(zip(times.sizes, times.leads, strict=True))
         smo = growth((x, a.value) for x, a in zip(times.sizes, times.first, strict=True))
         chunking = growth((x, b.value) for x, b in zip(times.sizes, times.second, strict=True))
@@ -149,33 +149,33 @@ def _gap(claim: Claim, kept: Evidence, config: str, limit: float) -> list[Part]:
 @check("smo-1", "gap", "apart", datasets=ADULT)
 @check("smo-2", "gap", "apart", datasets=ADULT)
 @check("smo-6", "gap", "apart", datasets=[NOISE])
-def exponents_apart(claim: Claim, kept: Evidence) -> list[Part]:
+def exponents_apart(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether both exponents are near the printed ones, and apart by the limit."""
     return [
         part
         for config in claim.configs
         for part in (
-            *_printed(claim, kept, config),
-            *_gap(claim, kept, config, claim.limits["gap"]),
+            *_printed(claim, evidence, config),
+            *_gap(claim, evidence, config, claim.limits["gap"]),
         )
     ]
 
 
 @check("smo-3", "apart", datasets=WEB)
-def web_linear(claim: Claim, kept: Evidence) -> list[Part]:
+def web_linear(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether both exponents are near the printed ones, and SMO is faster at every size."""
     (config,) = claim.configs
-    faster = [_faster(claim, what, times) for what, times in _views(claim, kept, config)]
-    return _printed(claim, kept, config) + faster
+    faster = [_faster(claim, what, times) for what, times in _views(claim, evidence, config)]
+    return _printed(claim, evidence, config) + faster
 
 
 @check("smo-4", "apart", "lead", datasets=WEB)
-def web_rbf(claim: Claim, kept: Evidence) -> list[Part]:
+def web_rbf(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether exponents are near and apart, and SMO is faster by the limit's factor."""
     (config,) = claim.configs
     lead = claim.limits["lead"]
-    faster = [_faster(claim, what, times, lead) for what, times in _views(claim, kept, config)]
-    return _printed(claim, kept, config) + faster + _gap(claim, kept, config, 0.0)
+    faster = [_faster(claim, what, times, lead) for what, times in _views(claim, evidence, config)]
+    return _printed(claim, evidence, config) + faster + _gap(claim, evidence, config, 0.0)
 
 
 _NAMES = ("SMO", "chunking")
@@ -214,15 +214,15 @@ def _scaled(known: Estimate, factor: float) -> Estimate:
 
 
 @check("smo-5", *LINEAR, "apart", "comparable", datasets=[SEPARABLE])
-def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
+def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether SMO's exponent is in the window, and the two take comparable times."""
     parts = []
     chunking = [
         part
-        for part in _printed(claim, kept, claim.configs[0])
+        for part in _printed(claim, evidence, claim.configs[0])
         if part.what.endswith("chunking's exponent")
     ]
-    for what, times in _views(claim, kept, claim.configs[0]):
+    for what, times in _views(claim, evidence, claim.configs[0]):
         law = growth((x, a.value) for x, a in zip(times.sizes, times.first, strict=True))
         holds = is_inside(law, claim.limits["linear_low"], claim.limits["linear_high"])
         printed = _exponents(claim, claim.configs[0], str(times.cells[0].dataset))
@@ -242,10 +242,10 @@ def separable_set(claim: Claim, kept: Evidence) -> list[Part]:
     "smo-7", "share", "separable_linear", "noise_linear", "noise_rbf",
     datasets=[SEPARABLE, NOISE],
 )  # fmt: skip
-def storage(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def storage(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether dense over sparse is a share of the printed, and above chunking's."""
     for config in claim.configs:
-        for source in kept.of(config):
+        for source in evidence.of(config):
             gains = {
                 name: _paired_times(
                     source, SIZES, claim.metrics[0], f"{name}-sparse", f"{name}-dense"
@@ -294,10 +294,10 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
 
 
 @check("smo-8", "off_pct", datasets=(*ADULT, *WEB))
-def bound_support_vectors(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def bound_support_vectors(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the numbers of bound support vectors are near the printed ones, at every size."""
     for config in claim.configs:
-        for source in kept.of(config):
+        for source in evidence.of(config):
             yield from _counted(claim, source, config)
 
 
@@ -342,12 +342,12 @@ def _not_reached(source: Source) -> list[str]:
 
 
 @check("smo-9", "share", datasets=(*ADULT, *WEB))
-def leads(claim: Claim, kept: Evidence) -> list[Part]:
+def leads(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether the largest printed lead of the sizes that were run is reached."""
     return [
         part
         for config in claim.configs
-        for what, times in _views(claim, kept, config)
+        for what, times in _views(claim, evidence, config)
         for part in _lead(claim, config.removeprefix("smo_"), what, times)
     ]
 
@@ -383,19 +383,19 @@ def _largest(claim: Claim, what: str, times: PairedTimes, printed: Sequence[floa
 
 
 @check("smo-10", datasets=[NOISE])
-def dense_noise(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def dense_noise(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether SMO on dense inputs is faster than chunking on dense inputs, at every size."""
     for config in claim.configs:
-        for source in kept.of(config):
+        for source in evidence.of(config):
             times = _paired_times(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
             if times.sizes:
                 yield _faster(claim, part_label(source, config), times)
 
 
 @check("smo-13", datasets=[SEPARABLE])
-def dense_separable(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def dense_separable(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether chunking on dense inputs is faster than SMO on dense inputs, at every size."""
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         times = _paired_times(source, SIZES, claim.metrics[0], "chunking-dense", "smo-dense")
         if times.sizes:
             what = part_label(source, claim.configs[0])
@@ -403,22 +403,24 @@ def dense_separable(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("smo-11", datasets=(*ADULT, *WEB, SEPARABLE, NOISE))
-def smaller_exponent(claim: Claim, kept: Evidence) -> list[Part]:
+def smaller_exponent(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether SMO's exponent is below chunking's on every problem."""
     return [
         replace(part, what=part.what if config in part.what else f"{config}, {part.what}")
         for config in claim.configs
-        for part in _gap(claim, kept, config, 0.0)
+        for part in _gap(claim, evidence, config, 0.0)
     ]
 
 
 @check("smo-12", datasets=(*ADULT, *WEB))
-def slower_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def slower_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether SMO takes longer with the RBF kernel than with the linear one."""
     metric = claim.metrics[0]
     for linear, rbf in zip(claim.configs[::2], claim.configs[1::2], strict=True):
-        for source in kept.of(linear):
-            alike = [candidate for candidate in kept.of(rbf) if candidate.profile == source.profile]
+        for source in evidence.of(linear):
+            alike = [
+                candidate for candidate in evidence.of(rbf) if candidate.profile == source.profile
+            ]
             other = next(iter(alike), None)
             if other is None:
                 continue

@@ -72,12 +72,12 @@ N_GROUPS = 12
 
 
 @check("srbo-1", datasets=THIRTY_EIGHT)
-def safe(claim: Claim, kept: Evidence) -> list[Part]:
+def safe(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether no case contradicts screening, as printed, and with bounds corrected."""
     wrong, cases, _ = claim.metrics
     parts = []
     seen: set[tuple[str, str, str | None]] = set()  # at full size, which comes first
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         complete = _with_all_results(source) if source.profile == FULL_PROFILE else source
         for solver, what in (("printed", "the rule as printed"), ("srbo", "bounds corrected")):
             both = [
@@ -104,7 +104,7 @@ def safe(claim: Claim, kept: Evidence) -> list[Part]:
     return parts + [
         part
         for config in claim.configs[1:]
-        for source in kept.of(config)
+        for source in evidence.of(config)
         for by in ("quadprog", "dcdm")
         for part in _same_accuracy(claim, source, config.removeprefix("srbo_"), by)
     ]
@@ -165,9 +165,9 @@ def _exact(source: Source, *solvers: str) -> tuple[str, tuple[str, ...]]:
     return TOGETHER, tuple("c-svm-bounded" if name == "c-svm" else name for name in solvers)
 
 
-def _solved(kept: Evidence, config: str) -> list[Source]:
+def _solved(evidence: Evidence, config: str) -> list[Source]:
     """Return the runs of a table with its solutions at all values of nu, else its older runs."""
-    sources = kept.of(config)
+    sources = evidence.of(config)
     return [source for source in sources if _exact(source)[0] == EXACT] or sources
 
 
@@ -189,16 +189,16 @@ def _speedups(
 
 
 @check("srbo-2", "rows", "correlation", datasets=TWENTY_SIX)
-def worth(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether screening pays the more the larger the set, and not on few rows."""
     metric = claim.metrics[0]
-    for source in kept.of("srbo_fig5"):
+    for source in evidence.of("srbo_fig5"):
         speedups = _speedups(source, "sizes", metric, SUPERVISED[0])
         for dataset in dict.fromkeys(name for name, _, _ in speedups):
             points = [(size, estimate) for name, size, estimate in speedups if name == dataset]
             yield from _grows(claim, part_label(source, "fig5", dataset), points)
     for config, (screened, _) in PATHS.items():
-        for source in kept.of(config):
+        for source in evidence.of(config):
             block = _timed_block(source)
             speedups = _speedups(source, block, metric, screened)
             what = part_label(source, config.removeprefix("srbo_"))
@@ -262,10 +262,10 @@ COMPARED = {
 
 
 @check("srbo-3", "ratio", "same_objective", datasets=LARGEST)
-def dcdm_beside_qp(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def dcdm_beside_qp(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's largest lead over the QP library reaches the limit."""
     ratio, apart = claim.metrics
-    for source in kept.of("srbo_fig8") or kept.of("srbo_table8"):
+    for source in evidence.of("srbo_fig8") or evidence.of("srbo_table8"):
         for block in ("linear", "rbf"):
             for name, what in COMPARED.items():
                 pair = f"{name}{VERSUS}nu-svm-quadprog"
@@ -314,10 +314,10 @@ def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
 
 
 @check("srbo-10", "correlation", datasets=LARGEST)
-def lead_with_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def lead_with_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's lead over the QP library rises with the rows, for each kernel."""
     pair = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog"
-    for source in kept.of(claim.configs[0]) or kept.of("srbo_table8"):
+    for source in evidence.of(claim.configs[0]) or evidence.of("srbo_table8"):
         for block in ("linear", "rbf"):
             speedups = _speedups(source, block, claim.metrics[0], pair)
             what = part_label(source, f"{block}, the lead")
@@ -325,7 +325,7 @@ def lead_with_rows(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("srbo-4", "level", datasets=THIRTY_EIGHT)
-def significant(claim: Claim, kept: Evidence) -> list[Part]:
+def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether times without screening are greater in most groups, by signed ranks."""
     groups: list[tuple[str, _EstimatePairs]] = []
     printed = {
@@ -334,12 +334,12 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
         if number.metric == "wilcoxon_p"
     }
     for config, (screened, plain) in PATHS.items():
-        for source in kept.of(config):
+        for source in evidence.of(config):
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
             beside = f"printed {printed['small', KERNELS[config], plain]:g}"
             groups.append((f"{part_label(source, config.removeprefix('srbo_'))} ({beside})", pairs))
     for config in TWO_SOLVERS:
-        for source in kept.of(config):
+        for source in evidence.of(config):
             for block in ("linear", "rbf"):
                 for by in ("quadprog", "dcdm"):
                     names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
@@ -361,7 +361,7 @@ def significant(claim: Claim, kept: Evidence) -> list[Part]:
     parts = [
         part
         for config, (screened, _) in PATHS.items()
-        for source in kept.of(config)
+        for source in evidence.of(config)
         for part in untested(claim, source, [_timed_block(source)], screened)
     ]
     if not groups:
@@ -400,10 +400,10 @@ def _pairs(
 
 
 @check("srbo-5", datasets=TWENTY_SIX)
-def more_accurate(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """nu-SVM's best accuracy is above C-SVM's on more than half of the sets."""
     for config in claim.configs:
-        for source in _solved(kept, config):
+        for source in _solved(evidence, config):
             block, names = _exact(source, "nu-svm", "c-svm")
             pairs = _pairs(source, block, claim.metrics[0], *names)
             if not pairs:
@@ -448,10 +448,10 @@ def _most_of(total: int, answers: Sequence[bool | None], share: float = 0.5) -> 
 
 
 @check("srbo-6", datasets=TWENTY_SIX)
-def above_kde(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether OC-SVM's AUC, and its accuracy, is above KDE's on most sets."""
     for config in claim.configs:
-        for source in _solved(kept, config):
+        for source in _solved(evidence, config):
             for metric in claim.metrics:
                 block, (detector,) = _exact(source, "oc-svm")
                 pairs = _pairs(source, block, metric, detector, "kde")
@@ -471,12 +471,12 @@ def above_kde(claim: Claim, kept: Evidence) -> Iterator[Part]:
 
 
 @check("srbo-7", "half_pct", datasets=(*ARTIFICIAL, *TWENTY_SIX))
-def screens_most(claim: Claim, kept: Evidence) -> list[Part]:
+def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether more than half of the samples are screened on most sets and in most graphs."""
     half, (figure4, *tables) = claim.limits["half_pct"], claim.configs
-    parts = [part for source in kept.of(figure4) for part in _in_graphs(claim, source)]
+    parts = [part for source in evidence.of(figure4) for part in _in_graphs(claim, source)]
     for config in tables:
-        for source in _solved(kept, config):
+        for source in _solved(evidence, config):
             block, (screened,) = _exact(source, PATHS[config][0])
             shares = [
                 solvers[screened]
@@ -518,11 +518,11 @@ def _in_graphs(claim: Claim, source: Source) -> list[Part]:
     return [Part(what, holds, text, "", cells, cut=fewer)]
 
 
-def _screened_pct(cells: Sequence[CellResult], left: str) -> float | None:
+def _screened_pct(cells: Sequence[CellResult], counter: str) -> float | None:
     """Return what share of the multipliers of a path is screened; None without their number."""
     settled = unsettled = 0.0
     for cell in cells:
-        counts = [measured(cell, name) for name in (left, "screened_zero", "screened_one")]
+        counts = [measured(cell, name) for name in (counter, "screened_zero", "screened_one")]
         if None in counts:
             return None
         unsettled += counts[0] or 0.0
@@ -531,10 +531,10 @@ def _screened_pct(cells: Sequence[CellResult], left: str) -> float | None:
 
 
 @check("srbo-8", "share_pct", "level", datasets=DIGITS)
-def on_mnist(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether screening is faster in almost every case, and DCDM than the QP library."""
     speedup, time = claim.metrics
-    for source in kept.of(claim.configs[0]):
+    for source in evidence.of(claim.configs[0]):
         leads = [
             solvers[f"srbo-nu-svm-{by}"]
             for block in ("linear", "rbf")
@@ -573,13 +573,13 @@ def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
 
 
 @check("srbo-9", datasets=LARGER)
-def more_with_rbf(claim: Claim, kept: Evidence) -> Iterator[Part]:
+def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether speed-ups with the RBF kernel are above those with the linear one."""
     metric = claim.metrics[0]
     linear, rbf = claim.configs
-    for source in kept.of(linear):
+    for source in evidence.of(linear):
         for other in (
-            candidate for candidate in kept.of(rbf) if candidate.profile == source.profile
+            candidate for candidate in evidence.of(rbf) if candidate.profile == source.profile
         ):
             by_set = [
                 {

@@ -238,7 +238,7 @@ def compare_folders(
     )
     return Comparison(
         tuple(changes),
-        {kind: len(found) for kind, found in judge.compared.items() if kind not in ignored},
+        {kind: len(where) for kind, where in judge.compared.items() if kind not in ignored},
         tuple(judge.notes),
         is_stale=base.is_baseline
         and is_exact
@@ -275,8 +275,12 @@ def compare_cell(
     judge = _Judge(None, scores)
     judge.exact = is_exact
     judge._group(where, [(None, base, new)])
-    found = [one for one in judge.changes.values() if is_exact or _is_beyond_chance(one, base, new)]
-    return found, sum(map(len, judge.compared.values()))
+    changes = [
+        change
+        for change in judge.changes.values()
+        if is_exact or _is_beyond_chance(change, base, new)
+    ]
+    return changes, sum(map(len, judge.compared.values()))
 
 
 def _is_beyond_chance(change: Change, base: KeptCell, new: KeptCell) -> bool:
@@ -346,8 +350,8 @@ class _Judge:
                 if cell["status"] == "ok":
                     data = (name, cell.get("data_sha256"))
                     contents.setdefault((block, dataset), []).append(data)
-        for (block, dataset), found in contents.items():
-            self._alike(f"content of the data set {dataset} ({block})", found, "data sets")
+        for (block, dataset), digests in contents.items():
+            self._alike(f"content of the data set {dataset} ({block})", digests, "data sets")
         self._alike_settings([(name, run.settings) for name, run in sides])
 
     def _alike_settings(self, sides: list[tuple[str, Mapping[str, Any]]]) -> None:
@@ -358,11 +362,11 @@ class _Judge:
         for other, settings in known[1:]:
             (first, ours), theirs = known[0], settings
             for block in ours.keys() & theirs.keys():
-                if said := _first_difference(ours[block], theirs[block]):
-                    place, one, two = said
+                if difference := _first_difference(ours[block], theirs[block]):
+                    setting, ours_value, theirs_value = difference
                     raise NotComparableError(
-                        f"nothing to compare: in the block {block}, {place} is {one} in {first} and"
-                        f" {two} in {other}"
+                        f"nothing to compare: in the block {block}, {setting} is {ours_value} in"
+                        f" {first} and {theirs_value} in {other}"
                     )
 
     def set_timed(self, base: Side, new: Side) -> None:
@@ -377,14 +381,15 @@ class _Judge:
         self.notes[f"{side} doesn't state for every run: the {fact}"] = None
         self.left_out[f"{group or fact} (not stated in {side})"] = None
 
-    def _alike(self, fact: str, found: list[tuple[str, Any]], group: str = "") -> None:
-        known = {str(value): side for side, value in reversed(found) if value is not None}
+    def _alike(self, fact: str, values: list[tuple[str, Any]], group: str = "") -> None:
+        known = {str(value): side for side, value in reversed(values) if value is not None}
         if len(known) > 1:
-            (one, first), (other, second), *_ = reversed(known.items())
+            (value, first), (other_value, second), *_ = reversed(known.items())
             raise NotComparableError(
-                f"nothing to compare: the {fact} is {one} in {first} and {other} in {second}"
+                f"nothing to compare: the {fact} is {value} in {first} and {other_value} in"
+                f" {second}"
             )
-        silent = [side for side, value in found if value is None]
+        silent = [side for side, value in values if value is None]
         if known and silent:
             self._unstated(silent[0], fact, group)
 
@@ -528,7 +533,11 @@ class _Judge:
                 continue
             kind = "memory" if is_memory else "time"
             self._count(kind, where, name)
-            known = [(one, two) for one, two in values if one is not None and two is not None]
+            known = [
+                (before, after)
+                for before, after in values
+                if before is not None and after is not None
+            ]
             if len(known) < len(values):
                 self._add("worse", kind, where, name, values[0][0], None)
             elif name in WALL_TIMES:
@@ -668,9 +677,9 @@ class _Judge:
         for key, runs in base.items():
             ours = [run for run in runs if run["status"] == "ok"]
             theirs = [run for run in new.get(key, []) if run["status"] == "ok"]
-            found = {name for run in ours for name in run["metrics"] if name[:6] == "ratio:"}
-            if found and theirs:
-                raced[key] = (sorted(found), ours, theirs)
+            ratio_names = {name for run in ours for name in run["metrics"] if name[:6] == "ratio:"}
+            if ratio_names and theirs:
+                raced[key] = (sorted(ratio_names), ours, theirs)
         if not raced and self.slowdown is not None:
             self.notes[
                 "no race in these runs: --slowdown has no effect, and CPU times count only beyond"
@@ -683,7 +692,7 @@ class _Judge:
         for (*group, fold), (_, ours, theirs) in raced.items():
             self._waits(at_fold(where_of(tuple(group)), fold), ours, theirs)
         # With several solvers the drift of the machine shows: most of them didn't change.
-        each = [move for one in moves.values() for move in one.values()]
+        each = [move for of_race in moves.values() for move in of_race.values()]
         drift = statistics.median(each) if len(each) > 2 else 0.0
         for (*group, fold), (names, before_runs, after_runs) in raced.items():
             where = at_fold(where_of(tuple(group)), fold)
@@ -697,8 +706,8 @@ class _Judge:
                 self._count("time", where, name)
                 what = " vs ".join(name.split(":")[1:])
                 if before <= 0:
-                    said = f"{where}: {what}: BASE has the ratio {before:g}"
-                    self.notes[f"times not compared: {said}"] = None
+                    sentence = f"{where}: {what}: BASE has the ratio {before:g}"
+                    self.notes[f"times not compared: {sentence}"] = None
                     self.left_out[f"time of {what} (no ratio in BASE)"] = None
                 elif after is None or after <= 0:
                     self._add("worse", "time", where, what, before, after)
@@ -707,8 +716,8 @@ class _Judge:
                     if self._is_turned(name):
                         slower = -slower
                     if abs(slower) > limit:
-                        verdict, said = self._cause(name, slower, moved)
-                        self._add(verdict, "time", where, what, before, after, said)
+                        verdict, sentence = self._cause(name, slower, moved)
+                        self._add(verdict, "time", where, what, before, after, sentence)
                         slower = abs(slower) * (1 if verdict == "worse" else -1)
                     trends.ratio(slower, limit)
         for change in trends.worse(self.slowdown or MAX_SLOWDOWN):
@@ -725,10 +734,10 @@ class _Judge:
             excess = growth - cpu_growths.get(racer, growth)
             added = (walls[1] - cpus[1]) - (walls[0] - cpus[0])
             if excess > math.log(WALL_GROWTH) and added > WALL_SLACK_S:
-                said = f"{racer}: {math.exp(growth):.3g} times the wall time,"
-                said += f" {math.exp(growth - excess):.3g} times the CPU time"
+                reason = f"{racer}: {math.exp(growth):.3g} times the wall time,"
+                reason += f" {math.exp(growth - excess):.3g} times the CPU time"
                 self._add(
-                    "different", "time", where, f"wall time of {racer}", walls[0], walls[1], said
+                    "different", "time", where, f"wall time of {racer}", walls[0], walls[1], reason
                 )
                 self.notes[
                     "a wall time grew much more than its CPU time: the solver may sleep or wait, or"
@@ -769,19 +778,27 @@ class _Judge:
         solver, reference = name.split(":")[1:]
         if self._is_turned(name):
             solver, reference = reference, solver
-        own, other = moved.get(solver), moved.get(reference)
-        is_reference = own is not None and other is not None and abs(other) > abs(own)
+        change, change_of_reference = moved.get(solver), moved.get(reference)
+        is_reference = (
+            change is not None
+            and change_of_reference is not None
+            and abs(change_of_reference) > abs(change)
+        )
         times = f"{math.exp(abs(slower)):.3g} times"
         who, is_slower = (reference, slower < 0) if is_reference else (solver, slower > 0)
-        said = f"{who} {times} {'slower' if is_slower else 'faster'}"
+        reason = f"{who} {times} {'slower' if is_slower else 'faster'}"
         verdict = "worse" if slower > 0 else "better"
         if is_reference and reference in self.baselines:
             verdict = "worse" if slower > 0 else "different"
         elif is_reference and is_slower:
             verdict = "worse"
-        elif is_reference and other is not None and -other > CLEAR_CAUSE * slower:
+        elif (
+            is_reference
+            and change_of_reference is not None
+            and -change_of_reference > CLEAR_CAUSE * slower
+        ):
             verdict = "better"
-        return verdict, said
+        return verdict, reason
 
     def _count(self, kind: str, where: str, what: str) -> None:
         self.compared.setdefault(kind, set()).add((where, what))
@@ -799,34 +816,34 @@ def _moves(
 ) -> dict[str, float]:
     """Return the logarithm of the growth of each racer's time, where both sides have it."""
     before, after = list(base), list(new)
-    found = {}
+    logs = {}
     for name in before[0]["metrics"]:
         if name.startswith(f"{metric}:"):
-            one, two = _median(before, name) or 0.0, _median(after, name) or 0.0
-            if min(one, two) > 0:
-                found[name.partition(":")[2]] = math.log(two / one)
-    return found
+            median_before, median_after = _median(before, name) or 0.0, _median(after, name) or 0.0
+            if min(median_before, median_after) > 0:
+                logs[name.partition(":")[2]] = math.log(median_after / median_before)
+    return logs
 
 
 def _counts(cell: KeptCell, names: Iterable[str]) -> dict[str, int]:
     """Return the metrics of a cell that count work, of those with these names."""
-    found = {name: cell["metrics"].get(name) for name in names}
-    return {name: int(value) for name, value in found.items() if value is not None}
+    counts = {name: cell["metrics"].get(name) for name in names}
+    return {name: int(value) for name, value in counts.items() if value is not None}
 
 
-def _first_difference(one: Any, two: Any, place: str = "") -> tuple[str, Any, Any] | None:
+def _first_difference(first: Any, second: Any, path: str = "") -> tuple[str, Any, Any] | None:
     """Return the place of the first difference of two settings, and its two values.
 
     A setting of a block that one version doesn't know is no difference.
     """
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        names = list({**one, **two}) if place else [name for name in one if name in two]
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        names = list({**first, **second}) if path else [name for name in first if name in second]
         for name in names:
-            path = f"{place}.{name}".lstrip(".")
-            if found := _first_difference(one.get(name), two.get(name), path):
-                return found
+            inner = f"{path}.{name}".lstrip(".")
+            if difference := _first_difference(first.get(name), second.get(name), inner):
+                return difference
         return None
-    return None if one == two else (place, json.dumps(one), json.dumps(two))
+    return None if first == second else (path, json.dumps(first), json.dumps(second))
 
 
 def _other_arithmetic(base: Mapping[str, str], new: Mapping[str, str]) -> str:
@@ -861,19 +878,23 @@ def _median(runs: Iterable[KeptCell], name: str) -> float | None:
     return statistics.median(known) if known and len(known) == len(values) else None
 
 
-def outcome_line(found: Comparison) -> str:
+def outcome_line(comparison: Comparison) -> str:
     """Return the outcome in a line: what failed, what was compared, and what was not."""
-    worse = found.regressions
-    said = "no regression"
+    worse = comparison.regressions
+    outcome = "no regression"
     if worse:
-        said = f"{len(worse)} regression{'s' if len(worse) > 1 else ''}: {_first(worse)}"
-    elif found.is_stale and found.changes:
-        said = f"stale baseline, {len(found.changes)} values differ: {_first(found.changes)}"
-    elif found.is_stale:
-        said = "stale baseline, it lacks cells"
-    counted = ", ".join(f"{n} {kind}" for kind, n in found.compared.items())
-    left_out = f"; not compared: {', '.join(found.not_compared)}" if found.not_compared else ""
-    return f"{said} (values compared: {counted}){left_out}"
+        outcome = f"{len(worse)} regression{'s' if len(worse) > 1 else ''}: {_first(worse)}"
+    elif comparison.is_stale and comparison.changes:
+        outcome = (
+            f"stale baseline, {len(comparison.changes)} values differ: {_first(comparison.changes)}"
+        )
+    elif comparison.is_stale:
+        outcome = "stale baseline, it lacks cells"
+    counted = ", ".join(f"{n} {kind}" for kind, n in comparison.compared.items())
+    left_out = (
+        f"; not compared: {', '.join(comparison.not_compared)}" if comparison.not_compared else ""
+    )
+    return f"{outcome} (values compared: {counted}){left_out}"
 
 
 def _first(changes: Sequence[Change]) -> str:

@@ -126,11 +126,11 @@ class Side:
     @property
     def cells(self) -> dict[tuple[Any, ...], list[KeptCell]]:
         """The records of each cell, one for each run that has the cell."""
-        found: dict[tuple[Any, ...], list[KeptCell]] = {}
+        by_group: dict[tuple[Any, ...], list[KeptCell]] = {}
         for run in self.runs:
             for key, cell in run.cells.items():
-                found.setdefault(key, []).append(cell)
-        return found
+                by_group.setdefault(key, []).append(cell)
+        return by_group
 
 
 def read_side(path: Path) -> Side:
@@ -203,7 +203,8 @@ def summarise_run(run_dir: Path) -> BaselineRun:
         "profile": run.profile,
         "seed": run.seed,
         "environments": [
-            {name: found.get(name) for name in (*_ENVIRONMENT, "python")} for found in environments
+            {name: environment.get(name) for name in (*_ENVIRONMENT, "python")}
+            for environment in environments
         ],
         "scores": judged,
         "baselines": sorted(run.baselines),
@@ -257,7 +258,7 @@ def _repeats_of_earlier(target: Path, new: BaselineRun) -> Mapping[str, Any]:
         old = _read_baseline(target / BASELINE_FILE_NAME)
     except (OSError, ResultsError):
         return {}
-    models = {found["cpu"] for run in (old, new) for found in run["environments"]}
+    models = {environment["cpu"] for run in (old, new) for environment in run["environments"]}
     return old.get("repeats") or {} if len(models) == 1 else {}
 
 
@@ -268,12 +269,12 @@ def race_place(cell: KeptCell) -> str:
 
 def _repeats(runs: Sequence[BaselineRun]) -> dict[str, dict[str, list[float]]]:
     """Return the ratios of all races in several runs of one version."""
-    found: dict[str, dict[str, list[float]]] = {}
+    by_race: dict[str, dict[str, list[float]]] = {}
     for cell in (cell for run in runs for cell in run["cells"] if cell["status"] == "ok"):
         for name, value in cell["metrics"].items():
             if name.startswith("ratio:") and value:
-                found.setdefault(race_place(cell), {}).setdefault(name, []).append(value)
-    return found
+                by_race.setdefault(race_place(cell), {}).setdefault(name, []).append(value)
+    return by_race
 
 
 def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -290,7 +291,7 @@ def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 
 def _kept(cell: CellResult, judged: Collection[str], foreign: Collection[str]) -> KeptCell:
-    kept = {*_KEPT_METRICS, *CPU_TIMES, *WALL_TIMES, MEMORY, *judged}
+    names = {*_KEPT_METRICS, *CPU_TIMES, *WALL_TIMES, MEMORY, *judged}
     # The certificate has the objective of a class or program of others in a race.
     certified = {
         f"objective:{solver}": cell.metrics[f"certified_objective:{solver}"]
@@ -311,7 +312,7 @@ def _kept(cell: CellResult, judged: Collection[str], foreign: Collection[str]) -
         "dimensions": cell.dimensions,
         "params": cell.params,
         "counters": cell.counters,
-        "metrics": {k: v for k, v in metrics.items() if k.split(":")[0] in kept},
+        "metrics": {k: v for k, v in metrics.items() if k.split(":")[0] in names},
         "stop_reason": cell.stop_reason,
         "warnings": cell.warnings,
     }
@@ -332,7 +333,7 @@ def _side(path: Path, runs: list[BaselineRun], *, is_baseline: bool = False) -> 
 
 
 def _side_run(run: BaselineRun, leave_out: str) -> SideRun:
-    arithmetics = [arithmetic_of(found) for found in run["environments"]]
+    arithmetics = [arithmetic_of(environment) for environment in run["environments"]]
     return SideRun(
         of={name: run.get(name) for name in ("config", "profile", "seed")},
         cells={
@@ -340,7 +341,7 @@ def _side_run(run: BaselineRun, leave_out: str) -> SideRun:
             for cell in run["cells"]
             if cell["status"] != leave_out
         },
-        cpus=frozenset(str(found["cpu"]) for found in run["environments"]),
+        cpus=frozenset(str(environment["cpu"]) for environment in run["environments"]),
         arithmetic=arithmetics[0] if arithmetics and arithmetics[1:] == arithmetics[:-1] else {},
         settings=run.get("settings") or {},
     )
@@ -359,16 +360,16 @@ def _read_baseline(path: Path) -> BaselineRun:
                 f"{path}: schema {line(repr(content['schema']), 60)} is unknown;"
                 " only schema 1 can be read"
             )
-        if said := shapes.mismatch(content, shapes.BASELINE_SHAPE):
-            raise DamagedResultsError(f"can't read the baseline {path}: {said}")
-        if said := shapes.too_many_cells(content["cells"]):
-            raise DamagedResultsError(f"can't read the baseline {path}: {said}")
+        if problem := shapes.mismatch(content, shapes.BASELINE_SHAPE):
+            raise DamagedResultsError(f"can't read the baseline {path}: {problem}")
+        if problem := shapes.too_many_cells(content["cells"]):
+            raise DamagedResultsError(f"can't read the baseline {path}: {problem}")
         for number, cell in enumerate(content["cells"], start=1):
             _check_kept(cell, f"{path}: cell {number}")
         _side(path, [content])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        said = line(repr(error), 200)
-        raise DamagedResultsError(f"can't read the baseline {path}: {said}") from error
+        problem = line(repr(error), 200)
+        raise DamagedResultsError(f"can't read the baseline {path}: {problem}") from error
     return cast(BaselineRun, content)
 
 
@@ -385,10 +386,10 @@ def _check_kept(cell: Mapping[str, Any], where: str) -> None:
             raise DamagedResultsError(f"{where} has no mapping {name!r}")
         for key, value in values.items():
             if not (isinstance(value, int | float) or (value is None and name == "metrics")):
-                said = (
+                problem = (
                     f"{line(repr(key), 60)} of its {name} is not a number: {line(repr(value), 60)}"
                 )
-                raise DamagedResultsError(f"{where}: {said}")
+                raise DamagedResultsError(f"{where}: {problem}")
 
 
 def group_of(cell: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -399,11 +400,11 @@ def group_of(cell: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def where_of(group: tuple[Any, ...]) -> str:
     """Describe a measurement: block, data set, dimensions, solver."""
-    named = dict(zip(_GROUP, group, strict=True))
-    parts = [named["block"], named["dataset"]]
-    parts += [dimension_text(name, value) for name, value in named["dimensions"]]
+    by_field = dict(zip(_GROUP, group, strict=True))
+    parts = [by_field["block"], by_field["dataset"]]
+    parts += [dimension_text(name, value) for name, value in by_field["dimensions"]]
     # A race names all its solvers; the change itself names the solver that moved.
-    parts += [named["solver"]] if "|" not in str(named["solver"]) else []
+    parts += [by_field["solver"]] if "|" not in str(by_field["solver"]) else []
     return " · ".join(str(part) for part in parts if part)
 
 

@@ -49,10 +49,10 @@ class Problem:
 
     def ratio(self, solver: str, accuracy: str = RANKED_AT) -> float | None:
         """Return a solver's time over the shortest one; None if it doesn't reach the accuracy."""
-        own = self.times[solver][accuracy]
-        known = [one[accuracy] for one in self.times.values()]
+        time = self.times[solver][accuracy]
+        known = [times[accuracy] for times in self.times.values()]
         best = min((time for time in known if time is not None), default=None)
-        return None if own is None or best is None else own / best
+        return None if time is None or best is None else time / best
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,10 @@ class Board:
         """Return the performance profile of each solver over the problems of the board."""
         return performance_profile(
             {
-                one.solver: [problem.times[one.solver][accuracy] for problem in self.problems]
-                for one in self.standings
+                standing.solver: [
+                    problem.times[standing.solver][accuracy] for problem in self.problems
+                ]
+                for standing in self.standings
             }
         )
 
@@ -135,21 +137,21 @@ def boards(runs: Iterable[tuple[str, Run]]) -> list[Board]:
         for cell in run.cells:
             if not cell.is_race or cell.status != "ok":
                 continue
-            board, place = (run.name, str(cell.solver)), (cell.block, _problem_name(cell))
-            parts = [one for one in take_apart([cell]) if one.solver in board[1].split("|")]
-            claims.setdefault(board, {})[place] = parts
-            times = {str(one.solver): _times(one) for one in parts}
+            board, problem_id = (run.name, str(cell.solver)), (cell.block, _problem_name(cell))
+            parts = [part for part in take_apart([cell]) if part.solver in board[1].split("|")]
+            claims.setdefault(board, {})[problem_id] = parts
+            times = {str(part.solver): _times(part) for part in parts}
             if all(times.values()):
-                disturbed = any(one.disturbed for one in parts)
-                problem = Problem(place[1], slug, times, disturbed)
-                problems.setdefault(board, {})[place] = problem
+                disturbed = any(part.disturbed for part in parts)
+                problem = Problem(problem_id[1], slug, times, disturbed)
+                problems.setdefault(board, {})[problem_id] = problem
                 title = run.blocks.get(cell.block, {}).get("title") or cell.block
                 titles.setdefault(board, str(title))
     made = []
-    for board, found in problems.items():
-        own = tuple(found.values())
-        standings = _standings(board[1].split("|"), own, claims[board])
-        made.append(Board(titles[board], board[0], own, standings))
+    for board, by_id in problems.items():
+        problems_of_board = tuple(by_id.values())
+        standings = _standings(board[1].split("|"), problems_of_board, claims[board])
+        made.append(Board(titles[board], board[0], problems_of_board, standings))
     return made
 
 
@@ -176,19 +178,21 @@ def _standings(
     tiers = _tiers(ordered, problems)
     made = []
     for solver in ordered:
-        own = {
-            place: part
-            for place, parts in claims.items()
+        cells = {
+            problem_id: part
+            for problem_id, parts in claims.items()
             for part in parts
             if part.solver == solver
         }
-        claimed = {place[1]: one.claims[solver] for place, one in own.items() if one.claims}
-        ratios = [ratio for one in problems if (ratio := one.ratio(solver)) is not None]
+        claimed = {
+            problem_id[1]: cell.claims[solver] for problem_id, cell in cells.items() if cell.claims
+        }
+        ratios = [ratio for problem in problems if (ratio := problem.ratio(solver)) is not None]
         made.append(
             Standing(
                 solver=solver,
                 solved={
-                    each: sum(one.times[solver][each] is not None for one in problems)
+                    each: sum(problem.times[solver][each] is not None for problem in problems)
                     for each in ACCURACIES
                 },
                 claims=len(claimed),
@@ -205,7 +209,7 @@ def _standings(
 
 def _order(solver: str, problems: Sequence[Problem]) -> float:
     """Return the median of a solver's ratios to the fastest; an unsolved problem is infinite."""
-    return median(math.inf if (one := p.ratio(solver)) is None else one for p in problems)
+    return median(math.inf if (ratio := p.ratio(solver)) is None else ratio for p in problems)
 
 
 def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int]:
@@ -216,11 +220,16 @@ def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int
     the tier's first solver. The next tier begins with the first solver that is left. An unsolved
     problem counts as a time longer than any.
     """
-    left = [one for one in ordered if any(p.ratio(one) is not None for p in problems)]
+    untied = [solver for solver in ordered if any(p.ratio(solver) is not None for p in problems)]
     if len(problems) < FEWEST_PROBLEMS:
         return {}
     worst = 1.0 + max(
-        (math.log(ratio) for p in problems for one in left if (ratio := p.ratio(one)) is not None),
+        (
+            math.log(ratio)
+            for p in problems
+            for solver in untied
+            if (ratio := p.ratio(solver)) is not None
+        ),
         default=0.0,
     )
 
@@ -230,8 +239,8 @@ def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int
 
     tiers: dict[str, int] = {}
     number = 1
-    while left:
-        first, *others = left
+    while untied:
+        first, *others = untied
         tiers[first] = number
         tests = [signed_rank(costs(other), costs(first)) for other in others]
         corrected = holm([test.p for test in tests])
@@ -241,5 +250,5 @@ def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int
             if p < TIER_LEVEL and sum(costs(other)) > sum(costs(first))
         ]
         tiers |= {other: number for other in others if other not in slower}
-        left, number = slower, number + 1
+        untied, number = slower, number + 1
     return tiers

@@ -54,34 +54,35 @@ def choices(boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]) ->
 
 def caption(boards: Sequence[Board]) -> str:
     """Return what the reasons of the table rest on."""
-    said = (
+    text = (
         "The reasons are CPU times of kept races on one thread, in which the solvers train in turn."
     )
     if boards:
         return (
-            f"{said} A number is a solver's time to a relative duality gap of {RANKED_AT}, which"
+            f"{text} A number is a solver's time to a relative duality gap of {RANKED_AT}, which"
             " svmbench certifies, over the time of the problem's fastest solver: the median over"
             " the problems that it solves."
         )
     return (
-        f"{said} Their answers were not certified: these races are older than certificates, and"
+        f"{text} Their answers were not certified: these races are older than certificates, and"
         " nobody measured `svmbench run perf_certified --profile paper` yet."
     )
 
 
 def standing_of(solver: str, boards: Iterable[Board]) -> list[str]:
     """Return a sentence for each board with a solver: its median ratio, and how many rank."""
-    said = []
+    sentences = []
     for board in boards:
         ranked = sorted(board.standings, key=_by_ratio)
-        for place, one in enumerate(ranked, start=1):
-            if one.solver == solver and one.ratio is not None:
-                said.append(
-                    f"{board.title.partition(':')[0]}: {number('ratio', one.ratio)} times the time"
-                    f" of each problem's fastest solver in the median of {one.solved[RANKED_AT]}"
-                    f" problems, to a certified gap of {RANKED_AT}; place {place} of {len(ranked)}."
+        for rank, standing in enumerate(ranked, start=1):
+            if standing.solver == solver and standing.ratio is not None:
+                title = board.title.partition(":")[0]
+                sentences.append(
+                    f"{title}: {number('ratio', standing.ratio)} times the time of each problem's"
+                    f" fastest solver in the median of {standing.solved[RANKED_AT]}"
+                    f" problems, to a certified gap of {RANKED_AT}; place {rank} of {len(ranked)}."
                 )
-    return said
+    return sentences
 
 
 def _load(board: Board) -> str:
@@ -91,35 +92,35 @@ def _load(board: Board) -> str:
     return f", other programs shared the CPU in {board.n_disturbed} of {len(board.problems)}"
 
 
-def _median(one: Standing, board: Board) -> str:
+def _median(standing: Standing, board: Board) -> str:
     """Return a solver's median ratio to the fastest, and how many problems it solves if not all."""
-    if one.ratio is None:
-        return f"`{one.solver}` solves none"
-    n, n_solved = len(board.problems), one.solved[RANKED_AT]
+    if standing.ratio is None:
+        return f"`{standing.solver}` solves none"
+    n, n_solved = len(board.problems), standing.solved[RANKED_AT]
     solved = "" if n_solved == n else f" (solves {n_solved})"
-    return f"`{one.solver}` {number('ratio', one.ratio)}{solved}"
+    return f"`{standing.solver}` {number('ratio', standing.ratio)}{solved}"
 
 
-def _by_ratio(one: Standing) -> float:
-    return math.inf if one.ratio is None else one.ratio
+def _by_ratio(standing: Standing) -> float:
+    return math.inf if standing.ratio is None else standing.ratio
 
 
 def _reasons(
     solver: str, reference: str, boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]
 ) -> list[str]:
     """Return what certified races say of a solver, or what other races do."""
-    said = []
+    phrases = []
     for board in boards:
-        for one in board.standings:
-            if one.solver == solver and one.ratio is not None:
+        for standing in board.standings:
+            if standing.solver == solver and standing.ratio is not None:
                 others = sorted(
-                    (other for other in board.standings if other is not one), key=_by_ratio
+                    (other for other in board.standings if other is not standing), key=_by_ratio
                 )
-                ratios = ", ".join(_median(other, board) for other in (one, *others))
+                ratios = ", ".join(_median(other, board) for other in (standing, *others))
                 kind = board.title.partition(":")[0]
-                said.append(f"{kind} ({len(board.problems)} problems{_load(board)}): {ratios}")
-    if said:
-        return said
+                phrases.append(f"{kind} ({len(board.problems)} problems{_load(board)}): {ratios}")
+    if phrases:
+        return phrases
     for title, several in leaders.items():
         what = title.partition(",")[2].rpartition(",")[0].strip()
         for leader in several:
@@ -127,7 +128,7 @@ def _reasons(
                 problems = [f"median of {leader.problems} problems", *([what] if what else [])]
                 problems += [] if leader.is_ranked else ["too few to rank"]
                 low, high = number("ratio", leader.low), number("ratio", leader.high)
-                said.append(
+                phrases.append(
                     f"{number('ratio', leader.median)} ({', '.join(problems)}; {low}–{high})"
                 )
-    return [f"CPU time of {reference} over its own: {', '.join(said)}"] if said else []
+    return [f"CPU time of {reference} over its own: {', '.join(phrases)}"] if phrases else []

@@ -56,13 +56,13 @@ def average_difference(
     ValueError
         Without data sets, or if the two differ in length.
     """
-    parts = [mean_sd(one) for one in differences]
+    parts = [mean_sd(values) for values in differences]
     if not parts or len(parts) != len(test_to_train):
         raise ValueError("every data set has its differences and its share of test rows")
     mean = math.fsum(value for value, _ in parts) / len(parts)
     if any(sd is None for _, sd in parts):
         return Interval(mean)
-    counts = [len(one) for one in differences]
+    counts = [len(values) for values in differences]
     variances = [
         (sd or 0.0) ** 2 * (1.0 / n + share) / len(parts) ** 2
         for (_, sd), n, share in zip(parts, counts, test_to_train, strict=True)
@@ -177,12 +177,12 @@ def share_interval(count: int, n: int, level: float = 0.95) -> ShareInterval:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values with Holm's step-down correction, in their order."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     corrected = [0.0] * len(p_values)
     largest = 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = largest
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = largest
     return corrected
 
 
@@ -238,8 +238,8 @@ def friedman(
     if (table == table[:, :1]).all():
         chi_square, p = 0.0, 1.0
     else:
-        found = stats.friedmanchisquare(*table.T)
-        chi_square, p = float(found.statistic), float(found.pvalue)
+        result = stats.friedmanchisquare(*table.T)
+        chi_square, p = float(result.statistic), float(result.pvalue)
     q = float(stats.studentized_range.ppf(level, k, np.inf)) / math.sqrt(2.0)
     apart = q * math.sqrt(k * (k + 1) / (6.0 * n))
     return Friedman(tuple(float(rank) for rank in ranks), chi_square, p, apart, int(n))
@@ -266,17 +266,19 @@ def performance_profile(
     ValueError
         If solvers have different numbers of problems, or a cost is not positive.
     """
-    if len({len(one) for one in costs.values()}) > 1:
+    if len({len(of_solver) for of_solver in costs.values()}) > 1:
         raise ValueError("every solver has a cost, or None, on every problem")
-    if any(cost is not None and not cost > 0.0 for one in costs.values() for cost in one):
+    if any(
+        cost is not None and not cost > 0.0 for of_solver in costs.values() for cost in of_solver
+    ):
         raise ValueError("costs are positive")
     problems = list(zip(*costs.values(), strict=True))
     best = [min((cost for cost in row if cost is not None), default=None) for row in problems]
     profiles: dict[str, list[tuple[float, float]]] = {}
-    for name, one in costs.items():
+    for name, of_solver in costs.items():
         ratios = sorted(
             cost / least
-            for cost, least in zip(one, best, strict=True)
+            for cost, least in zip(of_solver, best, strict=True)
             if cost is not None and least is not None
         )
         steps = {ratio: (rank + 1) / len(problems) for rank, ratio in enumerate(ratios)}

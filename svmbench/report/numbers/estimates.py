@@ -76,17 +76,17 @@ class Estimate:
 
 def estimate(cells: Sequence[CellResult], metric: str) -> Estimate | None:
     """Estimate a metric over cells that differ in the fold only; return None without values."""
-    own = [cell for cell in cells if cell.status == "ok"]
-    values = [(cell, value) for cell in own if (value := measured(cell, metric)) is not None]
+    finished = [cell for cell in cells if cell.status == "ok"]
+    values = [(cell, value) for cell in finished if (value := measured(cell, metric)) is not None]
     if not values:
         return None
-    found = summarise_folds([cell for cell, _ in values], metric)
+    summary = summarise_folds([cell for cell, _ in values], metric)
     by_fold = {cell.fold: value for cell, value in values if cell.fold is not None}
     return Estimate(
-        value=float(found.value or 0.0),
-        spread=found.spread,
-        low=found.low,
-        high=found.high,
+        value=float(summary.value or 0.0),
+        spread=summary.spread,
+        low=summary.low,
+        high=summary.high,
         n=len(by_fold) if len(by_fold) > 1 else values[0][0].folds,
         by_fold=by_fold,
         cells=tuple(cell for cell, _ in values),
@@ -113,13 +113,13 @@ def estimates(
             tuple((name, value) for name, value in swept if sweep is None or name in sweep),
         )
         grouped.setdefault(condition, {}).setdefault(str(cell.solver), []).append(cell)
-    found: dict[Condition, dict[str, Estimate]] = {}
+    by_condition: dict[Condition, dict[str, Estimate]] = {}
     for condition, solvers in grouped.items():
         for solver, members in solvers.items():
-            one = estimate(members, metric)
-            if one is not None:
-                found.setdefault(condition, {})[solver] = one
-    return found
+            estimated = estimate(members, metric)
+            if estimated is not None:
+                by_condition.setdefault(condition, {})[solver] = estimated
+    return by_condition
 
 
 def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
@@ -140,48 +140,48 @@ def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
         return welch_difference(
             (first.value, first.spread, first.n), (second.value, second.spread, second.n)
         )
-    one, other = interval(first, metric), interval(second, metric)
-    if None in (one.low, one.high, other.low, other.high):
+    first_range, second_range = interval(first, metric), interval(second, metric)
+    if None in (first_range.low, first_range.high, second_range.low, second_range.high):
         known = {"accuracy_pct": _counted_difference, "auc_pct": _ranked_difference}
         return known[metric](first, second) if metric in known else Interval(value)
-    low = float(one.low or 0.0) - float(other.high or 0.0)
-    high = float(one.high or 0.0) - float(other.low or 0.0)
-    return Interval(value, low, high, single=one.single or other.single)
+    low = float(first_range.low or 0.0) - float(second_range.high or 0.0)
+    high = float(first_range.high or 0.0) - float(second_range.low or 0.0)
+    return Interval(value, low, high, single=first_range.single or second_range.single)
 
 
-def interval(one: Estimate, metric: str) -> Interval:
+def interval(estimated: Estimate, metric: str) -> Interval:
     """Return an estimate with its 95 % interval.
 
     A mean over folds has Student's interval. Repeats and rounds have their range, or twice the
     spread to both sides. A time that was measured once has the margin of single times. Other single
     values have no interval.
     """
-    if one.n > 1 and one.spread is not None:
-        half = student_quantile(0.975, one.n - 1) * one.spread / math.sqrt(one.n)
-        return Interval(one.value, one.value - half, one.value + half)
-    if one.ends is not None:
-        return Interval(one.value, *one.ends)
-    return _single(one, metric) if is_timing(metric) else Interval(one.value)
+    if estimated.n > 1 and estimated.spread is not None:
+        half = student_quantile(0.975, estimated.n - 1) * estimated.spread / math.sqrt(estimated.n)
+        return Interval(estimated.value, estimated.value - half, estimated.value + half)
+    if estimated.ends is not None:
+        return Interval(estimated.value, *estimated.ends)
+    return _single(estimated, metric) if is_timing(metric) else Interval(estimated.value)
 
 
-def _single(one: Estimate, metric: str) -> Interval:
+def _single(estimated: Estimate, metric: str) -> Interval:
     """Return a time, or a ratio of two times, that was measured once, with the margin of such.
 
     A ratio of paths is of the sums over their values. Its record needn't hold both times.
     """
-    times = [one.value] if metric.endswith("_s") else _times(one.cells)
+    times = [estimated.value] if metric.endswith("_s") else _times(estimated.cells)
     if min(times, default=math.inf) < SHORTEST_SINGLE_S:
-        return Interval(one.value)
+        return Interval(estimated.value)
     low, high = 1.0 - SINGLE_TIME_MARGIN, 1.0 + SINGLE_TIME_MARGIN
     if not metric.endswith("_s"):
         low, high = low / high, high / low
-    return Interval(one.value, one.value * low, one.value * high, single=True)
+    return Interval(estimated.value, estimated.value * low, estimated.value * high, single=True)
 
 
 def _times(cells: Sequence[CellResult]) -> list[float]:
     """Return the CPU seconds of some paths, which records have as a mean over their values."""
-    found = ((measured(cell, "cpu_time_s"), measured(cell, "n_values")) for cell in cells)
-    return [mean * (n_values or 1.0) for mean, n_values in found if mean is not None]
+    measurements = ((measured(cell, "cpu_time_s"), measured(cell, "n_values")) for cell in cells)
+    return [mean * (n_values or 1.0) for mean, n_values in measurements if mean is not None]
 
 
 def quotient(first: Interval, second: Interval) -> Interval:
@@ -219,24 +219,24 @@ def ratio(first: Estimate, second: Estimate, metric: str) -> Interval:
 
 def total(parts: Sequence[Interval]) -> Interval:
     """Return the sum of uncertain numbers, with the widest possible interval."""
-    value = math.fsum(one.value for one in parts)
-    ends = [(one.low, one.high) for one in parts]
+    value = math.fsum(part.value for part in parts)
+    ends = [(part.low, part.high) for part in parts]
     if any(low is None or high is None for low, high in ends):
         return Interval(value)
     low = math.fsum(low or 0.0 for low, _ in ends)
     high = math.fsum(high or 0.0 for _, high in ends)
-    return Interval(value, low, high, single=any(one.single for one in parts))
+    return Interval(value, low, high, single=any(part.single for part in parts))
 
 
 def _counted_difference(first: Estimate, second: Estimate) -> Interval:
     """Return the difference of two shares of one test part, with independent errors."""
     value = first.value - second.value
-    counts = [test_rows(one.cells[0]) for one in (first, second) if one.cells]
+    counts = [test_rows(estimated.cells[0]) for estimated in (first, second) if estimated.cells]
     if len(counts) < 2 or not all(counts):
         return Interval(value)
     variance = math.fsum(
-        one.value * (100.0 - one.value) / float(n or 1)
-        for one, n in zip((first, second), counts, strict=True)
+        estimated.value * (100.0 - estimated.value) / float(n or 1)
+        for estimated, n in zip((first, second), counts, strict=True)
     )
     half = NORMAL_95 * math.sqrt(max(0.0, variance))
     return Interval(value, value - half, value + half)
@@ -262,8 +262,8 @@ def _test_part(dataset: str) -> int:
     """Return how many rows the test part of a shipped data set has; 0 where it has none."""
     path = asset("datasets.toml")
     entries = read_toml(path, path.name)
-    own = entries.get(dataset, {})
-    n_test = own.get("n_test", entries.get(str(own.get("based_on")), {}).get("n_test", 0))
+    entry = entries.get(dataset, {})
+    n_test = entry.get("n_test", entries.get(str(entry.get("based_on")), {}).get("n_test", 0))
     return n_test if isinstance(n_test, int) else 0
 
 
@@ -277,7 +277,7 @@ def _ranked_difference(first: Estimate, second: Estimate) -> Interval:
     if not counts:
         return Interval(value)
     variance = max(
-        math.fsum(_area_variance(one.value / 100.0, *count) for one in (first, second))
+        math.fsum(_area_variance(estimated.value / 100.0, *count) for estimated in (first, second))
         for count in counts
     )
     half = 100.0 * NORMAL_95 * math.sqrt(max(0.0, variance))
@@ -298,32 +298,35 @@ def _area_variance(area: float, n_positive: int, n_negative: int) -> float:
 _INTEGER_TOLERANCE = 1e-6
 
 
-def _positives(*ones: Estimate) -> list[tuple[int, int]]:
+def _positives(*several: Estimate) -> list[tuple[int, int]]:
     """Return the possible numbers of positive and negative test rows, by precision and recall.
 
-    A record has neither count, but recall times the positive rows, and that over the precision,
-    are whole numbers for every solver.
+    A record has neither count. But recall times the number of positive rows is a whole number for
+    every solver, and so is this product over the precision.
     """
-    cells = [cell for one in ones for cell in one.cells]
+    cells = [cell for estimated in several for cell in estimated.cells]
     sizes = {int(measured(cell, "n_test") or 0) for cell in cells}
     n_test = sizes.pop() if len(sizes) == 1 else 0
-    found, known = np.arange(1, n_test), False
+    n_positive, known = np.arange(1, n_test), False
     for cell in cells:
         recall, precision = (measured(cell, f"{name}_pct") for name in ("recall", "precision"))
         if not recall or not precision:  # no row was called positive
             continue
-        hits = recall / 100.0 * found
-        said = hits / (precision / 100.0)
+        hits = recall / 100.0 * n_positive
+        n_predicted = hits / (precision / 100.0)
         whole = (abs(hits - hits.round()) < _INTEGER_TOLERANCE) & (
-            abs(said - said.round()) < _INTEGER_TOLERANCE
+            abs(n_predicted - n_predicted.round()) < _INTEGER_TOLERANCE
         )
-        found, known = found[whole & (said - hits <= n_test - found + _INTEGER_TOLERANCE)], True
-    return [(int(k), n_test - int(k)) for k in found] if known else []
+        n_positive, known = (
+            n_positive[whole & (n_predicted - hits <= n_test - n_positive + _INTEGER_TOLERANCE)],
+            True,
+        )
+    return [(int(k), n_test - int(k)) for k in n_positive] if known else []
 
 
-def test_share(one: Estimate) -> float:
+def test_share(estimated: Estimate) -> float:
     """Return test rows over training rows, from the first fold that has both numbers."""
-    for cell in one.cells:
+    for cell in estimated.cells:
         test, train = measured(cell, "n_test"), measured(cell, "n_train")
         if test and train:
             return test / train

@@ -93,9 +93,9 @@ class Forecaster:
 
     def __init__(self, known: Iterable[Timed]) -> None:
         self._of_solver: dict[tuple[str, str], list[Timed]] = {}
-        for one in known:
-            place = (one.work.solver, one.work.kernel)
-            self._of_solver.setdefault(place, []).append(one)
+        for timed in known:
+            solver_and_kernel = (timed.work.solver, timed.work.kernel)
+            self._of_solver.setdefault(solver_and_kernel, []).append(timed)
         self._powers: dict[tuple[str, str], Mapping[str, float]] = {}
 
     def seconds(self, work: Work) -> float | None:
@@ -106,30 +106,32 @@ class Forecaster:
         work : Work
         """
         solver = (work.solver, work.kernel)
-        found = self._of_solver.get(solver) or self._alike(work)
-        if not found or math.isnan(work.rows):
+        candidates = self._of_solver.get(solver) or self._alike(work)
+        if not candidates or math.isnan(work.rows):
             return None
-        near = sorted(((_distance(one.work, work), one) for one in found), key=lambda pair: pair[0])
+        near = sorted(
+            ((_distance(timed.work, work), timed) for timed in candidates), key=lambda pair: pair[0]
+        )
         near = near[:_MOST_NEIGHBOURS]
         if solver not in self._powers:
-            self._powers[solver] = _powers(found)
+            self._powers[solver] = _powers(candidates)
         powers = self._powers[solver]
         return CELL_OVERHEAD_S + _weighted_median(
             [
-                (_net(one.seconds) * _scale(one.work, work, powers), 2.0 ** (near[0][0] - far))
-                for far, one in near
+                (_net(timed.seconds) * _scale(timed.work, work, powers), 2.0 ** (near[0][0] - far))
+                for far, timed in near
             ]
         )
 
     def _alike(self, work: Work) -> list[Timed]:
         """Return the records of those solvers, or races, that share most with a cell's."""
-        own = set(work.solver.split("|"))
+        solvers = set(work.solver.split("|"))
         shares: dict[float, list[Timed]] = {}
-        for (solver, kernel), found in self._of_solver.items():
+        for (solver, kernel), timed in self._of_solver.items():
             others = set(solver.split("|"))
-            share = len(own & others) / len(own | others) - 0.1 * (kernel != work.kernel)
-            if own & others:
-                shares.setdefault(share, []).extend(found)
+            share = len(solvers & others) / len(solvers | others) - 0.1 * (kernel != work.kernel)
+            if solvers & others:
+                shares.setdefault(share, []).extend(timed)
         return shares[max(shares)] if shares else []
 
 
@@ -236,8 +238,8 @@ def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
     paper : str
     dataset : str or None
     """
-    found = papers().get(paper)
-    sets = found.datasets if found is not None else {}
+    folder = papers().get(paper)
+    sets = folder.datasets if folder is not None else {}
     name = str(dataset)
     return sets.get(name) or sets.get(name.partition("+")[0]) or {}
 
@@ -264,8 +266,8 @@ def _net(seconds: float) -> float:
 
 def _logs(work: Work, other: Work) -> dict[str, float]:
     """Return the logarithms of the ratios of the sizes that both have, by their names."""
-    own, others = work.log_sizes, other.log_sizes
-    return {name: others[name] - own[name] for name in own.keys() & others.keys()}
+    sizes, other_sizes = work.log_sizes, other.log_sizes
+    return {name: other_sizes[name] - sizes[name] for name in sizes.keys() & other_sizes.keys()}
 
 
 def _distance(known: Work, work: Work) -> float:
@@ -283,29 +285,31 @@ def _distance(known: Work, work: Work) -> float:
 
 
 def _scale(known: Work, work: Work, powers: Mapping[str, float]) -> float:
-    return math.exp(sum(powers.get(name, 0.0) * one for name, one in _logs(known, work).items()))
+    return math.exp(
+        sum(powers.get(name, 0.0) * log_ratio for name, log_ratio in _logs(known, work).items())
+    )
 
 
-def _powers(found: Sequence[Timed]) -> dict[str, float]:
+def _powers(cells: Sequence[Timed]) -> dict[str, float]:
     """Fit the powers by which a solver's time grows with its sizes, and return them by name.
 
     What varies within one data set of a block counts fully. Data sets of one block differ in more
     than their sizes, so what varies between them counts less. A size that doesn't vary has its
     usual power.
     """
-    names = sorted({name for one in found for name in one.work.log_sizes})
+    names = sorted({name for timed in cells for name in timed.work.log_sizes})
     usual = np.array([USUAL_POWERS.get(name, 0.0) for name in names])
     of_block: dict[tuple[str, str], dict[str, list[list[float]]]] = {}
-    for one in found:
-        work, sizes = one.work, one.work.log_sizes
-        point = [*(sizes.get(name, math.nan) for name in names), math.log(_net(one.seconds))]
+    for timed in cells:
+        work, sizes = timed.work, timed.work.log_sizes
+        point = [*(sizes.get(name, math.nan) for name in names), math.log(_net(timed.seconds))]
         of_set = of_block.setdefault((work.config, work.block), {})
         of_set.setdefault(work.dataset, []).append(point)
     products, squares = np.zeros(len(names)), np.zeros((len(names), len(names)))
     for sets in of_block.values():
         tables = [np.array(points) for points in sets.values()]
         means = np.array([_known_mean(table) for table in tables])
-        for table, weight in [*((one, 1.0) for one in tables), (means, _BETWEEN)]:
+        for table, weight in [*((table, 1.0) for table in tables), (means, _BETWEEN)]:
             away = np.nan_to_num(table - _known_mean(table))
             products += weight * away[:, :-1].T @ (away[:, -1] - away[:, :-1] @ usual)
             squares += weight * away[:, :-1].T @ away[:, :-1]

@@ -124,8 +124,10 @@ def ratios(runs: Iterable[tuple[str, Run]], declared: DeclaredName) -> list[Rati
     declared : callable
         From a config and a label to the name of a declared solver.
     """
-    found = _by_problem(runs, declared)
-    return sorted(map(_merged, found.values()), key=lambda one: (-one.value, one.problem))
+    by_problem = _by_problem(runs, declared)
+    return sorted(
+        map(_merged, by_problem.values()), key=lambda ratio: (-ratio.value, ratio.problem)
+    )
 
 
 def repeated(runs: Iterable[tuple[str, Run]], declared: DeclaredName) -> list[Repeated]:
@@ -140,31 +142,33 @@ def repeated(runs: Iterable[tuple[str, Run]], declared: DeclaredName) -> list[Re
     return sorted(
         (Repeated(*several[-2:]) for several in _by_problem(ordered, declared).values()
          if len(several) > 1),
-        key=lambda one: one.change,
+        key=lambda repeat: repeat.change,
     )  # fmt: skip
 
 
 def _measured_at(run: Run) -> str:
     """Return when a run was last measured, as far as its environments tell it."""
-    sessions = [one for content in run.environments.values() for one in content.get("load") or ()]
-    return max((str(one.get("at", "")) for one in sessions), default="")
+    sessions = [
+        session for content in run.environments.values() for session in content.get("load") or ()
+    ]
+    return max((str(session.get("at", "")) for session in sessions), default="")
 
 
 def _by_problem(
     runs: Iterable[tuple[str, Run]], declared: DeclaredName
 ) -> dict[tuple[object, ...], list[Ratio]]:
     """Return the ratios of all races of training, by config, problem, solver and reference."""
-    found: dict[tuple[object, ...], list[Ratio]] = {}
+    by_key: dict[tuple[object, ...], list[Ratio]] = {}
     for slug, run in runs:
         for cell in run.cells:
             if cell.is_race and cell.status == "ok" and trains(run, cell):
-                for one in _of_race(run, cell, slug, declared):
-                    key = (run.name, cell.block, one.problem, one.label, one.reference)
-                    found.setdefault(key, []).append(one)
-    return found
+                for ratio in _of_race(run, cell, slug, declared):
+                    key = (run.name, cell.block, ratio.problem, ratio.label, ratio.reference)
+                    by_key.setdefault(key, []).append(ratio)
+    return by_key
 
 
-def leaderboard(found: Iterable[Ratio]) -> dict[str, list[Leader]]:
+def leaderboard(measured_ratios: Iterable[Ratio]) -> dict[str, list[Leader]]:
     """Return the solvers of each class of problems.
 
     Exact solvers come first, then those that are approximate or not checked; among these, ranked
@@ -172,12 +176,12 @@ def leaderboard(found: Iterable[Ratio]) -> dict[str, list[Leader]]:
     Where a race has several reference solvers, the fastest one counts.
     """
     classes: dict[str, dict[str, dict[str, Ratio]]] = {}
-    for one in found:
-        if one.label == one.solver:
-            solvers = classes.setdefault(one.problem_class, {})
-            best = solvers.setdefault(one.solver, {}).setdefault(one.problem, one)
-            if one.value < best.value:
-                solvers[one.solver][one.problem] = one
+    for ratio in measured_ratios:
+        if ratio.label == ratio.solver:
+            solvers = classes.setdefault(ratio.problem_class, {})
+            best = solvers.setdefault(ratio.solver, {}).setdefault(ratio.problem, ratio)
+            if ratio.value < best.value:
+                solvers[ratio.solver][ratio.problem] = ratio
     return {
         name: sorted(
             (_leader(solver, list(several.values())) for solver, several in solvers.items()),
@@ -199,18 +203,18 @@ def trains(run: Run, cell: CellResult) -> bool:
 
 def _of_race(run: Run, cell: CellResult, slug: str, declared: DeclaredName) -> Iterator[Ratio]:
     """Yield the ratios of a race between a solver and a reference solver."""
-    named = {part.solver: part for part in take_apart([cell])}
+    by_name = {part.solver: part for part in take_apart([cell])}
     for key in cell.metrics:
         metric, *owners = key.split(":")
         if metric != "ratio" or len(owners) != 2:
             continue
         first, second = owners
-        value = measured(named[f"{first} vs {second}"], "ratio")
+        value = measured(by_name[f"{first} vs {second}"], "ratio")
         spread = cell.spread.get(key)
         if f"{_TO_CERTIFIED}:{first}" in cell.metrics:
             # The ladders' settings together say nothing: compare times to a certified accuracy.
-            own, other = (measured(named[name], _TO_CERTIFIED) for name in owners)
-            value, spread = (other / own if own and other else None), None
+            time, time_of_reference = (measured(by_name[name], _TO_CERTIFIED) for name in owners)
+            value, spread = (time_of_reference / time if time and time_of_reference else None), None
         if not value or value <= 0.0:
             continue
         ends = spread if isinstance(spread, (list, tuple)) and len(spread) == 2 else (value, value)
@@ -231,7 +235,7 @@ def _of_race(run: Run, cell: CellResult, slug: str, declared: DeclaredName) -> I
             value=times[0],
             low=times[1],
             high=times[2],
-            excess=_excess(named[solver], named[f"{first} vs {second}"]),
+            excess=_excess(by_name[solver], by_name[f"{first} vs {second}"]),
             slug=slug,
         )
 
@@ -267,26 +271,26 @@ def _class_of(run: Run, cell: CellResult, reference: str) -> str:
 def _merged(several: list[Ratio]) -> Ratio:
     """Return one ratio for the runs that repeat a problem."""
     last = several[-1]
-    excesses = [one.excess for one in several if one.excess is not None]
+    excesses = [ratio.excess for ratio in several if ratio.excess is not None]
     return Ratio(
         **{
             **last.__dict__,
-            "value": median(one.value for one in several),
-            "low": min(one.low for one in several),
-            "high": max(one.high for one in several),
+            "value": median(ratio.value for ratio in several),
+            "low": min(ratio.low for ratio in several),
+            "high": max(ratio.high for ratio in several),
             "excess": max(excesses, default=None),
         }
     )
 
 
-def _leader(solver: str, found: list[Ratio]) -> Leader:
-    values = [one.value for one in found]
-    excesses = [one.excess for one in found if one.excess is not None]
+def _leader(solver: str, ratios_of_solver: list[Ratio]) -> Leader:
+    values = [ratio.value for ratio in ratios_of_solver]
+    excesses = [ratio.excess for ratio in ratios_of_solver if ratio.excess is not None]
     return Leader(
         solver=solver,
         median=median(values),
         low=min(values),
         high=max(values),
-        problems=len(found),
+        problems=len(ratios_of_solver),
         is_exact=max(excesses) <= EQUAL_OBJECTIVE if excesses else None,
     )

@@ -358,8 +358,8 @@ def signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRank:
         chances = np.ones(1)
         for rank in (2.0 * ranks).astype(int):
             chances = 0.5 * (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0)))
-        place = round(2.0 * w_plus)
-        greater, less = float(chances[place:].sum()), float(chances[: place + 1].sum())
+        index = round(2.0 * w_plus)
+        greater, less = float(chances[index:].sum()), float(chances[: index + 1].sum())
     else:
         from scipy.special import ndtr
 
@@ -393,9 +393,9 @@ def win_draw_loss(
         raise ValueError(f"paired samples differ in length: {len(first)} and {len(second)}")
     sign = 1.0 if better == "higher" else -1.0
     wins = draws = 0
-    for one, other in zip(first, second, strict=True):
-        if abs(one - other) <= near * max(abs(one), abs(other)):
+    for ours, theirs in zip(first, second, strict=True):
+        if abs(ours - theirs) <= near * max(abs(ours), abs(theirs)):
             draws += 1
-        elif sign * (one - other) > 0.0:
+        elif sign * (ours - theirs) > 0.0:
             wins += 1
     return wins, draws, len(first) - wins - draws

@@ -98,12 +98,14 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
         Name of a metric, or of a counter if no metric has this name.
     """
     finished = [cell for cell in cells if cell.status == "ok"]
-    found = [(cell, value) for cell in finished if (value := measured(cell, metric)) is not None]
+    values_of_cells = [
+        (cell, value) for cell in finished if (value := measured(cell, metric)) is not None
+    ]
     value = spread = low = high = None
-    if found:
-        value, spread = mean_sd([value for _, value in found])
-    if len(found) == 1:
-        spread, low, high = _own_spread(found[0][0].spread.get(metric), metric)
+    if values_of_cells:
+        value, spread = mean_sd([value for _, value in values_of_cells])
+    if len(values_of_cells) == 1:
+        spread, low, high = _own_spread(values_of_cells[0][0].spread.get(metric), metric)
     troubled = next((cell for cell in cells if cell.status != "ok"), None)
     return Summary(
         metric=metric,
@@ -111,20 +113,22 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
         spread=spread,
         low=low,
         high=high,
-        folds=len(found),
+        folds=len(values_of_cells),
         planned=len(cells),
         status=troubled.status if troubled else "ok",
         reason=troubled.reason if troubled else "",
-        contended=is_timing(metric) and any(cell.contended for cell, _ in found),
+        contended=is_timing(metric) and any(cell.contended for cell, _ in values_of_cells),
         environments=tuple(
             dict.fromkeys(cell.environment for cell in finished if cell.environment)
         ),
-        disturbed=is_timing(metric) and any(cell.disturbed for cell, _ in found),
-        unresolved=any(_is_unresolved(metric, cell.metrics.get(metric)) for cell, _ in found),
+        disturbed=is_timing(metric) and any(cell.disturbed for cell, _ in values_of_cells),
+        unresolved=any(
+            _is_unresolved(metric, cell.metrics.get(metric)) for cell, _ in values_of_cells
+        ),
         undefined=tuple(
             dict.fromkeys(cell.undefined[metric] for cell in finished if metric in cell.undefined)
         ),
-        false_claim=is_timing(metric) and any(cell.has_false_claim for cell, _ in found),
+        false_claim=is_timing(metric) and any(cell.has_false_claim for cell, _ in values_of_cells),
     )
 
 

@@ -85,7 +85,7 @@ def _yaml(content: Mapping[str, Any]) -> str:
 
 def _citation(keys: Iterable[str], about: About) -> dict[str, Any]:
     """Return the content of CITATION.cff, with the papers as references."""
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "cff-version": "1.2.0",
         "message": "If you use these results, please cite them and the papers they are about.",
         "type": "dataset",
@@ -96,26 +96,26 @@ def _citation(keys: Iterable[str], about: About) -> dict[str, Any]:
         "license": about.license,
     }
     if about.repository:
-        said["repository-code"] = about.repository
+        content["repository-code"] = about.repository
     references = [
         {"type": "article", "title": paper.title, "authors": [{"name": n} for n in paper.authors]}
         for paper in map(papers().__getitem__, keys)
     ]
-    return {**said, "references": references} if references else said
+    return {**content, "references": references} if references else content
 
 
 def _codecheck(key: str, folder: Path, about: About) -> dict[str, Any]:
     """Return the content of a paper's codecheck.yml: its manifest has the tables and plots."""
     paper = papers()[key]
     manifest = []
-    for place in sorted((folder / SITE / "data").glob("*/plan.json")):
-        plan = read_json(place)
+    for plan_file in sorted((folder / SITE / "data").glob("*/plan.json")):
+        plan = read_json(plan_file)
         config = plan.get("config") or {}
         if config.get("paper") != key:
             continue
         for kind, ending in (("tables", "csv"), ("plots", "svg")):
             for spec in plan.get(kind) or []:
-                file = place.parent / f"{spec['name']}.{ending}"
+                file = plan_file.parent / f"{spec['name']}.{ending}"
                 if file.exists():
                     title = spec.get("title") or spec["name"]
                     manifest.append(
@@ -125,7 +125,7 @@ def _codecheck(key: str, folder: Path, about: About) -> dict[str, Any]:
                             f" svmbench run {config.get('name')} --profile {plan.get('profile')}",
                         }
                     )
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "version": "https://codecheck.org.uk/spec/config/1.0/",
         "source": about.repository or "packs of svmbench, in this archive",
         "paper": {
@@ -140,7 +140,7 @@ def _codecheck(key: str, folder: Path, about: About) -> dict[str, Any]:
         "check_time": about.date,
         "codechecker": [{"name": about.checker}] if about.checker else [],
     }
-    return {name: value for name, value in said.items() if value not in ("", [])}
+    return {name: value for name, value in content.items() if value not in ("", [])}
 
 
 def _crate(
@@ -181,9 +181,9 @@ def _crate(
         " 'svmbench add' takes, with their tables, plots and verdicts as pages.",
         "datePublished": about.date,
         "license": {"@id": f"https://spdx.org/licenses/{about.license}.html"},
-        "author": [{"@id": one["@id"]} for one in people],
-        "about": [{"@id": one["@id"]} for one in articles],
-        "hasPart": [{"@id": one["@id"]} for one in (*entities, site)],
+        "author": [{"@id": entity["@id"]} for entity in people],
+        "about": [{"@id": entity["@id"]} for entity in articles],
+        "hasPart": [{"@id": entity["@id"]} for entity in (*entities, site)],
     }
     descriptor = {
         "@id": _CRATE_FILE,

@@ -143,10 +143,10 @@ def build(
         )
     drawn: dict[str, tuple[Path, ...]] = {}
     fitted: dict[str, Path] = {}
-    for one in curves:
-        name = one.spec.name
+    for curve in curves:
+        name = curve.spec.name
         fits = run.path / f"{name}-exponents.csv"
-        contents = draw_plot(run, one, allow_contended=allow_contended, endings=endings)
+        contents = draw_plot(run, curve, allow_contended=allow_contended, endings=endings)
         if not contents:
             # Remove the plot of an earlier run: a plot without points is not drawn.
             remove(fits, *(run.path / f"{name}.{ending}" for ending in PLOT_ENDINGS))
@@ -155,8 +155,8 @@ def build(
             write_bytes(run.path / f"{name}.{ending}", content)
             for ending, content in contents.items()
         )
-        if kind_of(one.spec).fits:
-            fitted[name] = write_text(fits, exponents_csv(one))
+        if kind_of(curve.spec).fits:
+            fitted[name] = write_text(fits, exponents_csv(curve))
     return BuiltReport(
         tidy=write_text(
             run.path / "table.csv", tidy_lines(run, tables, allow_contended=allow_contended)
@@ -195,14 +195,14 @@ def write_in_format(
     made = format_files(
         FORMATS.named(name), content, allow_contended=allow_contended, folder=folder
     )
-    place = target or run_dir / name
+    destination = target or run_dir / name
     try:
         if target is None:
-            make_folder(place)
-        place.mkdir(parents=True, exist_ok=True)
+            make_folder(destination)
+        destination.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ResultsError(f"can't write {place}: {error.strerror or error}") from error
-    return [write_bytes(place / file, text) for file, text in made.items()]
+        raise ResultsError(f"can't write {destination}: {error.strerror or error}") from error
+    return [write_bytes(destination / file, text) for file, text in made.items()]
 
 
 def _joined(
@@ -221,21 +221,21 @@ def _joined(
     if exists_in_results(run.path / MANIFEST):
         lines += ["**From elsewhere**: these records were added from a pack.", ""]
     described = [describe_environment(run, name) for name in environments]
-    lines += [f"- Environment {escape.markdown(one)}" for one in described]
+    lines += [f"- Environment {escape.markdown(environment)}" for environment in described]
     lines += [f"- {escape.markdown(note)}" for note in run.notes]
     if lines[-1]:
         lines.append("")
     lines += sections
     if not tables:
         lines += ["This config asks for no tables; `table.csv` has every number.", ""]
-    for one in curves:
-        lines += [f"## {escape.markdown(one.spec.heading)}", ""]
-        if not one.panels:
-            lines += [f"Not drawn, there is no point: {escape.markdown(one.gaps)}.", ""]
+    for curve in curves:
+        lines += [f"## {escape.markdown(curve.spec.heading)}", ""]
+        if not curve.panels:
+            lines += [f"Not drawn, there is no point: {escape.markdown(curve.gaps)}.", ""]
             continue
-        lines += [f"![{escape.markdown_label(one.spec.heading)}]({one.spec.name}.svg)", ""]
-        lines += [f"- {escape.markdown(sentence)}" for sentence in exponents(one)]
-        lines += [f"- Crossing: {escape.markdown(sentence)}." for sentence in one.crossings]
+        lines += [f"![{escape.markdown_label(curve.spec.heading)}]({curve.spec.name}.svg)", ""]
+        lines += [f"- {escape.markdown(sentence)}" for sentence in exponents(curve)]
+        lines += [f"- Crossing: {escape.markdown(sentence)}." for sentence in curve.crossings]
         if lines[-1]:
             lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -101,7 +101,7 @@ def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path
         _copy_sources(folder, target, "plan.json")
     except OSError as error:
         raise _cant("copy it to", folder, target, error) from error
-    lines = (json.dumps(one) for one in result_lines(folder) if one["key"] not in without)
+    lines = (json.dumps(line) for line in result_lines(folder) if line["key"] not in without)
     write_text(target / RECORDS, (f"{line}\n" for line in lines))
     return target
 
@@ -134,8 +134,8 @@ def pack_records(records: Iterable[Record]) -> bytes:
 
 def folders(root: Path) -> list[Path]:
     """Return the folders of kept tables below `root`, in order, without run folders."""
-    found = (path.parent for path in root.rglob("tables.md"))
-    return sorted(folder for folder in found if not (folder / RECORDS).exists())
+    candidates = (path.parent for path in root.rglob("tables.md"))
+    return sorted(folder for folder in candidates if not (folder / RECORDS).exists())
 
 
 def has_records(folder: Path) -> bool:
@@ -151,19 +151,19 @@ def rebuild_folder(folder: Path) -> list[str]:
     ResultsError
         If it can't be read or written.
     """
-    found = rebuild_differences(folder)
-    if not found:
+    differences = rebuild_differences(folder)
+    if not differences:
         return []
     if not has_records(folder):
         path = folder / "tables.md"
         with _told(folder):
             head, _, rest = read_text(path).partition("\n\n")
         write_text(path, f"{head}\n\n{NOT_KEPT}\n\n{rest}")
-        return found
+        return differences
     with _told(folder), replaced(folder) as made:
         _copy_sources(folder, made)
         build(made)
-    return found
+    return differences
 
 
 def rebuild_differences(folder: Path) -> list[str]:
@@ -191,9 +191,9 @@ def rebuild_differences(folder: Path) -> list[str]:
             drawn.with_suffix(".png").touch()  # saves half of the time: PNGs are not compared
         names = {_name(path, top) for top in (folder, made) for path in _files(top)}
         return [
-            f"{folder / name}: {said}"
+            f"{folder / name}: {problem}"
             for name in sorted(names)
-            if (said := _difference(folder / name, made / name))
+            if (problem := _difference(folder / name, made / name))
         ]
 
 
@@ -209,31 +209,31 @@ def other_versions(folder: Path) -> list[str]:
 
 def drawn_by(svg: bytes) -> str:
     """Return the version of matplotlib that drew an SVG, or an empty text."""
-    found = re.search(rb"Matplotlib v([\w.+]+)", svg[:4096])
-    return found[1].decode() if found else ""
+    match = re.search(rb"Matplotlib v([\w.+]+)", svg[:4096])
+    return match[1].decode() if match else ""
 
 
-def _difference(kept: Path, made: Path) -> str:
+def _difference(original: Path, made: Path) -> str:
     if not made.exists():
         return "the records don't make it"
-    if not kept.exists():
+    if not original.exists():
         return "is missing"
-    if kept.suffix == ".png":
+    if original.suffix == ".png":
         return ""
-    before, after = read_bytes(kept), read_bytes(made)
+    before, after = read_bytes(original), read_bytes(made)
     is_equal = before == after
-    if kept.suffix == ".svg" and not is_equal:
+    if original.suffix == ".svg" and not is_equal:
         is_equal = drawn_by(before) != drawn_by(after) or _is_same_drawing(before, after)
     return "" if is_equal else "differs from what the records make"
 
 
-def _is_same_drawing(one: bytes, other: bytes) -> bool:
+def _is_same_drawing(first: bytes, second: bytes) -> bool:
     """Return True if two SVGs differ in the names of parts and in last bits of numbers alone.
 
     Matplotlib names a clip path by a hash of its coordinates, last bits included.
     """
-    texts = [_NUMBER.split(_with_plain_names(svg)) for svg in (one, other)]
-    numbers = [[float(number) for number in _NUMBER.findall(svg)] for svg in (one, other)]
+    texts = [_NUMBER.split(_with_plain_names(svg)) for svg in (first, second)]
+    numbers = [[float(number) for number in _NUMBER.findall(svg)] for svg in (first, second)]
     return texts[0] == texts[1] and all(
         abs(a - b) <= _LAST_BITS for a, b in zip(*numbers, strict=True)
     )
@@ -242,7 +242,7 @@ def _is_same_drawing(one: bytes, other: bytes) -> bool:
 def _with_plain_names(svg: bytes) -> bytes:
     """Return an SVG with the names that matplotlib hashes in the order in which they occur."""
     names: dict[bytes, bytes] = {}
-    return _HASHED_NAME.sub(lambda found: names.setdefault(found[0], b"name%d" % len(names)), svg)
+    return _HASHED_NAME.sub(lambda match: names.setdefault(match[0], b"name%d" % len(names)), svg)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -278,8 +278,8 @@ def _told(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = error.filename or folder
-        raise ResultsError(f"can't use {place}: {error.strerror or error}") from error
+        path = error.filename or folder
+        raise ResultsError(f"can't use {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ResultsError(f"can't use the files in {folder}: {error}") from error
 

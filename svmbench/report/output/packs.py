@@ -87,9 +87,9 @@ class Manifest:
     @property
     def folder_name(self) -> str:
         """A name for the folder of the run: other content has another name."""
-        said = f"{Path(self.config).stem}-{self.profile}".lower()
+        name = f"{Path(self.config).stem}-{self.profile}".lower()
         digest = hashlib.sha256(json.dumps(dict(self.files), sort_keys=True).encode()).hexdigest()
-        return f"{re.sub(r'[^a-z0-9_]+', '-', said).strip('-')[:80] or 'run'}-{digest[:8]}"
+        return f"{re.sub(r'[^a-z0-9_]+', '-', name).strip('-')[:80] or 'run'}-{digest[:8]}"
 
 
 def write_pack(run_dir: Path, target: Path) -> Manifest:
@@ -114,7 +114,7 @@ def write_pack(run_dir: Path, target: Path) -> Manifest:
         raise ResultsError(f"{target} is there already: name another file with -o")
     content = read_run(run_dir)
     lines = list(result_lines(run_dir))
-    if not any(one.get("status") == "ok" for one in lines):
+    if not any(record.get("status") == "ok" for record in lines):
         raise ResultsError(f"{run_dir} has no result to pack")
     names = used_environments(content.cells)
     packed = {"plan.json": _bytes_of(run_dir / "plan.json"), PACKED_RECORDS: pack_records(lines)}
@@ -170,10 +170,12 @@ def unpack_pack(pack: Path, folder: Path) -> Manifest:
     try:
         return _checked(pack, folder)
     except DamagedResultsError as error:
-        said = str(error)
-        if said.startswith(f"{pack} is refused"):
+        message = str(error)
+        if message.startswith(f"{pack} is refused"):
             raise
-        raise _refused(pack, said.replace(f"{folder}/", "").replace(str(folder), "it")) from error
+        raise _refused(
+            pack, message.replace(f"{folder}/", "").replace(str(folder), "it")
+        ) from error
 
 
 def _extract(pack: Path, stream: BinaryIO, folder: Path) -> None:
@@ -242,7 +244,7 @@ def _checked(pack: Path, folder: Path) -> Manifest:
     if content.notes:
         raise _refused(pack, f"its records: {content.notes[0].rstrip('.')}")
     lines = list(result_lines(folder))
-    if not any(one.get("status") == "ok" for one in lines):
+    if not any(record.get("status") == "ok" for record in lines):
         raise _refused(pack, "it has no result")
     for name in used_environments(content.cells):
         facts = content.environments.get(name) or {}
@@ -261,8 +263,8 @@ def _check_files(pack: Path, folder: Path, stated: Mapping[str, Any]) -> None:
     if odd := sorted(held ^ stated.keys()):
         raise _refused(pack, f"its manifest and its files differ: {line(odd[0], 80)}")
     for name in sorted(held):
-        found = hashlib.sha256(read_bytes(folder / name, MOST_BYTES_PACK)).hexdigest()
-        if found != (stated[name] or {}).get("sha256"):
+        digest = hashlib.sha256(read_bytes(folder / name, MOST_BYTES_PACK)).hexdigest()
+        if digest != (stated[name] or {}).get("sha256"):
             raise _refused(
                 pack, f"the sha256 of {name} is not the one in its manifest: it was changed"
             )
@@ -270,10 +272,12 @@ def _check_files(pack: Path, folder: Path, stated: Mapping[str, Any]) -> None:
 
 def _check_version(pack: Path, name: str, version: str) -> None:
     """Refuse a version that can't be read or is later than this one."""
-    found, own = (re.match(r"(\d{1,6})\.(\d{1,6})", text) for text in (version, __version__))
-    if found is None or own is None:
+    of_pack, of_package = (
+        re.match(r"(\d{1,6})\.(\d{1,6})", text) for text in (version, __version__)
+    )
+    if of_pack is None or of_package is None:
         raise _refused(pack, f"{name} has no version of svmbench: {line(repr(version), 40)}")
-    if tuple(map(int, found.groups())) > tuple(map(int, own.groups())):
+    if tuple(map(int, of_pack.groups())) > tuple(map(int, of_package.groups())):
         raise _refused(
             pack, f"it is of svmbench {line(version, 40)}, and this is {__version__}: update first"
         )
@@ -281,11 +285,13 @@ def _check_version(pack: Path, name: str, version: str) -> None:
 
 def _datasets_of(lines: list[Any]) -> dict[str, list[str]]:
     """Return the sha256 of the data sets that results rest on, by their names."""
-    found: dict[str, set[str]] = {}
-    for one in lines:
-        if one["kind"] == "cell" and one["status"] == "ok" and one.get("dataset"):
-            found.setdefault(one["dataset"], set()).add(str(one.get("data_sha256") or ""))
-    return {name: sorted(known) for name, known in sorted(found.items())}
+    digests_of: dict[str, set[str]] = {}
+    for record in lines:
+        if record["kind"] == "cell" and record["status"] == "ok" and record.get("dataset"):
+            digests_of.setdefault(record["dataset"], set()).add(
+                str(record.get("data_sha256") or "")
+            )
+    return {name: sorted(known) for name, known in sorted(digests_of.items())}
 
 
 def _manifest(stated: Mapping[str, Any]) -> Manifest:
@@ -294,7 +300,7 @@ def _manifest(stated: Mapping[str, Any]) -> Manifest:
         profile=stated["profile"],
         version=stated["svmbench"],
         datasets={name: tuple(known) for name, known in stated["datasets"].items()},
-        files={name: one["sha256"] for name, one in stated["files"].items()},
+        files={name: facts["sha256"] for name, facts in stated["files"].items()},
     )
 
 

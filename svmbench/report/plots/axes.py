@@ -35,7 +35,7 @@ SOLVER_STYLES = {
 def series_styles(names: Sequence[str]) -> dict[str, int]:
     """Return a number for each series of a plot: a solver's own, or the lowest that is free."""
     styles: dict[str, int] = {}
-    for name in [one for one in names if one in SOLVER_STYLES]:
+    for name in [known for known in names if known in SOLVER_STYLES]:
         if SOLVER_STYLES[name] not in styles.values():
             styles[name] = SOLVER_STYLES[name]
     free = (number for number in itertools.count() if number not in styles.values())

@@ -205,11 +205,11 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
             for shown, part in _by_machine(name, several).items()
         ]
         # The solvers of a race have times, but only pairs have ratios.
-        series = [one for one in drawn if one.points or kind.fits]
+        series = [drawn_series for drawn_series in drawn if drawn_series.points or kind.fits]
         # A data set without points is listed as missing, without an empty panel.
-        if any(one.points for one in series):
-            said, crossed = _crossing(spec, series)
-            panels.append(Panel(title, tuple(series), said, crossed=crossed))
+        if any(drawn_series.points for drawn_series in series):
+            sentence, crossed = _crossing(spec, series)
+            panels.append(Panel(title, tuple(series), sentence, crossed=crossed))
     return Curves(
         spec,
         tuple(panels),
@@ -228,10 +228,10 @@ def by_panel(
     fields = [name for name in varying_fields(cells) if name not in placed]
     if "kernel" in fields and "solver" in placed and mixes_kernels(cells):
         fields.remove("kernel")
-    found: dict[str, list[CellResult]] = {}
+    cells_of: dict[str, list[CellResult]] = {}
     for cell in cells:
-        found.setdefault(_panel_title(cell, fields), []).append(cell)
-    return found
+        cells_of.setdefault(_panel_title(cell, fields), []).append(cell)
+    return cells_of
 
 
 def _clock(spec: PlotSpec, cells: Sequence[CellResult]) -> str:
@@ -261,7 +261,7 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[CellResult]) -> list[str]:
     # In a race, some metrics belong to pairs and others to single solvers.
     kinds = {VERSUS in str(cell.solver) for cell in cells if measured(cell, y) is not None}
     races = {cell.key for cell in cells if VERSUS in str(cell.solver)}
-    found: dict[str, dict[str, None]] = {}
+    solvers_of: dict[str, dict[str, None]] = {}
     datasets = dict.fromkeys(str(cell.dataset) for cell in cells if cell.status == "ok")
     for cell in cells:
         if cell.key in races and (VERSUS in str(cell.solver)) not in (kinds or {True}):
@@ -269,13 +269,13 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[CellResult]) -> list[str]:
         if cell.status == "ok" and (
             measured(cell, y) is None or _x_value(cell, str(spec.x)) is None
         ):
-            found.setdefault(str(cell.dataset), {})[str(cell.solver or "")] = None
-    alike = {tuple(solvers) for solvers in found.values()}
-    if len(datasets) > 1 and len(found) == len(datasets) and len(alike) == 1 and any(*alike):
+            solvers_of.setdefault(str(cell.dataset), {})[str(cell.solver or "")] = None
+    alike = {tuple(solvers) for solvers in solvers_of.values()}
+    if len(datasets) > 1 and len(solvers_of) == len(datasets) and len(alike) == 1 and any(*alike):
         return [f"{' and '.join(*alike)} on every data set"]
     return [
         f"{dataset} ({', '.join(solvers)})" if any(solvers) else dataset
-        for dataset, solvers in found.items()
+        for dataset, solvers in solvers_of.items()
     ]
 
 
@@ -402,7 +402,7 @@ def _printed_points(spec: PlotSpec, cells: Sequence[CellResult]) -> tuple[tuple[
             kernel=first.kernel,
         )
         return tuple((float(size), value) for size, value in sweep)
-    found = {}
+    values = {}
     for cell in cells:
         x = _x_value(cell, str(spec.x))
         value = published.lookup(
@@ -415,8 +415,8 @@ def _printed_points(spec: PlotSpec, cells: Sequence[CellResult]) -> tuple[tuple[
             dimensions=cell.dimensions,
         )
         if value is not None and isinstance(x, int | float):
-            found[float(x)] = value
-    return tuple(sorted(found.items()))
+            values[float(x)] = value
+    return tuple(sorted(values.items()))
 
 
 def _crossing(
@@ -425,13 +425,13 @@ def _crossing(
     """Return a description of the crossings of two series, and their points."""
     if spec.crossing is None:
         return "", ()
-    found = {one.name: one for one in series}
+    by_name = {curve.name: curve for curve in series}
     first, second = spec.crossing
     for name in spec.crossing:
-        if name not in found or not found[name].points:
+        if name not in by_name or not by_name[name].points:
             return f"crossing of {first} and {second}: unknown, {name} has no points", ()
     curves = [
-        [point for point in found[name].points if point.x > 0 and point.y > 0]
+        [point for point in by_name[name].points if point.x > 0 and point.y > 0]
         for name in spec.crossing
     ]
     crossed: Crossing = crossing(

@@ -110,8 +110,8 @@ def draw_plot(
     # Start from matplotlib's defaults: a user's style would change the bytes.
     with matplotlib.style.context(["default", _STYLE]):
         hollow = not allow_contended
-        said = "" if bare else escape.drawn(footer(run, curves, hollow=hollow))
-        figure = _figure(curves, said, hollow=hollow, bare=bare)
+        footer_text = "" if bare else escape.drawn(footer(run, curves, hollow=hollow))
+        figure = _figure(curves, footer_text, hollow=hollow, bare=bare)
         FigureCanvasAgg(figure)
         contents = {}
         for ending in endings:
@@ -130,8 +130,8 @@ def drawing_key(run: Run, curves: Curves) -> str:
 
     kind = kind_of(curves.spec)
     modules = {__name__, *(getattr(function, "__module__", "") for function in vars(kind).values())}
-    said = (footer(run, curves, hollow=True), version, code_digest(frozenset(modules)))
-    digest = hashlib.sha256(repr((curves, said)).encode())
+    footer_and_code = (footer(run, curves, hollow=True), version, code_digest(frozenset(modules)))
+    digest = hashlib.sha256(repr((curves, footer_and_code)).encode())
     for grid in [panel.grid for panel in curves.panels if panel.grid is not None]:
         for array in (grid.x, grid.y, grid.values):  # too long for a repr
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -213,15 +213,15 @@ def _figure_class() -> type[Figure]:
     return LaidOutFigure
 
 
-def _figure(curves: Curves, said: str, *, hollow: bool, bare: bool) -> Figure:
-    """Draw a plot with the footer `said`; a bare plot has no heading."""
+def _figure(curves: Curves, footer_text: str, *, hollow: bool, bare: bool) -> Figure:
+    """Draw a plot with a footer; a bare plot has no heading."""
     spec = curves.spec
     panels = curves.panels
     kind = kind_of(spec)
     n_columns = min(len(panels), kind.columns)
     n_rows = math.ceil(len(panels) / n_columns)
     width = {1: 6.4, 2: 9.6, 3: 12.8}[n_columns]
-    below_it = textwrap.wrap(said, width=int(width * _FOOTER_PER_INCH), max_lines=6)
+    below_it = textwrap.wrap(footer_text, width=int(width * _FOOTER_PER_INCH), max_lines=6)
     heading = [] if bare else textwrap.wrap(spec.heading, width=int(width * 10))
     legend = _shared_legend(curves)
     legend_columns = _legend_columns(legend, width)
@@ -278,11 +278,11 @@ def footer(run: Run, curves: Curves, *, hollow: bool) -> str:
     points = curves.points()
     why = [
         reason
-        for reason, found in (
+        for reason, applies in (
             ("while other workers ran", any(point.contended for point in points)),
             ("under load from other programs", any(point.disturbed for point in points)),
         )
-        if found
+        if applies
     ]
     if hollow and why:
         mark = kind_of(curves.spec).busy_mark
@@ -323,9 +323,9 @@ def _legend_columns(names: list[str], width: float) -> int:
 
 
 def _handles(all_axes: Any, names: list[str]) -> tuple[list[Any], list[str]]:
-    found: dict[str, Any] = {}
+    handle_of: dict[str, Any] = {}
     for axes in all_axes:
         for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(text, handle)
-    shown = [name for name in names if name in found]
-    return [found[name] for name in shown], shown
+            handle_of.setdefault(text, handle)
+    shown = [name for name in names if name in handle_of]
+    return [handle_of[name] for name in shown], shown

@@ -36,8 +36,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > MOST_ARTIFACT_BYTES:
             raise ValueError(f"it holds more than {MOST_ARTIFACT_BYTES:,} bytes")
-        with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            arrays = {name: np.asarray(found[name]) for name in found.files}
+        with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
+            arrays = {name: np.asarray(loaded[name]) for name in loaded.files}
     except OSError as error:
         raise unusable(path, error.strerror or str(error)) from error
     except (

@@ -31,13 +31,13 @@ def runs_below(folders: Iterable[Path]) -> dict[Path, Path]:
     svmbench.base.errors.ResultsError
         If one of the folders is missing.
     """
-    found: dict[Path, Path] = {}
+    by_real_path: dict[Path, Path] = {}
     for folder in folders:
         if not folder.is_dir():
             raise ResultsError(f"{folder} is no folder of results")
         for run in run_folders(folder):
-            found.setdefault(run.resolve(), run)
-    return found
+            by_real_path.setdefault(run.resolve(), run)
+    return by_real_path
 
 
 def our_runs(folders: Iterable[Path]) -> list[Path]:
@@ -56,8 +56,12 @@ def bare_folders(root: Path) -> list[Path]:
 
 
 def _holding(root: Path, name: str) -> list[Path]:
-    found = (path.parent for path in sorted(root.rglob(name)))
-    return [one for one in found if not (_is_hidden(one, root) or _is_of_a_site(one, root))]
+    folders = (path.parent for path in sorted(root.rglob(name)))
+    return [
+        folder
+        for folder in folders
+        if not (_is_hidden(folder, root) or _is_of_a_site(folder, root))
+    ]
 
 
 def _is_hidden(folder: Path, root: Path) -> bool:
@@ -67,7 +71,7 @@ def _is_hidden(folder: Path, root: Path) -> bool:
 
 def _is_of_a_site(folder: Path, root: Path) -> bool:
     between = [folder, *folder.parents]
-    return any((one / SITE).is_file() for one in between[: between.index(root) + 1])
+    return any((folder / SITE).is_file() for folder in between[: between.index(root) + 1])
 
 
 def origin_of(folder: Path, known: Ages | None) -> str:

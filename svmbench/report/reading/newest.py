@@ -55,12 +55,12 @@ class NewestRecords(Generic[_Kept]):
         Environments of recorded cells outside `wanted`, by key.
     """
 
-    def __init__(self, wanted: Collection[str], kept: Callable[[Record, bytes], _Kept]) -> None:
+    def __init__(self, wanted: Collection[str], convert: Callable[[Record, bytes], _Kept]) -> None:
         self.wanted = wanted
         self.cells: dict[str, _Kept] = {}
         self.points: dict[str, dict[str, _Kept]] = {}
         self.strangers: dict[str, str] = {}
-        self._kept = kept
+        self._kept = convert
 
     def read(self, run_dir: Path) -> list[str]:
         """Read the records of a folder; return a note for each kind of unreadable line.
@@ -147,13 +147,15 @@ class Shown:
             params=once(record.get("params") or {}),
             undefined=once(record.get("undefined") or {}),
             contended=bool(record.get("contended")),
-            data_sha256=sys.intern(found) if (found := record.get("data_sha256")) else None,
+            data_sha256=sys.intern(digest) if (digest := record.get("data_sha256")) else None,
             environment=sys.intern(record.get("environment") or ""),
             folds=int(record.get("folds") or 0),
             trace=tuple(tuple(row) for row in record.get("trace") or ()),
             dimensions=once(dimensions_of(record)),
             stop_reason=sys.intern(one_line(record.get("stop_reason"))),
-            warnings=tuple(sys.intern(one_line(said)) for said in record.get("warnings") or ()),
+            warnings=tuple(
+                sys.intern(one_line(warning)) for warning in record.get("warnings") or ()
+            ),
             wall_s=float(record.get("wall_s") or 0.0),
             named=once.tuple_of(record.get(name) for name in NAMED_BY_RECORD),
         )
@@ -184,8 +186,8 @@ class SharedNamesMapping(Mapping[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the value of a name, or the default."""
-        place = self._places.get(name)
-        return default if place is None else self._values[place]
+        index = self._places.get(name)
+        return default if index is None else self._values[index]
 
     def __contains__(self, name: object) -> bool:
         return name in self._places
@@ -215,22 +217,22 @@ class Once:
             return self(values)
         names = tuple(values)
         if names not in self._places:
-            self._places[names] = {sys.intern(name): place for place, name in enumerate(names)}
+            self._places[names] = {sys.intern(name): index for index, name in enumerate(names)}
         share = self._counts.setdefault
         held = tuple(share(each, each) if type(each) is int else each for each in values.values())
         return SharedNamesMapping(self._places[names], held)
 
     def tuple_of(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return the values as a tuple, or an equal one."""
-        found = tuple(values)
-        return self._tuples.setdefault(found, found)
+        items = tuple(values)
+        return self._tuples.setdefault(items, items)
 
     def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the mapping, or an equal one; callers must not change it."""
-        said = repr(values)  # distinguishes 1, 1.0 and True
-        if said not in self._seen:
-            self._seen[said] = {sys.intern(name): value for name, value in values.items()}
-        return self._seen[said]
+        text = repr(values)  # distinguishes 1, 1.0 and True
+        if text not in self._seen:
+            self._seen[text] = {sys.intern(name): value for name, value in values.items()}
+        return self._seen[text]
 
 
 class _Unpacked(io.RawIOBase):

@@ -109,10 +109,10 @@ def _lines_of(
             states.setdefault(state, []).append(cell.fold)
     lines: dict[tuple[Any, ...], list[str | None]] = {}
     for identity, states in troubled.items():
-        *place, solver = identity
+        *condition, solver = identity
         for (status, reason), folds in states.items():
             few = tuple(folds) if len(folds) < len(all_folds[identity]) else ()
-            lines.setdefault((*place, few, status, reason), []).append(solver)
+            lines.setdefault((*condition, few, status, reason), []).append(solver)
     return [
         _missing_line(key, solvers, all_solvers, several_kernels=several_kernels)
         for key, solvers in lines.items()
@@ -131,11 +131,11 @@ def _missing_line(
     where += [f"{kernel} kernel"] if kernel and several_kernels else []
     where += [dimension_text(name, value) for name, value in swept]
     # A race is one cell with several solvers.
-    named = [solver.replace("|", ", ") for solver in solvers if solver]
+    names = [solver.replace("|", ", ") for solver in solvers if solver]
     if len(all_solvers) > 1 and len(solvers) == len(all_solvers):
         where.append("every solver")
-    elif named:
-        where.append(" and ".join([", ".join(named[:-1]), named[-1]]) if named[1:] else named[0])
+    elif names:
+        where.append(" and ".join([", ".join(names[:-1]), names[-1]]) if names[1:] else names[0])
     if folds:
         where.append(f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}")
     return f"{', '.join(where)}: {_state(status, reason)}"

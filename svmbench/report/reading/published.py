@@ -46,14 +46,14 @@ def numbers(paper: str) -> tuple[PrintedNumber, ...]:
     svmbench.base.errors.ConfigError
         If a file can't be read, or a line has no number.
     """
-    found = paper_folders.papers().get(paper)
-    return _read(found.folder) if found else ()
+    known = paper_folders.papers().get(paper)
+    return _read(known.folder) if known else ()
 
 
 @cache
 def _read(folder: Path) -> tuple[PrintedNumber, ...]:
     return tuple(
-        row for place in sorted((folder / "published").glob("*.csv")) for row in _rows(place)
+        row for file in sorted((folder / "published").glob("*.csv")) for row in _rows(file)
     )
 
 
@@ -87,8 +87,8 @@ def _number(text: str) -> float:
 
 def _names(paper: str) -> paper_folders.Printed:
     """Return the names that a paper uses."""
-    found = paper_folders.papers().get(paper)
-    return found.printed if found else paper_folders.Printed()
+    known = paper_folders.papers().get(paper)
+    return known.printed if known else paper_folders.Printed()
 
 
 def has_table(paper: str, table: str) -> bool:
@@ -136,13 +136,13 @@ def lookup(
         return None
     printed_dataset, printed_size = located
     wanted = (table, printed_dataset, printed_solver, printed_metric)
-    found = [
+    rows = [
         row
         for size_text in printed_size
         for row in _index(paper).get((*wanted, size_text), ())
         if not kernel or not row.kernel or row.kernel == kernel
     ]
-    return found[0].value if len(found) == 1 else None
+    return rows[0].value if len(rows) == 1 else None
 
 
 def printed_sweep(
@@ -206,19 +206,19 @@ def exponent(
     printed_solver = _printed_name(aliases.solvers, solver or "")
     if located is None or printed_solver is None:
         return None
-    found = [
+    values = [
         row.value
         for row in _index(paper).get(
             (table, located[0], printed_solver, "scaling_exponent", ""), ()
         )
         if not kernel or not row.kernel or row.kernel == kernel
     ]
-    return found[0] if len(found) == 1 else None
+    return values[0] if len(values) == 1 else None
 
 
 def _index(paper: str) -> dict[tuple[str, ...], list[PrintedNumber]]:
-    found = paper_folders.papers().get(paper)
-    return _indexed(found.folder) if found else {}
+    known = paper_folders.papers().get(paper)
+    return _indexed(known.folder) if known else {}
 
 
 @cache
@@ -247,10 +247,10 @@ def _printed_dataset(
             return printed, (str(full_size), "") if is_whole_set else (str(full_size),)
         # A part of a smaller subset is not a printed subset.
         return (printed, (_printed_size(aliases, size),)) if is_whole_set else None
-    named = [printed for printed, ours in aliases.datasets.items() if dataset in ours]
-    if not named and dataset in aliases.datasets:
+    printed_names = [printed for printed, ours in aliases.datasets.items() if dataset in ours]
+    if not printed_names and dataset in aliases.datasets:
         return None
-    return (named[0] if named else dataset), (_printed_size(aliases, size),)
+    return (printed_names[0] if printed_names else dataset), (_printed_size(aliases, size),)
 
 
 def _printed_size(aliases: paper_folders.Printed, size: int | None) -> str:

@@ -239,22 +239,22 @@ def read_run(run_dir: Path) -> Run:
     once = Once()
     # Free the entries of the plan before the records are read.
     cells = list(_planned(plan, paper, once))
-    found = NewestRecords({cell.key for cell in cells}, lambda record, _: Shown.of(record, once))
-    notes = found.read(run_dir)
+    newest = NewestRecords({cell.key for cell in cells}, lambda record, _: Shown.of(record, once))
+    notes = newest.read(run_dir)
     environments = _read_environments(run_dir)
-    used = {*found.strangers.values(), *(record.environment for record in found.cells.values())}
+    used = {*newest.strangers.values(), *(record.environment for record in newest.cells.values())}
     counts = _without_nulls(plan.get("counts") or {})
     machines = _machines({name: facts for name, facts in environments.items() if name in used})
-    shown = sum(len(found.points.get(cell.key, ())) + 1 for cell in cells)
+    shown = sum(len(newest.points.get(cell.key, ())) + 1 for cell in cells)
     if shown > MOST_SHOWN_CELLS:  # cells may share a key, and each shows all its points
         raise DamagedResultsError(
             f"can't read {run_dir}: it has {shown:,} cells and points, but a report shows at most"
             f" {MOST_SHOWN_CELLS:,}"
         )
-    contradictions = list(_contradictions(cells, found.cells))
+    contradictions = list(_contradictions(cells, newest.cells))
     if contradictions:
         notes.append(f"Records and plan disagree: {contradictions[0]}.")
-    strangers = len(found.strangers)
+    strangers = len(newest.strangers)
     if strangers:
         notes.append(
             f"{strangers} recorded {plural('cell', strangers)} of an earlier plan "
@@ -269,11 +269,11 @@ def read_run(run_dir: Path) -> Run:
         scaling=str(config.get("scaling") or ""),
         blocks=_blocks(config.get("blocks")),
         cells=tuple(
-            one
-            for cell in cells
-            for one in _with_points(
-                _join(cell, found.cells.get(cell.key), machines),
-                found.points.get(cell.key, {}).values(),
+            cell
+            for planned in cells
+            for cell in _with_points(
+                _join(planned, newest.cells.get(planned.key), machines),
+                newest.points.get(planned.key, {}).values(),
             )
         ),
         plan_scores=plan.get("scores"),
@@ -301,10 +301,10 @@ def result_lines(run_dir: Path) -> Iterator[Record]:
     record of the cell. Points of searches, which only let a search continue, are left out.
     """
     planned = [cell["key"] for cell in _read_plan(run_dir / "plan.json").get("cells") or []]
-    found = NewestRecords(set(planned), lambda _, line: line)
-    found.read(run_dir)
+    newest = NewestRecords(set(planned), lambda _, line: line)
+    newest.read(run_dir)
     for key in dict.fromkeys(planned):
-        for line in (*found.points.get(key, {}).values(), found.cells.get(key, b"")):
+        for line in (*newest.points.get(key, {}).values(), newest.cells.get(key, b"")):
             record = parse_record(line)
             if record is not None:
                 yield record
@@ -325,8 +325,8 @@ def _read_plan(path: Path) -> dict[str, Any]:
         isinstance(cell, dict) and isinstance(cell.get("key"), str) for cell in cells
     ):
         raise DamagedResultsError(f"{path} is not a plan: it has no list of cells with keys")
-    if said := shapes.too_many_cells(cells):
-        raise DamagedResultsError(f"can't read {path}: {said}")
+    if problem := shapes.too_many_cells(cells):
+        raise DamagedResultsError(f"can't read {path}: {problem}")
     for cell in cells:
         # The key is part of file names.
         if not re.fullmatch(r"[\w-]{1,128}", cell["key"], re.ASCII):
@@ -338,7 +338,7 @@ def _read_plan(path: Path) -> dict[str, Any]:
         )
     for name in ("tables", "plots"):
         specs = plan.get(name) or []
-        if not isinstance(specs, list) or not all(isinstance(one, dict) for one in specs):
+        if not isinstance(specs, list) or not all(isinstance(spec, dict) for spec in specs):
             raise DamagedResultsError(f"{path} is not a plan: its {name} are no list of mappings")
     wrong = shapes.mismatch(plan, shapes.PLAN_SHAPE)
     if wrong:
@@ -383,8 +383,8 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     blocks = _blocks(config.get("blocks"))
     passing = ("name", "title", "pairs")
     return {
-        name: {**{k: v for k, v in blocks.get(name, {}).items() if k not in passing}, **own}
-        for name, own in solvers.items()
+        name: {**{k: v for k, v in blocks.get(name, {}).items() if k not in passing}, **of_solver}
+        for name, of_solver in solvers.items()
     }
 
 
@@ -400,12 +400,12 @@ def _contradictions(cells: Iterable[CellResult], shown: Mapping[str, Shown]) -> 
     for cell in cells:
         record = shown.get(cell.key)
         if record is not None:
-            for name, own in zip(NAMED_BY_RECORD, record.named, strict=True):
+            for name, recorded in zip(NAMED_BY_RECORD, record.named, strict=True):
                 planned = getattr(cell, name)
-                if own is not None and planned is not None and own != planned:
+                if recorded is not None and planned is not None and recorded != planned:
                     yield (
-                        f"the record of {cell.key} has the {name} {escape.line(str(own), 60)}, the"
-                        f" plan {escape.line(str(planned), 60)}"
+                        f"the record of {cell.key} has the {name} {escape.line(str(recorded), 60)},"
+                        f" the plan {escape.line(str(planned), 60)}"
                     )
 
 
@@ -495,8 +495,8 @@ def read_scores(given: Any) -> dict[str, Mapping[str, Any]]:
     known: dict[str, Mapping[str, Any]] = {
         score.metric: score.for_plan() for score in SCORES.values()
     }
-    own = given if isinstance(given, Mapping) else {}
-    for metric, declared in own.items():
+    declarations = given if isinstance(given, Mapping) else {}
+    for metric, declared in declarations.items():
         known[metric] = {
             **known.get(metric, {"caption": wording.label_of(metric)}),
             **(declared or {}),
@@ -531,11 +531,11 @@ def take_apart(cells: Sequence[CellResult]) -> list[CellResult]:
     pairs: dict[str | None, dict[tuple[str, ...], None]] = {}
     for cell in cells:
         if cell.is_race:
-            found = pairs.setdefault(cell.solver, {})
+            racers = pairs.setdefault(cell.solver, {})
             for key in cell.metrics:
                 owners = tuple(key.split(":")[1:])
                 if len(owners) == 2:
-                    found[owners] = None
+                    racers[owners] = None
     apart: list[CellResult] = []
     for cell in cells:
         if not cell.is_race:
@@ -588,9 +588,9 @@ def _undefined(cell: CellResult, owners: tuple[str, ...]) -> dict[str, str]:
     if len(owners) == 1:
         reasons = {"cpu_time_s": notes, "train_time_s": notes, "objective": unknown}
     return {
-        name: "; ".join(said)
-        for name, said in reasons.items()
-        if said and measured.get(name) is None
+        name: "; ".join(warnings)
+        for name, warnings in reasons.items()
+        if warnings and measured.get(name) is None
     }
 
 

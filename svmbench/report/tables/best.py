@@ -52,9 +52,9 @@ class Contest:
         costs = {solver: sign * value for solver, (_, value) in self.values.items()}
         return {
             solver: 1
-            + sum(other < own for other in costs.values())
-            + 0.5 * (sum(other == own for other in costs.values()) - 1)
-            for solver, own in costs.items()
+            + sum(other < cost for other in costs.values())
+            + 0.5 * (sum(other == cost for other in costs.values()) - 1)
+            for solver, cost in costs.items()
         }
 
 
@@ -78,11 +78,11 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
         higher = is_higher_better(run, metric)
         if higher is None:
             continue
-        found: dict[tuple[Any, ...], dict[str, tuple[EntryPlace, float]]] = {}
+        by_rivals: dict[tuple[Any, ...], dict[str, tuple[EntryPlace, float]]] = {}
         for row in table.row_keys:
             for column, shown in table.columns:
-                place = (row, column, metric)
-                entry = table.entries.get(place)
+                entry_place = (row, column, metric)
+                entry = table.entries.get(entry_place)
                 if shown != metric or entry is None or not _competes(entry, allow_contended):
                     continue
                 solver = str(entry.cell.solver)
@@ -90,8 +90,8 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
                     continue
                 rivals = (*_others(table.row_fields, row), *_others(table.column_fields, column))
                 assert entry.summary.value is not None
-                found.setdefault(rivals, {})[solver] = (place, entry.summary.value)
-        for values in found.values():
+                by_rivals.setdefault(rivals, {})[solver] = (entry_place, entry.summary.value)
+        for values in by_rivals.values():
             if len(values) > 1:
                 yield Contest(metric, values, higher)
 
@@ -110,7 +110,7 @@ def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[st
     dict of str to dict of str to list of str
         By reason and by solver: the first heads of the rows, each once.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    by_reason: dict[str, dict[str, list[str]]] = {}
     for row in table.row_keys:
         for column, shown in table.columns:
             entry = table.entries.get((row, column, metric))
@@ -129,10 +129,10 @@ def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[st
                 reason = "it is not true that they converged"
             if is_other:
                 reason = "a program's memory is that of a whole process"
-            rows = found.setdefault(reason, {}).setdefault(solver, [])
+            rows = by_reason.setdefault(reason, {}).setdefault(solver, [])
             if (head := row_texts(table, row)[0]) not in rows:
                 rows.append(head)
-    return found
+    return by_reason
 
 
 def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set[EntryPlace]:

@@ -28,21 +28,25 @@ def caption(run: Run, table: Table) -> list[Sentence]:
     """Return the caption of a table: profile, block, scaling, folds and environment."""
     spec = table.spec
     note = (f" ({run.profile_note})",) if run.profile_note else ()
-    said: list[Sentence] = [("Profile: ", Strong(run.profile or "none"), *note, ".")]
+    sentences: list[Sentence] = [("Profile: ", Strong(run.profile or "none"), *note, ".")]
     parts = [f"Block {spec.block}"]
     if scaling := run.block_scaling(spec.block):
         parts.append(f"scaling {scaling}")
     parts += [f"{run.label(name)} {value}" for name, value in table.constants.items()]
-    said.append(("; ".join(parts), "."))
+    sentences.append(("; ".join(parts), "."))
     planned = {entry.summary.planned for entry in table.entries.values()}
     if planned and max(planned) > 1:
         folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
-        said.append((f"Mean ± sample standard deviation over {folds} folds.",))
+        sentences.append((f"Mean ± sample standard deviation over {folds} folds.",))
     solvers = dict.fromkeys(str(cell.solver) for cell in table.cells)
-    said += [(Code(one), f": {run.references[one]}.") for one in solvers if one in run.references]
+    sentences += [
+        (Code(solver), f": {run.references[solver]}.")
+        for solver in solvers
+        if solver in run.references
+    ]
     described = "; ".join(describe_cpu(run, name) for name in used_environments(table.cells))
-    said.append(("Environment: ", described or "none yet (nothing has been measured)", "."))
-    return said
+    sentences.append(("Environment: ", described or "none yet (nothing has been measured)", "."))
+    return sentences
 
 
 def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
@@ -72,21 +76,21 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
         )
     notes += _of_busy_machines(entries, allow_contended=allow_contended)
     if any(entry.summary.unresolved for entry in entries):
-        said = (
+        text = (
             f"{UNRESOLVED_MARK} Shorter than the clock can tell: counts as"
             f" {CLOCK_RESOLUTION_S:g} s, and is not compared."
         )
-        notes.append((said,))
+        notes.append((text,))
     if any(entry.summary.false_claim for entry in entries):
         liars = dict.fromkeys(
             name for entry in entries for name, is_true in entry.cell.claims.items() if not is_true
         )
-        said = (
+        text = (
             f"{FALSE_CLAIM_MARK} Not for equal work, and not compared: {' and '.join(liars)}"
             " stopped as if converged, and the certificate says that the objective may be more than"
             " 1 % above the optimum."
         )
-        notes.append((said,))
+        notes.append((text,))
     if any(entry.summary.low is not None for entry in entries):
         of = {e.cell.protocol == _SAMPLED for e in entries if e.summary.low is not None}
         what = "its 95 % bootstrap interval over the drawn values" if True in of else ""
@@ -97,11 +101,11 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
         if all(entry.cell.folds for entry in entries if entry.summary.value is not None):
             notes.append(("± is the sample standard deviation over the folds.",))
         else:
-            said = "Where there is one fold, ± is half the interquartile range of repeats."
-            notes.append((said,))
+            text = "Where there is one fold, ± is half the interquartile range of repeats."
+            notes.append((text,))
     if any(entry.cell.is_race for entry in entries):
-        said = ": how many times faster a is than b (median of interleaved rounds)."
-        notes.append((Code("a vs b"), said))
+        text = ": how many times faster a is than b (median of interleaved rounds)."
+        notes.append((Code("a vs b"), text))
     return notes
 
 
@@ -113,8 +117,8 @@ def _of_the_paper(name: str, entries: list[TableEntry]) -> Sentence:
             Code("="),
             ": the same). The difference is left out where folds are missing or a time is marked.",
         )
-    found = any(published.has_table(entry.cell.paper, name) for entry in entries)
-    why = "for these cells" if found else "that this suite has"
+    has_table = any(published.has_table(entry.cell.paper, name) for entry in entries)
+    why = "for these cells" if has_table else "that this suite has"
     return (f"The paper prints no numbers {why} (", Code(name), ").")
 
 
@@ -122,21 +126,21 @@ def _of_busy_machines(entries: list[TableEntry], *, allow_contended: bool) -> li
     notes: list[Sentence] = []
     if any(entry.summary.contended for entry in entries):
         if allow_contended:
-            said = "Some times were measured while other workers ran, and are used as asked."
+            text = "Some times were measured while other workers ran, and are used as asked."
         else:
-            said = (
+            text = (
                 f"{CONTENDED_MARK} Measured while other workers ran: an indication, not a timing "
                 "to compare. Run with one job for that."
             )
-        notes.append((said,))
+        notes.append((text,))
     if any(entry.summary.disturbed for entry in entries):
         busy = (
             f"the wall time of the training is more than {OUTSIDE_LOAD_RATIO:g} times its CPU time:"
             " other programs had the processor"
         )
         if allow_contended:
-            said = f"Of some cells {busy}; their times are used as asked."
+            text = f"Of some cells {busy}; their times are used as asked."
         else:
-            said = f"{DISTURBED_MARK} Measured under load from outside: {busy}."
-        notes.append((said,))
+            text = f"{DISTURBED_MARK} Measured under load from outside: {busy}."
+        notes.append((text,))
     return notes

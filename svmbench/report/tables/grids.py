@@ -156,10 +156,10 @@ def _says_anything(table: Table) -> bool:
 
 def units_of(table: Table) -> dict[str, Unit]:
     """Return the unit of each time of a table; all its columns share the unit."""
-    found: dict[str, list[float | None]] = {}
+    values_of: dict[str, list[float | None]] = {}
     for (_, _, metric), entry in table.entries.items():
-        found.setdefault(metric, []).append(entry.summary.value)
-    units = {metric: unit_of(metric, values) for metric, values in found.items()}
+        values_of.setdefault(metric, []).append(entry.summary.value)
+    units = {metric: unit_of(metric, values) for metric, values in values_of.items()}
     return {metric: unit for metric, unit in units.items() if unit is not None}
 
 
@@ -169,12 +169,12 @@ def _metric(run: Run, metric: str, units: Mapping[str, Unit]) -> str:
 
 
 def _solvers(table: Table, column: Sequence[Any]) -> tuple[str, ...]:
-    named = [
+    names = [
         str(value)
         for name, value in zip(table.column_fields, column, strict=True)
         if name == "solver" and value is not None
     ]
-    return tuple(part for name in named for part in name.split(VERSUS))
+    return tuple(part for name in names for part in name.split(VERSUS))
 
 
 def _table_cell(

@@ -118,9 +118,9 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
     except ValidationError as error:
         first = error.errors()[0]
         key = next((part for part in first["loc"] if isinstance(part, str)), "")
-        named = shown(raw.get("name"))
-        said = f"{escape.line(key, 60)}: {sentence(first)}"
-        raise DamagedResultsError(f"{where} {named}: {said}") from error
+        name = shown(raw.get("name"))
+        problem = f"{escape.line(key, 60)}: {sentence(first)}"
+        raise DamagedResultsError(f"{where} {name}: {problem}") from error
 
 
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
@@ -198,13 +198,13 @@ def mixes_kernels(cells: Sequence[CellResult]) -> bool:
     Then the kernel is a property of the solver, and doesn't separate rows of a table or panels of a
     plot.
     """
-    places: dict[tuple[Any, ...], dict[str | None, set[str | None]]] = {}
+    conditions: dict[tuple[Any, ...], dict[str | None, set[str | None]]] = {}
     for cell in cells:
-        place = (cell.dataset, *sorted(cell.dimensions.items()))
-        places.setdefault(place, {}).setdefault(cell.solver, set()).add(cell.kernel)
-    if any(len(kernels) > 1 for solvers in places.values() for kernels in solvers.values()):
+        condition = (cell.dataset, *sorted(cell.dimensions.items()))
+        conditions.setdefault(condition, {}).setdefault(cell.solver, set()).add(cell.kernel)
+    if any(len(kernels) > 1 for solvers in conditions.values() for kernels in solvers.values()):
         return False
-    return any(len(set().union(*solvers.values())) > 1 for solvers in places.values())
+    return any(len(set().union(*solvers.values())) > 1 for solvers in conditions.values())
 
 
 def varying_fields(cells: Sequence[CellResult]) -> list[str]:

@@ -29,17 +29,17 @@ def overview_lines(run: Run, table: Table) -> list[list[str]]:
     columns = list(dict.fromkeys(column for column, _ in table.columns))
     metrics = list(dict.fromkeys(metric for _, metric in table.columns))
     heads = [run.label(name) for name in table.row_fields]
-    found = []
+    lines = []
     for row in table.row_keys:
         for column in columns:
             entries = [table.entries.get((row, column, metric)) for metric in metrics]
             if any(entry and entry.summary.value is not None for entry in entries):
-                named = [table.column_text(column)] if table.column_fields else []
+                names = [table.column_text(column)] if table.column_fields else []
                 values = [str(replace(cell_text(entry), spread="")) for entry in entries]
-                found.append([*row_texts(table, row), *named, *values])
+                lines.append([*row_texts(table, row), *names, *values])
     across = ["solver" if table.column_fields == ("solver",) else "column"]
     header = [*heads, *(across if table.column_fields else []), *map(run.label, metrics)]
-    return [header, *found] if found else []
+    return [header, *lines] if lines else []
 
 
 def fitted_lines(lines: list[list[str]], gap: int) -> list[list[str]]:
@@ -56,19 +56,19 @@ def best_sentences(run: Run, table: Table) -> list[str]:
 
     Example: "best accuracy (%): csvc in 3 of 4 comparisons, smo in 2".
     """
-    found: dict[str, list[list[str]]] = {}
+    by_metric: dict[str, list[list[str]]] = {}
     for contest in contests(run, table):
-        found.setdefault(contest.metric, []).append(contest.first())
+        by_metric.setdefault(contest.metric, []).append(contest.first())
     sentences = []
-    for metric, firsts in found.items():
+    for metric, firsts in by_metric.items():
         counts = Counter(name for names in firsts for name in names).most_common()
-        told = [f"{name} in {count}" for name, count in counts]
+        phrases = [f"{name} in {count}" for name, count in counts]
         if len(firsts) == 1:
-            told = [" and ".join(name for name, _ in counts)]
+            phrases = [" and ".join(name for name, _ in counts)]
         else:
-            told[0] += f" of {len(firsts)} comparisons"
-        sentences.append(f"best {run.label(metric)}: {', '.join(told)}")
+            phrases[0] += f" of {len(firsts)} comparisons"
+        sentences.append(f"best {run.label(metric)}: {', '.join(phrases)}")
         for reason, solvers in left_out(run, table, metric).items():
-            told = [f"{name} on {', '.join(rows)}" for name, rows in solvers.items()]
-            sentences.append(f"  not compared, because {reason}: {'; '.join(told)}")
+            phrases = [f"{name} on {', '.join(rows)}" for name, rows in solvers.items()]
+            sentences.append(f"  not compared, because {reason}: {'; '.join(phrases)}")
     return sentences

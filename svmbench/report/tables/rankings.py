@@ -97,7 +97,7 @@ class Ranking:
 
     def values(self) -> list[list[float]]:
         """Return the values with the ten digits of tables."""
-        return [[float(f"{one.value:.10g}") for one in row] for row in self.results]
+        return [[float(f"{estimated.value:.10g}") for estimated in row] for row in self.results]
 
     def friedman(self) -> Friedman | None:
         """Return Friedman's test with its critical difference; None for two solvers."""
@@ -143,14 +143,16 @@ class Ranking:
             return None
         sign = 1.0 if self.higher else -1.0
         corrected = holm([p for _, p in tested])
-        found = [sign * t for (t, _), p in zip(tested, corrected, strict=True) if p < TEST_LEVEL]
-        better = sum(t > 0.0 for t in found)
-        return better, len(found) - better, len(tested)
+        significant = [
+            sign * t for (t, _), p in zip(tested, corrected, strict=True) if p < TEST_LEVEL
+        ]
+        better = sum(t > 0.0 for t in significant)
+        return better, len(significant) - better, len(tested)
 
 
 def rankings(run: Run, table: Table) -> list[Ranking]:
     """Return the rankings of a table, for each metric and each value of the other fields."""
-    found: dict[tuple[str, str], dict[str, Contest]] = {}
+    contests_of: dict[tuple[str, str], dict[str, Contest]] = {}
     for contest in contests(run, table):
         (row, column, _), _ = next(iter(contest.values.values()))
         dataset = str(table.entries[row, column, contest.metric].cell.dataset)
@@ -160,20 +162,22 @@ def rankings(run: Run, table: Table) -> list[Ranking]:
             for name, value in zip(fields, key, strict=True)
             if name not in {"solver", "dataset"} and value is not None
         )
-        found.setdefault((contest.metric, within), {})[dataset] = contest
+        contests_of.setdefault((contest.metric, within), {})[dataset] = contest
     cells = group(table.cells)
     planned = len({cell.dataset for cell in table.cells})
     made = []
-    for (metric, within), by_set in found.items():
+    for (metric, within), by_set in contests_of.items():
         solvers = _in_order(list(by_set.values()))
-        whole = {name: one for name, one in by_set.items() if len(one.values) == len(solvers)}
+        whole = {
+            name: contest for name, contest in by_set.items() if len(contest.values) == len(solvers)
+        }
         if len(whole) < FEWEST_DATASETS:
             continue
         rows = []
-        for one in whole.values():
-            places = (one.values[solver][0] for solver in solvers)
+        for contest in whole.values():
+            places = (contest.values[solver][0] for solver in solvers)
             estimates = (estimate(cells[table.entries[p].cell.identity], metric) for p in places)
-            rows.append(tuple(one for one in estimates if one is not None))
+            rows.append(tuple(estimated for estimated in estimates if estimated is not None))
         higher = next(iter(whole.values())).higher
         made.append(Ranking(metric, higher, within, solvers, tuple(whole), planned, tuple(rows)))
     return made
@@ -181,7 +185,7 @@ def rankings(run: Run, table: Table) -> list[Ranking]:
 
 def _in_order(several: Sequence[Contest]) -> tuple[str, ...]:
     """Return the solvers of all contests, in the order of the first contest with most solvers."""
-    largest = max(several, key=lambda one: len(one.values))
+    largest = max(several, key=lambda contest: len(contest.values))
     return tuple(
-        dict.fromkeys([*largest.values, *(name for one in several for name in one.values)])
+        dict.fromkeys([*largest.values, *(name for contest in several for name in contest.values)])
     )

@@ -73,8 +73,8 @@ def tidy_lines(
         cells = take_apart(run.block_cells(block))
         metrics = [name for name in metric_names(cells) if name not in shown.get(block, ())]
         for members in group(cells).values():
-            own = set(metric_names(members))
-            rows = [name for name in metrics if name in own]
+            of_members = set(metric_names(members))
+            rows = [name for name in metrics if name in of_members]
             if not rows and block not in shown:
                 # Show the status of cells that no table shows.
                 rows = [""]

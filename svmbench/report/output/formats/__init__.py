@@ -109,7 +109,7 @@ def format_files(
         name = curves.spec.name
         files |= {f"{name}.{ending}": drawn[ending] for ending in drawn}
         if drawn and form.figure is not None:
-            place = "/".join(filter(None, (folder, name)))
-            text = form.figure(run, curves, place, not allow_contended)
+            path = "/".join(filter(None, (folder, name)))
+            text = form.figure(run, curves, path, not allow_contended)
             files[f"{name}.{form.ending}"] = text.encode()
     return files

@@ -25,14 +25,14 @@ UPRIGHT_LINE, SIDEWAYS_LINE = 75, 130
 PREAMBLE = r"% \usepackage{booktabs,graphicx,rotating,textcomp}"
 
 
-def latex_figure(run: Run, curves: Curves, place: str, hollow: bool) -> str:
+def latex_figure(run: Run, curves: Curves, path: str, hollow: bool) -> str:
     """Return a figure that includes a plot, with the plot's footer as caption.
 
     Parameters
     ----------
     run : Run
     curves : Curves
-    place : str
+    path : str
         The file of the plot without its ending, as a document names it.
     hollow : bool
         True if disturbed times are marked.
@@ -42,7 +42,7 @@ def latex_figure(run: Run, curves: Curves, place: str, hollow: bool) -> str:
         PREAMBLE,
         r"\begin{figure}",
         r"\centering",
-        rf"\includegraphics[width=\linewidth]{{{place}}}",
+        rf"\includegraphics[width=\linewidth]{{{path}}}",
         rf"\caption{{{escape.latex(curves.spec.heading)}. {footnote}.}}",
         rf"\label{{fig:{_label(f'{run.name}-{curves.spec.name}')}}}",
         r"\end{figure}",
@@ -63,11 +63,11 @@ def latex_table(grid: PageTable, label: str) -> str:
     float_ = "sidewaystable" if is_wide else "table"
     lines = [PREAMBLE]
     for i, part in enumerate(parts):
-        said = [(f"{grid.title}.",), *grid.caption, *grid.notes]
+        sentences = [(f"{grid.title}.",), *grid.caption, *grid.notes]
         lines += [
             rf"\begin{{{float_}}}",
             r"\centering",
-            rf"\caption{{{_sentences([(f'{grid.title}, continued.',)] if i else said)}}}",
+            rf"\caption{{{_sentences([(f'{grid.title}, continued.',)] if i else sentences)}}}",
             rf"\label{{tab:{_label(label)}{f'-{i + 1}' * (i > 0)}}}",
         ]
         if grid.rows:
@@ -91,19 +91,19 @@ def _parts(grid: PageTable) -> tuple[list[PageTable], bool]:
 
     The columns of a group stay together.
     """
-    named = max((sum(map(len, names)) for names, _ in grid.rows), default=0)
+    names_width = max((sum(map(len, names)) for names, _ in grid.rows), default=0)
     columns = [
         max(len(head.text), *(len(str(boxes[j].text)) for _, boxes in grid.rows), 0)
         for j, head in enumerate(grid.heads)
     ]
-    if named + sum(columns) <= UPRIGHT_LINE:
+    if names_width + sum(columns) <= UPRIGHT_LINE:
         return [grid], False
     groups = grid.groups or [Head("") for _ in grid.heads]
     starts = [*accumulate((group.span for group in groups), initial=0)]
     parts: list[tuple[int, int]] = []  # the first group of a part, and the one after its last
     for i in range(len(groups)):
         first = parts[-1][0] if parts else 0
-        if parts and named + sum(columns[starts[first] : starts[i + 1]]) <= SIDEWAYS_LINE:
+        if parts and names_width + sum(columns[starts[first] : starts[i + 1]]) <= SIDEWAYS_LINE:
             parts[-1] = first, i + 1
         else:
             parts.append((i, i + 1))
@@ -136,8 +136,12 @@ def _heads(grid: PageTable) -> list[str]:
 def _cell(box: TableCell) -> str:
     text = box.text
     value = LATEX.strong(text.value) if box.best else escape.latex(text.value)
-    said = " ".join(filter(None, (value, escape.latex(text.spread)))) + escape.latex(text.marks)
-    return " ".join(filter(None, (said, escape.latex(text.folds), escape.latex(text.printed))))
+    value_text = " ".join(filter(None, (value, escape.latex(text.spread)))) + escape.latex(
+        text.marks
+    )
+    return " ".join(
+        filter(None, (value_text, escape.latex(text.folds), escape.latex(text.printed)))
+    )
 
 
 def _row(texts: Sequence[str]) -> str:

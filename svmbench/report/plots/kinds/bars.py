@@ -26,7 +26,7 @@ def draw_bars(
     axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of bars or dots."""
-    places = categories(panel)
+    positions = categories(panel)
     shown = [series for series in panel.series if series.points]
     bar = 0.8 / max(1, len(shown))
     values = [point.y for series in shown for point in series.points]
@@ -43,7 +43,7 @@ def draw_bars(
         style = styles[series.name]
         colour = COLOURS[style % len(COLOURS)]
         offset = (index - (len(shown) - 1) / 2) * bar
-        where = [places.index(point.x) + offset for point in series.points]
+        where = [positions.index(point.x) + offset for point in series.points]
         if is_dotted:
             _draw_dots(axes, series, where, style)
             continue
@@ -62,7 +62,7 @@ def draw_bars(
         for point in series.points:
             if hollow and point.busy:
                 axes.annotate(
-                    "*", (places.index(point.x) + offset, point.high),
+                    "*", (positions.index(point.x) + offset, point.high),
                     ha="center", xytext=(0, 1), textcoords="offset points",
                 )  # fmt: skip
     if is_share:
@@ -70,12 +70,12 @@ def draw_bars(
     axes.grid(visible=False, axis="x")
     if is_dotted:
         # Lines separate the categories.
-        for place in range(1, len(places)):
-            axes.axvline(place - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
-    texts = [str(category) for category in places]
+        for position in range(1, len(positions)):
+            axes.axvline(position - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
+    texts = [str(category) for category in positions]
     crowded = sum(map(len, texts)) + 2 * len(texts) > 62
     axes.set_xticks(
-        range(len(places)), texts, rotation=30 if crowded else 0,
+        range(len(positions)), texts, rotation=30 if crowded else 0,
         ha="right" if crowded else "center", rotation_mode="anchor",
     )  # fmt: skip
     axes.set_ylabel(curves.y_label)

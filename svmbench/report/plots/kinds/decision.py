@@ -100,8 +100,8 @@ def panel_of(title: str, path: Path) -> Panel:
             raise unusable(path, f"it has no array {name!r}")
     x, y, X, labels, values = (arrays[name] for name in needed)
     levels = arrays.get("levels", np.zeros(1))
-    if said := _inconsistency(x, y, X, labels, values, levels) or _mismarked(arrays, labels):
-        raise unusable(path, said)
+    if problem := _inconsistency(x, y, X, labels, values, levels) or _mismarked(arrays, labels):
+        raise unusable(path, problem)
     marked = _marked(arrays)
     lines = () if of_classes else tuple(float(v) for v in arrays.get("levels", (-1.0, 0.0, 1.0)))
     chosen = {f"class {name}": labels == name for name in np.unique(labels)}
@@ -120,10 +120,10 @@ def panel_of(title: str, path: Path) -> Panel:
 
 def _marked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the marked points by their name in the legend."""
-    found = {_MARKED: arrays["marked"].astype(bool)} if "marked" in arrays else {}
+    is_marked = {_MARKED: arrays["marked"].astype(bool)} if "marked" in arrays else {}
     for number, name in enumerate(arrays.get("mark_names", ()), start=1):
-        found[f"{_MARKED}: {name}"] = arrays["marks"] == number
-    return found
+        is_marked[f"{_MARKED}: {name}"] = arrays["marks"] == number
+    return is_marked
 
 
 def _mismarked(arrays: dict[str, np.ndarray], labels: np.ndarray) -> str:

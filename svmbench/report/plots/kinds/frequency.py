@@ -72,8 +72,8 @@ def _series(cells: list[CellResult], along: list[str]) -> tuple[Series, ...]:
             if line is not None:
                 points[name].append(PlotPoint(x, line, line, line, False, False))
     return tuple(
-        Series(name, tuple(sorted(found, key=lambda point: point.x)))
-        for name, found in points.items()
+        Series(name, tuple(sorted(points_of_series, key=lambda point: point.x)))
+        for name, points_of_series in points.items()
     )
 
 

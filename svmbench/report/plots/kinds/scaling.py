@@ -98,7 +98,7 @@ def draw_scaling(
 
 def _height(panels: Sequence[Panel]) -> float:
     # The legend of each panel, with the exponents, is below its axes.
-    entries = (len(p.series) + any(one.printed for one in p.series) for p in panels)
+    entries = (len(p.series) + any(series.printed for series in p.series) for p in panels)
     return 3.5 + 0.19 * max(entries)
 
 
