@@ -29,11 +29,13 @@ from svmbench.studies.racing import (
     Racer,
     RaceResult,
     RaceSettings,
+    formatted,
     parse_racers,
     race_config,
+    ratio_sentences,
+    result_rows,
     shares_solved,
     time_solvers,
-    unequal_work,
     version_config,
 )
 
@@ -46,34 +48,10 @@ def print_result(result: RaceResult) -> None:
     terminal.print_line(
         f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
     )
-    rows = []
-    for racer in result["solvers"]:
-        low, high = racer["cpu_range_s"] or (None, None)
-        span = f"{low:.4g} to {high:.4g}" if low is not None else "-"
-        rows.append(
-            (
-                racer["solver"],
-                racer["problem"] or "not known",
-                _number(racer["cpu_time_s"], ".4g"),
-                span,
-                _number(racer["objective"], ".8g"),
-                _number(racer["certified_gap"], ".1e"),
-                _number(racer["train_accuracy_pct"], ".2f"),
-            )
-        )
-    of_answer = ("objective", "certified gap", "train accuracy (%)")
-    header = ("solver", "problem", "cpu s", "lowest to highest", *of_answer)
+    header, *rows = result_rows(result)
     terminal.print_columns(rows, header=header)
-    first = result["solvers"][0]["solver"]
-    by_name = {racer["solver"]: racer for racer in result["solvers"]}
-    for ratio in result["ratios"]:
-        if ratio["times"] is None or ratio["range"] is None:
-            continue
-        low, high = ratio["range"]
-        terminal.print_line(
-            f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first}"
-            f" ({low:.3g} to {high:.3g}){unequal_work(by_name[first], by_name[ratio['solver']])}"
-        )
+    for sentence in ratio_sentences(result):
+        terminal.print_line(sentence)
     _print_times_to(result)
     if result["note"]:
         terminal.print_line(f"note: {result['note']}")
@@ -87,7 +65,7 @@ def _print_times_to(result: RaceResult) -> None:
     if not accuracies:
         return
     rows = [
-        (racer["solver"], *(_number(racer["times_to"][each], ".4g") for each in accuracies))
+        (racer["solver"], *(formatted(racer["times_to"][each], ".4g") for each in accuracies))
         for racer in result["solvers"]
     ]
     terminal.print_line("cpu s to a certified relative gap (-: not reached by any setting)")
@@ -104,10 +82,6 @@ def print_profiles(results: list[RaceResult]) -> None:
         ]
         terminal.print_line(f"share of {len(results)} races solved to {accuracy} within … times")
         terminal.print_columns(rows, header=("solver", *factors))
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
 
 
 class _RacersCommand(click.Command):
@@ -342,9 +316,10 @@ def time_(
     "--fail-above",
     type=POSITIVE_NUMBER,
     metavar="TIMES",
-    help="With --base or --base-python: exit with code 4 if a solver takes more than this many"
-    " times the CPU time of the base, in the median of the rounds, if its accuracy on the test"
-    " rows is more than 1 point lower, or its objective more than 1 % higher.",
+    help="Exit with code 4 if the first solver takes more than this many times the CPU time of"
+    " another one, in the median of the rounds, if its accuracy is more than 1 point lower, or its"
+    " objective more than 1 % higher. With --base or --base-python, each solver is compared with"
+    " its base, on test rows.",
 )
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print the config of the race; run nothing.")
 @_race_options
@@ -369,6 +344,9 @@ def race(
     with the interpreter of another environment that has svmbench, such as one with an older build
     of a package.
 
+    --fail-above makes the race a gate: with --base, or for the first of several solvers, such as a
+    new build of a program beside the old one.
+
     \b
     Examples:
       svmbench race -d a9a -d my.csv --label churn -s csvc -s libsvm -s sklearn.svm.NuSVC nu=0.2
@@ -377,12 +355,12 @@ def race(
       PYTHONPATH=. svmbench race --base main --fail-above 1.3 --trust -s hersvm.HerSVM
       PYTHONPATH=. svmbench race --base v1.0 --trust -s hersvm.HerSVM
       svmbench race --base-python ../old/bin/python -s sklearn.svm.LinearSVC
+      svmbench race -d a9a --trust --fail-above 1.3 -s ./new/svm-train C=1 gamma=0.1 tol=0.001 \
+          -s ./old/svm-train C=1 gamma=0.1 tol=0.001
     """
     racers = parse_racers(solvers, trust=shared.trust)
     versions = _Versions(base, base_python, fail_above)
     of_versions = versions[:2] != (None, None)
-    if fail_above is not None and not of_versions:
-        raise ConfigError("--fail-above needs --base or --base-python")
     if base is not None and base_python is not None:
         raise ConfigError("--base and --base-python exclude each other")
     if len(racers) < 2 and not of_versions:
@@ -417,6 +395,7 @@ def _race_all(
     """Race on each data set and print the results, or print the config."""
     from svmbench.experiment.config.loader import check_source
     from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
+    from svmbench.studies.versions import race_outcome
 
     of_versions = versions[:2] != (None, None)
     if of_versions:
@@ -445,7 +424,12 @@ def _race_all(
         terminal.write_output(json.dumps(results, indent=1))
     elif len(results) > 1:
         print_profiles(results)
+    said, is_worse = race_outcome(results, versions.fail_above)
+    for sentence in () if shared.as_json else said:
+        terminal.print_line(sentence)
     terminal.check_written()
+    if is_worse:
+        raise SystemExit(EXIT_REGRESSION)
 
 
 def _race_versions(
@@ -494,35 +478,17 @@ def _race_versions(
 def print_versions(result: dict[str, Any]) -> None:
     """Print a comparison of versions as a table, and a line for each failure."""
     from svmbench.experiment.run.session import counted
-    from svmbench.studies.versions import SHOWN
+    from svmbench.studies.versions import version_rows
 
     rounds = counted(result["rounds"], "round")
     terminal.print_line(f"{result['new']} (new) against {result['base']} (base), {rounds}")
-    rows = []
-    for row in result["results"]:
-        low, high = row["range"] or (0, 0)
-        ratio = f"{row['times']:.3g} ({low:.3g} to {high:.3g})" if row["range"] else "-"
-        rows.append(
-            (
-                row["dataset"],
-                row["solver"],
-                ratio,
-                *(_change(row["base"][name], row["new"][name], form) for name, _, form in SHOWN),
-            )
-        )
-    heads = [head for _, head, _ in SHOWN]
-    terminal.print_columns(rows, header=("data set", "solver", "CPU time, new / base", *heads))
+    header, *rows = version_rows(result)
+    terminal.print_columns(rows, header=header)
     for row in result["results"]:
         for side in ("base", "new"):
             if row[side]["reason"]:
                 reason = row[side]["reason"]
                 terminal.print_line(f"{row['solver']} on {row['dataset']}, {side}: {reason}")
-
-
-def _change(base: float | None, new: float | None, form: str) -> str:
-    """Return a value if both versions have it, else both."""
-    texts = ["-" if value is None else format(value, form) for value in (base, new)]
-    return texts[0] if texts[0] == texts[1] else " → ".join(texts)
 
 
 def register(group: click.Group) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -28,6 +29,11 @@ TIME_TO = "cpu_time_to_"
 PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
 #: Solvers whose relative gaps are certainly at most this did about the same work.
 EQUAL_WORK = 1e-2
+#: End of the reason why a program without a prediction command has no accuracy.
+NO_PREDICTION = "add 'predict' to the config"
+#: The wall time of a solver is told if it is so many times more above a rival's than the CPU time
+#: is, and so many seconds more. It isn't judged: other programs lengthen wall times as well.
+TOLD_WALL_TIMES, TOLD_WAIT_S = 2.0, 0.02
 #: Blocks of the config with which two versions are compared.
 VERSIONS, CERTIFICATES = "versions", "certificates"
 
@@ -39,6 +45,8 @@ class Racer:
     Attributes
     ----------
     name : str
+    predict : str
+        The prediction command of a program; "" if it has none or its file name tells it.
     params : dict
         Fixed parameters.
     ladder : dict
@@ -57,6 +65,7 @@ class Racer:
     label: str = ""
     solves: dict[str, Any] = field(default_factory=dict)
     assumed_of: str = ""
+    predict: str = ""
 
     @property
     def problem(self) -> tuple[str, Any] | None:
@@ -67,6 +76,15 @@ class Racer:
         if self.solves:
             return self.solves["problem"], self.solves.get("offset")
         return None if self.is_program else declared_problem(solver(self.name, **self.params))
+
+    @property
+    def offset(self) -> str:
+        """How the solver treats the offset, in words; "" if that isn't known before its fit."""
+        if self.problem is None:
+            return ""
+        value = self.problem[1]
+        plain = {None: "a free offset", "free": "a free offset", "none": "no offset"}
+        return plain.get(value) or f"an offset that is regularised (a feature of {value:g})"
 
     @property
     def is_class(self) -> bool:
@@ -86,6 +104,7 @@ class Racer:
             "label": self.label,
             "params": self.params,
             "grid": self.ladder,
+            **({"predict": self.predict} if self.predict else {}),
             **self.solves,
         }
 
@@ -93,8 +112,9 @@ class Racer:
 class Times(TypedDict):
     """The result of one solver in a race: seconds, their range, and its objective.
 
-    `solver` is its label. The objective is None where it is of no known problem; `excess_objective`
-    is how far above the best one it came, relative. `certified_gap` bounds how far it is above the
+    `solver` is its label, and `offset` is how it treats the offset, in words. The objective is None
+    where it is of no known problem; `excess_objective` is how far above the best one it came,
+    relative. `certified_gap` bounds how far it is above the
     optimum as a share of that, None without a bound, and `certified` says if there is a
     certificate. `train_accuracy_pct` is on the rows that were trained on. `times_to` has by
     relative gap the CPU seconds that certainly reach it.
@@ -102,6 +122,7 @@ class Times(TypedDict):
 
     solver: str
     problem: str
+    offset: str
     cpu_time_s: float | None
     cpu_range_s: list[float] | None
     train_time_s: float | None
@@ -114,11 +135,16 @@ class Times(TypedDict):
 
 
 class RivalRatio(TypedDict):
-    """CPU time of a solver over that of the first one; None if it missed the target."""
+    """CPU time of a solver over that of the first one; None if it missed the target.
+
+    `times` is the median over the rounds. `summed` says what each round's times are sums of; it is
+    "" for one setting.
+    """
 
     solver: str
     times: float | None
     range: list[float] | None
+    summed: str
 
 
 class RaceResult(TypedDict):
@@ -136,7 +162,8 @@ class RaceResult(TypedDict):
 def parse_racer(words: str, *, trust: bool = False) -> Racer:
     """Read ``NAME KEY=VALUE KEY=VALUE,VALUE``, where a name may be a class's dotted path.
 
-    ``problem=`` and ``offset=`` after a class that has no such parameter say what it solves.
+    ``predict=`` after a program gives its prediction command. ``problem=`` and ``offset=`` after a
+    class that has no such parameter say what it solves.
 
     Parameters
     ----------
@@ -158,12 +185,13 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
 
     if not words.strip():
         raise ConfigError("a solver's name is empty ('svmbench list solvers' shows them)")
+    words, predict = _prediction(words)
     name, *settings = _words(words)
     label = " ".join([name, *settings])
     called = name
     if templates.shipped_program(name) or templates.is_program(name):
         try:
-            called = templates.commands(name).name
+            called = templates.commands(name, predict).name
         except ValueError as error:
             raise ConfigError(f"{line(name, 100)}: {error}") from error
         label = " ".join([templates.read_template(called).program, *settings])
@@ -173,7 +201,7 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
         raise ConfigError(reason)
     if reason := why_not_loaded(name, trust=trust):
         raise ConfigError(reason)
-    racer = Racer(name, label=label)
+    racer = Racer(name, label=label, predict=predict)
     own = solver_class(called)._get_param_names() if settings else []
     for setting in settings:
         key, separator, value = setting.partition("=")
@@ -203,7 +231,27 @@ def parse_racers(solvers: Sequence[str], *, trust: bool = False) -> list[Racer]:
     """Read solvers as :func:`parse_racer` does; classes without a problem get the others'."""
     racers = [parse_racer(words, trust=trust) for words in solvers]
     _assume_problems(racers)
+    _name_by_paths([racer for racer in racers if racer.is_program])
     return racers
+
+
+def _name_by_paths(programs: Sequence[Racer]) -> None:
+    """Name programs of one file name by the end of their paths, as much as tells them apart."""
+    files: dict[str, dict[Path, list[Racer]]] = {}
+    for racer in programs:
+        file = Path(templates.commands(racer.name, racer.predict).train[0])
+        files.setdefault(file.name, {}).setdefault(file, []).append(racer)
+    for name, places in files.items():
+        if len(places) < 2:
+            continue
+        longest = max(len(file.parts) for file in places)
+        for n_parts in range(2, longest + 1):
+            ends = {file: "/".join(file.parts[-n_parts:]) for file in places}
+            if len({*ends.values()}) == len(places):
+                break
+        for file, racers in places.items():
+            for racer in racers:
+                racer.label = ends[file] + racer.label.removeprefix(name)
 
 
 def _assume_problems(racers: Sequence[Racer]) -> None:
@@ -259,6 +307,15 @@ def notes_on(racers: Sequence[Racer], has_certificate: Callable[[Racer], bool]) 
             )
 
 
+def _prediction(words: str) -> tuple[str, str]:
+    """Return words without a program's prediction command, and that command."""
+    before, key, after = words.partition(" predict=")
+    if not key or "{" not in after:
+        return words, ""
+    end = after.rindex("}") + 1
+    return before + after[end:], after[:end]
+
+
 def _words(words: str) -> list[str]:
     """Return a name, which may be a command with blanks, and its settings."""
     parts = words.split()
@@ -302,6 +359,8 @@ class RaceSettings:
         Seconds after which the race is given up.
     mirror : str, optional
         As for :func:`svmbench.data.ensure`.
+    train_accuracy : bool, default True
+        Show the accuracy on the training rows.
     """
 
     rounds: int = 9
@@ -311,6 +370,7 @@ class RaceSettings:
     scaling: str = "all-rows"
     timeout_s: float = 600.0
     mirror: str | None = None
+    train_accuracy: bool = True
 
 
 def race(
@@ -414,10 +474,14 @@ def time_solvers(
         if summary.interrupted:
             raise KeyboardInterrupt
         record = records.cells[cell.key]
+    if record["status"] != "ok" and settings.train_accuracy and NO_PREDICTION in record["reason"]:
+        # A program that trains but can't predict here still has its times.
+        untold = replace(settings, train_accuracy=False)
+        return time_solvers(dataset, racers, untold, trust=trust, watch=watch)
     if record["status"] != "ok":
         raise SvmbenchError(f"the race ended without a result: {record['reason']}")
     shown = dataset.get("name") or dataset.get("file") or str(cell.shown["dataset"])
-    return _result(shown, racers, settings.rounds, record)
+    return _result(shown, racers, settings, record)
 
 
 def race_config(
@@ -439,7 +503,7 @@ def race_config(
         "repeats": settings.rounds,
         "max_samples": settings.rows,
         "tolerance": settings.tolerance,
-        "train_accuracy": True,
+        "train_accuracy": settings.train_accuracy,
         "scaling": settings.scaling,
         "pairs": [[first, other] for other in others],
         "multiclass": "one-vs-one",
@@ -500,7 +564,9 @@ def version_config(
     }
 
 
-def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellRecord) -> RaceResult:
+def _result(
+    dataset: str, racers: Sequence[Racer], settings: RaceSettings, record: CellRecord
+) -> RaceResult:
     from svmbench.baselines.catalogue import solvers
 
     metrics, spread = record["metrics"], record["spread"]
@@ -514,6 +580,7 @@ def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellReco
                 "problem": known[racer.name].problem
                 if racer.name in known
                 else str((racer.problem or ("",))[0]),
+                "offset": racer.offset,
                 "cpu_time_s": metrics.get(cpu),
                 "cpu_range_s": spread.get(cpu),
                 "train_time_s": metrics.get(f"train_time_s:{racer.label}"),
@@ -538,18 +605,29 @@ def _result(dataset: str, racers: Sequence[Racer], rounds: int, record: CellReco
             "solver": racer.label,
             "times": metrics[f"ratio:{first}:{racer.label}"],
             "range": spread.get(f"ratio:{first}:{racer.label}"),
+            "summed": _summed(racers[0], racer, settings.tolerance),
         }
         for racer in racers[1:]
     ]
     return {
         "dataset": dataset,
         "n_train": metrics["n_train"],
-        "rounds": rounds,
+        "rounds": settings.rounds,
         "solvers": shown,
         "ratios": ratios,
         "note": record["stop_reason"],
         "notes": [*_notes(racers, shown)],
     }
+
+
+def _summed(first: Racer, other: Racer, tolerance: float | None) -> str:
+    """Return which sums of CPU times the ratio of two solvers compares; "" if there is no sum."""
+    counts = [max([1, *map(len, racer.ladder.values())]) for racer in (first, other)]
+    if max(counts) == 1:
+        return ""
+    if tolerance is None:
+        return f"sums over all settings, {counts[1]} and {counts[0]}; the slowest setting decides"
+    return "sums over C" if "C" in {**first.ladder, **other.ladder} else ""
 
 
 def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
@@ -558,9 +636,91 @@ def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
     yield from notes_on(racers, lambda racer: certified[racer.label])
     for racer in racers:
         if racer.is_program and not certified[racer.label]:
-            yield f"{racer.label} is a program whose model's file is not known here"
+            yield (
+                f"{racer.label} is a program whose model's file is not known here, so its objective"
+                " can't be shown"
+            )
+    accuracies = {one["solver"]: one["train_accuracy_pct"] for one in shown}
+    for racer in racers:
+        if racer.is_program and accuracies[racer.label] is None:
+            yield (
+                f"{racer.label}: its accuracy can't be shown, because its model can't be read here"
+                " and it has no command that predicts; write"
+                " predict='COMMAND {test} {model} {output}' after its name"
+            )
+    yield from _notes_on_offsets(racers)
+    yield from _notes_on_waits(shown)
     if len({one["problem"] for one in shown} - {""}) > 1:
         yield "the solvers minimise different problems; their objectives can't be compared"
+
+
+def _notes_on_offsets(racers: Sequence[Racer]) -> Iterator[str]:
+    """Yield a sentence if the racers treat the offset differently."""
+    solvers: dict[str, list[str]] = {}
+    for racer in racers:
+        if racer.offset:
+            solvers.setdefault(racer.offset, []).append(racer.label)
+    if len(solvers) > 1:
+        each = "; ".join(f"{' and '.join(labels)}: {offset}" for offset, labels in solvers.items())
+        yield f"the solvers treat the offset differently, which changes the problem: {each}"
+
+
+def _notes_on_waits(racers: Sequence[Times]) -> Iterator[str]:
+    """Yield a sentence if, of the first solver and another, one waits far more than the other."""
+    timed = [
+        (wall, cpu, one["solver"])
+        for one in racers
+        if (wall := one["train_time_s"]) and (cpu := one["cpu_time_s"])
+    ]
+    for other in timed[1:]:
+        for (wall, cpu, name), (wall_2, cpu_2, rival) in permutations((timed[0], other)):
+            is_longer = wall / wall_2 > TOLD_WALL_TIMES * cpu / cpu_2
+            if is_longer and wall - cpu > wall_2 - cpu_2 + TOLD_WAIT_S:
+                yield (
+                    f"{name} takes {wall / wall_2:.3g} times the wall time of {rival}, and"
+                    f" {cpu / cpu_2:.3g} times its CPU time: it may sleep or wait, or other"
+                    " programs ran beside it; only CPU times are compared"
+                )
+
+
+def ratio_sentences(result: RaceResult) -> Iterator[str]:
+    """Yield a sentence for each ratio of a race: the median over the rounds, with its range."""
+    from svmbench.experiment.run.session import counted
+
+    first = result["solvers"][0]
+    by_name = {racer["solver"]: racer for racer in result["solvers"]}
+    for ratio in result["ratios"]:
+        if ratio["times"] is None or ratio["range"] is None:
+            continue
+        low, high = ratio["range"]
+        summed = f"; {ratio['summed']}" if ratio["summed"] else ""
+        yield (
+            f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first['solver']}"
+            f" (median of {counted(result['rounds'], 'round')}; {low:.3g} to {high:.3g}{summed})"
+            f"{unequal_work(first, by_name[ratio['solver']])}"
+        )
+
+
+def result_rows(result: RaceResult) -> Iterator[tuple[str, ...]]:
+    """Yield the head and the rows of the table that a race prints."""
+    of_answer = ("objective", "certified gap", "train accuracy (%)")
+    yield ("solver", "problem", "cpu s", "lowest to highest", *of_answer)
+    for racer in result["solvers"]:
+        low, high = racer["cpu_range_s"] or (None, None)
+        yield (
+            racer["solver"],
+            racer["problem"] or "not known",
+            formatted(racer["cpu_time_s"], ".4g"),
+            f"{low:.4g} to {high:.4g}" if low is not None else "-",
+            formatted(racer["objective"], ".8g"),
+            formatted(racer["certified_gap"], ".1e"),
+            formatted(racer["train_accuracy_pct"], ".2f"),
+        )
+
+
+def formatted(value: float | None, form: str) -> str:
+    """Return a number as a race prints it; a dash if there is none."""
+    return "-" if value is None else format(value, form)
 
 
 def shares_solved(results: Sequence[RaceResult]) -> dict[str, dict[str, list[float]]]:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,15 @@ from typing import Any
 from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.experiment.config.yaml_source import yaml_of_value
 from svmbench.report.reading.records import result_lines
-from svmbench.studies.racing import CERTIFICATES, VERSIONS, Racer, notes_on
+from svmbench.studies.racing import (
+    CERTIFICATES,
+    VERSIONS,
+    Racer,
+    RaceResult,
+    Times,
+    formatted,
+    notes_on,
+)
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
 #: Runs one command after another in a process, which imports and loads compiled code only once. A
@@ -51,6 +60,10 @@ TIME_TO_END_S = 20.0
 ACCURACY_POINTS = 1.0
 #: By what share of the base's objective the objective of a version may be above it.
 OBJECTIVE_SHARE = 0.01
+#: From so many rounds on, a wall time that is above every wall time of the base fails a gate.
+FEWEST_ROUNDS = 3
+#: A wall time is told if it grew so many times more than the CPU time.
+TOLD_WALL = 2.0
 #: Results that a comparison of versions shows: the name in records, its head, the format.
 SHOWN = (
     ("accuracy_pct", "accuracy (%)", ".2f"),
@@ -374,14 +387,17 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
     """Return the results of a data set and a solver, of both versions."""
     made: dict[str, Any] = {"dataset": key[0], "solver": key[1], "times": None, "range": None}
     seconds: dict[str, list[float | None]] = {}
+    walls: dict[str, list[float]] = {}
     for side, rounds in records.items():
         cells = [one.get(key, {"status": "", "reason": "it has no such cell"}) for one in rounds]
         metrics = [cell.get("metrics") or {} for cell in cells]
         seconds[side] = [one.get("cpu_time_s") for one in metrics]
         known = [s for s in seconds[side] if s is not None]
+        walls[side] = [one["train_time_s"] for one in metrics if one.get("train_time_s")]
         failed = [cell for cell in cells if cell["status"] != "ok"]
         made[side] = {
             "cpu_time_s": statistics.median(known) if known else None,
+            "wall_range_s": [min(walls[side]), max(walls[side])] if walls[side] else None,
             **{name: metrics[0].get(name) for name, _, _ in SHOWN},
             "reason": (failed[0].get("reason") or failed[0]["status"]) if failed else "",
         }
@@ -392,13 +408,41 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
     ]
     if ratios:
         made |= {"times": statistics.median(ratios), "range": [min(ratios), max(ratios)]}
-    return made
+    medians = [statistics.median(seen) if seen else 0.0 for seen in walls.values()]
+    return {**made, "wall_times": medians[1] / medians[0] if all(medians) else None}
+
+
+def version_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the head and the rows of the table of a comparison of versions."""
+    heads = [head for _, head, _ in SHOWN]
+    yield ("data set", "solver", "CPU time, new / base", *heads)
+    for row in result["results"]:
+        low, high = row["range"] or (0, 0)
+        ratio = f"{row['times']:.3g} ({low:.3g} to {high:.3g})" if row["range"] else "-"
+        changes = (_change(row["base"][name], row["new"][name], form) for name, _, form in SHOWN)
+        yield (row["dataset"], row["solver"], ratio, *changes)
+
+
+def _change(base: float | None, new: float | None, form: str) -> str:
+    """Return a value if both versions have it, else both."""
+    texts = [formatted(value, form) for value in (base, new)]
+    return texts[0] if texts[0] == texts[1] else " → ".join(texts)
 
 
 def notes_on_versions(racers: list[Racer], result: dict[str, Any]) -> list[str]:
-    """Return what to know about the objectives that a comparison of versions has or lacks."""
+    """Return what to know about the objectives and wall times of a comparison of versions."""
     known = {one["solver"] for one in result["results"] if one["new"]["objective"] is not None}
-    return [*notes_on(racers, lambda racer: racer.label in known)]
+    notes = [*notes_on(racers, lambda racer: racer.label in known)]
+    for one in result["results"]:
+        walls = [one[side]["wall_range_s"] for side in ("base", "new")]
+        if one["times"] and one["wall_times"] and one["wall_times"] > TOLD_WALL * one["times"]:
+            base, new = (f"{low:.3g} to {high:.3g} s" for low, high in walls)
+            notes.append(
+                f"{one['solver']} on {one['dataset']}: its wall time is {one['wall_times']:.3g}"
+                f" times the base's, its CPU time {one['times']:.3g} times ({new}, base {base}): it"
+                " may sleep or wait, or other programs ran beside it"
+            )
+    return notes
 
 
 def nothing_worse(result: dict[str, Any], fail_above: float) -> str:
@@ -440,22 +484,84 @@ def regressions(result: dict[str, Any], limit: float) -> list[str]:
     """
     sentences = []
     for one in result["results"]:
+        rows, of = one.get("rows", "test rows"), one.get("of", "the base")
         solver = f"{one['solver']} on {one['dataset']}"
         if one["times"] is not None and one["times"] > limit:
             sentences.append(
-                f"slower: {solver} takes {one['times']:.3g} times the CPU time of the base;"
+                f"slower: {solver} takes {one['times']:.3g} times the CPU time of {of};"
                 f" {limit:g} times are allowed"
+            )
+        walls = [one[side].get("wall_range_s") for side in ("base", "new")]
+        if all(walls) and result["rounds"] >= FEWEST_ROUNDS and walls[1][0] > limit * walls[0][1]:
+            sentences.append(
+                f"waits longer: {solver} takes at least {walls[1][0]:.3g} s of wall time in every"
+                f" round, {of} at most {walls[0][1]:.3g} s; {limit:g} times are allowed"
             )
         base, new = (one[side]["accuracy_pct"] for side in ("base", "new"))
         if base is not None and new is not None and base - new > ACCURACY_POINTS:
             sentences.append(
-                f"less accurate: {solver} has {new:.2f} % on the test rows, the base {base:.2f} %;"
+                f"less accurate: {solver} has {new:.2f} % on the {rows}, {of} {base:.2f} %;"
                 f" {ACCURACY_POINTS:g} point less is allowed"
             )
         base, new = (one[side].get("objective") for side in ("base", "new"))
         if base is not None and new is not None and new - base > OBJECTIVE_SHARE * abs(base):
             sentences.append(
-                f"less exact: {solver} stops at the objective {new:.7g}, the base at {base:.7g};"
+                f"less exact: {solver} stops at the objective {new:.7g}, {of} at {base:.7g};"
                 f" {100 * OBJECTIVE_SHARE:g} % more is allowed"
             )
     return sentences
+
+
+def race_outcome(results: Sequence[RaceResult], limit: float | None) -> tuple[Sequence[str], bool]:
+    """Judge the first solver of races against each of the others, as a gate for a new build.
+
+    Parameters
+    ----------
+    results : sequence of RaceResult
+    limit : float or None
+        As for :func:`regressions`; without it nothing is judged.
+
+    Returns
+    -------
+    list of str
+        A sentence for each regression, or one that says that there is none.
+    bool
+        Whether there is a regression.
+    """
+    if limit is None:
+        return [], False
+    rows, missed = [], []
+    for result in results:
+        first, *others = result["solvers"]
+        for other, ratio in zip(others, result["ratios"], strict=True):
+            if ratio["times"]:
+                rows.append(_race_row(result["dataset"], first, other, 1.0 / ratio["times"]))
+            else:
+                missed.append(
+                    f"not compared: {first['solver']} and {other['solver']} on {result['dataset']}"
+                    " have no ratio (see the note)"
+                )
+    judged = {"results": rows, "rounds": results[0]["rounds"]}
+    worse = [*regressions(judged, limit), *missed]
+    unknown = any(row["new"]["objective"] is None for row in rows)
+    nothing = (
+        f"{results[0]['solvers'][0]['solver']} takes no more than {limit:g} times the CPU time of"
+        f" another solver, and is not less accurate{'' if unknown else ' or exact'}"
+    )
+    nothing += "; objectives were not compared everywhere" if unknown else ""
+    return (worse, True) if worse else ([nothing], False)
+
+
+def _race_row(dataset: str, new: Times, base: Times, times: float) -> dict[str, Any]:
+    """Return two solvers of a race as :func:`regressions` takes two versions.
+
+    Objectives are left out if the solvers minimise different problems.
+    """
+    is_same = (new["problem"], new["offset"]) == (base["problem"], base["offset"])
+    row: dict[str, Any] = {"dataset": dataset, "solver": new["solver"], "times": times}
+    for side, one in (("base", base), ("new", new)):
+        row[side] = {
+            "accuracy_pct": one["train_accuracy_pct"],
+            "objective": one["objective"] if is_same else None,
+        }
+    return {**row, "rows": "training rows", "of": base["solver"]}

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from runs import svmbench
 
 from svmbench.cli import race
-from svmbench.studies import racing
+from svmbench.studies import racing, versions
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -79,7 +80,7 @@ def test_a_race_on_three_classes_separates_each_pair(tmp_path: Path) -> None:
         (["-s", "csvc", "--base", "HEAD", "--tolerance", 0.01], "leave out --tolerance"),
         (["-s", "csvc", "C=1,2", "--base", "HEAD"], "--base takes one value of each parameter"),
         (["-s", "csvc", "-s", "csvc"], "against itself needs other parameters"),
-        (["-s", "csvc", "-s", "libsvm", "--fail-above", 2], "--fail-above needs --base"),
+        (["-s", "csvc", "--fail-above", 2], "a race needs two solvers"),
         (["-s", "csvc", "--base", "HEAD"], "not a git repository"),
     ],
 )
@@ -197,6 +198,7 @@ def result_with(gaps: list[float | None], times: dict[str, float | None]) -> rac
         {
             "solver": name,
             "problem": "nu-svc",
+            "offset": "a free offset",
             "cpu_time_s": 1.0,
             "cpu_range_s": [1.0, 1.0],
             "train_time_s": 1.0,
@@ -209,7 +211,9 @@ def result_with(gaps: list[float | None], times: dict[str, float | None]) -> rac
         }
         for name, gap in zip(("one", "two"), gaps, strict=True)
     ]
-    ratios: list[racing.RivalRatio] = [{"solver": "two", "times": 0.5, "range": [0.4, 0.6]}]
+    ratios: list[racing.RivalRatio] = [
+        {"solver": "two", "times": 0.5, "range": [0.4, 0.6], "summed": ""}
+    ]
     return {
         "dataset": "x",
         "n_train": 10,
@@ -224,7 +228,7 @@ def result_with(gaps: list[float | None], times: dict[str, float | None]) -> rac
 @pytest.mark.parametrize(
     ("gap", "said"),
     [
-        (1e-4, "two takes 0.5 times the CPU time of one (0.4 to 0.6)"),
+        (1e-4, "two takes 0.5 times the CPU time of one (median of 1 round; 0.4 to 0.6)"),
         (1.5, "; not for equal work: the objective of two may be 150 % above the optimum"),
         (
             None,
@@ -283,3 +287,102 @@ def test_a_file_whose_name_is_a_number_races(
     assert ended.code == 0, ended.said
     assert yaml.safe_load(ended.out)["datasets"] == [{"file": "1e3"}]
     assert "file: '1e3'" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("limit", "changed", "said"),
+    [
+        (2.1, {}, "one takes no more than 2.1 times the CPU time of another solver, and is not"),
+        (1.9, {}, "slower: one on x takes 2 times the CPU time of two; 1.9 times are allowed"),
+        (2.1, {"train_accuracy_pct": 88.0}, "less accurate: one on x has 88.00 % on the training"),
+        (2.1, {"objective": 1.1}, "less exact: one on x stops at the objective 1.1, two at 1;"),
+        # Of another problem, objectives are not compared.
+        (2.1, {"objective": 1.1, "offset": "no offset"}, "objectives were not compared everywhere"),
+    ],
+)
+def test_the_first_of_a_race_is_gated_against_the_others(
+    limit: float, changed: dict[str, Any], said: str
+) -> None:
+    result = result_with([0.0, 0.0], {})
+    result["solvers"][0].update(changed)  # type: ignore[typeddict-item]
+    (sentence,), is_worse = versions.race_outcome([result], limit)
+    assert said in sentence
+    assert is_worse == (": one on x" in sentence)
+    assert versions.race_outcome([result], None) == ([], False)
+    result["ratios"][0]["times"] = None
+    (sentence, *_), is_worse = versions.race_outcome([result], limit)
+    assert sentence.startswith("not compared: one and two on x have no ratio") or changed
+    assert is_worse
+
+
+def test_the_gate_of_a_race_ends_with_code_4() -> None:
+    words = ["race", "--rounds", 1, "-s", "liblinear-l1", "tol=0.1", "-s", "liblinear-l1", "tol=1"]
+    for limit, code in ((0.001, 4), (1000, 0)):
+        ended = svmbench(*words, "--fail-above", limit)
+        assert ended.code == code, ended.said
+    assert "liblinear-l1 tol=0.1 takes no more than 1000 times" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        (["./old/train {train} {model}", "./new/train {train} {model}"],
+         ["old/train", "new/train"]),
+        (["/a/old/x/train {train} {model}", "b/new/x/train {train} {model}"],
+         ["old/x/train", "new/x/train"]),
+        (["./old/svm-train C=1 gamma=1 tol=1", "svm-train C=1 gamma=1 tol=1"],
+         ["old/svm-train C=1 gamma=1 tol=1", "svm-train C=1 gamma=1 tol=1"]),
+        (["./old/svm-train C=1 gamma=1 tol=1", "./old/svm-train C=2 gamma=1 tol=1"],
+         ["svm-train C=1 gamma=1 tol=1", "svm-train C=2 gamma=1 tol=1"]),
+        (["./a/train {train} {model}", "./b/other {train} {model}"], ["train", "other"]),
+    ],
+)  # fmt: skip
+def test_builds_of_one_file_name_have_the_shortest_distinct_paths(
+    words: list[str], labels: list[str]
+) -> None:
+    racers = racing.parse_racers(words, trust=True)
+    assert [racer.label for racer in racers] == labels
+    assert racing.race_config([{"name": "a9a"}], racers, racing.RaceSettings())["solvers"]
+
+
+def test_a_program_has_a_prediction_command_on_the_command_line() -> None:
+    words = "./train -c {C} {train} {model} predict=./pr -q {test} {model} {output} C=2"
+    racer = racing.parse_racer(words, trust=True)
+    assert (racer.label, racer.predict) == ("train C=2", "./pr -q {test} {model} {output}")
+    assert racer.entry()["program"] == "./train -c {C} {train} {model}"
+    assert racer.entry()["predict"] == racer.predict
+
+
+def test_solvers_with_other_offsets_are_told() -> None:
+    def notes(*solvers: str) -> str:
+        racers = racing.parse_racers(solvers)
+        shown = [{**result_with([0.0, 0.0], {})["solvers"][0], "solver": r.label} for r in racers]
+        return " ".join(racing._notes(racers, shown))  # type: ignore[arg-type]
+
+    said = notes("libsvm kernel=linear", "liblinear-l1", "sklearn.svm.SVC kernel=linear")
+    assert "treat the offset differently" in said
+    assert "libsvm kernel=linear and sklearn.svm.SVC kernel=linear: a free offset" in said
+    assert "liblinear-l1: an offset that is regularised (a feature of 1)" in said
+    assert "offset" not in notes("libsvm", "csvc")
+
+
+@pytest.mark.parametrize(("walls", "told"), [((1.0, 3.0), 1), ((3.0, 1.0), 1), ((1.0, 1.9), 0)])
+def test_a_solver_that_sleeps_is_told(walls: tuple[float, float], told: int) -> None:
+    solvers = result_with([0.0, 0.0], {})["solvers"]
+    for one, wall in zip(solvers, walls, strict=True):
+        one["train_time_s"] = wall
+    said = [*racing._notes_on_waits(solvers)]
+    assert len(said) == told
+    assert not said or "takes 3 times the wall time of" in said[0]
+    solvers[0]["train_time_s"] = None
+    assert [*racing._notes_on_waits(solvers)] == []
+
+
+def test_a_ratio_of_several_settings_says_that_it_is_one_of_sums() -> None:
+    first, other = racing.parse_racers(["liblinear-l1 tol=1,0.1,0.01", "liblinear-l1"])
+    said = racing._summed(first, other, None)
+    assert said == "sums over all settings, 1 and 3; the slowest setting decides"
+    assert racing._summed(first, other, 0.1) == racing._summed(other, other, None) == ""
+    result = result_with([0.0, 0.0], {})
+    result["ratios"][0]["summed"] = said
+    assert "(median of 1 round; 0.4 to 0.6; sums over all" in next(racing.ratio_sentences(result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -625,6 +626,27 @@ def test_a_program_races_by_its_own_cpu_time(tmp_path: Path) -> None:
     assert 0.002 < cpu < 0.1
     assert cell["metrics"]["ratio:libsvm:svm-train"] > 1
     assert cell["counters"]["iterations:svm-train"] == cell["counters"]["iterations:libsvm"]
+
+
+def test_a_program_without_a_known_model_races_with_or_without_an_accuracy(tmp_path: Path) -> None:
+    train, predict = tmp_path / "train.sh", tmp_path / "predict.sh"
+    train.write_text('echo "my own format" > "$2"\n')
+    predict.write_text('while read -r _; do echo 1; done < "$1" > "$3"\n')
+    words = [f"sh {train} {{train}} {{model}}"]
+    other = ["-s", "liblinear-l1", "--rounds", 1, "--trust", "--json"]
+    ended = svmbench("race", "-s", *words, *other)
+    assert ended.code == 0, ended.said
+    (result,) = json.loads(ended.out)
+    assert [one["train_accuracy_pct"] for one in result["solvers"]] == [None, None]
+    assert any("its accuracy can't be shown" in note for note in result["notes"])
+    words += [f"predict=sh {predict} {{test}} {{model}} {{output}}"]
+    ended = svmbench("race", "-s", *words, *other)
+    assert ended.code == 0, ended.said
+    (result,) = json.loads(ended.out)
+    accuracies = [one["train_accuracy_pct"] for one in result["solvers"]]
+    assert accuracies[0] == pytest.approx(100 * 357 / 569)  # of the larger class
+    assert accuracies[1] > 95
+    assert not any("its accuracy" in note for note in result["notes"])
 
 
 def test_the_page_races_a_build_against_libsvm(tmp_path: Path) -> None:

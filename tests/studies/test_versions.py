@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,3 +105,29 @@ def test_a_gate_that_found_nothing_says_whose_objectives_it_could_not_compare() 
         versions.nothing_worse({"results": rows}, 1.5)
         == f"{sentence}; objectives of b were not compared"
     )
+
+
+def test_a_gate_fails_for_a_build_that_sleeps_in_every_round() -> None:
+    def of(base: list[float], new: list[float], rounds: int = 9) -> tuple[list[str], list[str]]:
+        def records(walls: list[float]) -> list[dict[tuple[str, str], Any]]:
+            return [
+                {("d", "s"): {"status": "ok", "metrics": {"cpu_time_s": 1.0, "train_time_s": wall}}}
+                for wall in walls
+            ]
+
+        one = versions._compared(("d", "s"), {"base": records(base), "new": records(new)})
+        result = {"results": [one], "rounds": rounds}
+        return versions.regressions(result, 1.3), versions.notes_on_versions([], result)
+
+    assert of([1.0, 1.1, 1.0], [1.0, 1.1, 1.2]) == ([], [])
+    (said,), (note,) = of([1.0, 1.1, 1.0], [5.0, 6.0, 7.0])
+    assert said == (
+        "waits longer: s on d takes at least 5 s of wall time in every round, the base at most"
+        " 1.1 s; 1.3 times are allowed"
+    )
+    assert "its wall time is 6 times the base's, its CPU time 1 times" in note
+    # A machine with other programs on it: told, not judged. So are two rounds.
+    failed, (note,) = of([1.0, 6.0, 1.0], [5.0, 6.0, 7.0])
+    assert failed == []
+    assert "or other programs ran beside it" in note
+    assert of([1.0, 1.0], [5.0, 6.0], rounds=2)[0] == []
