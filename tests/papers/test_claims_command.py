@@ -61,7 +61,6 @@ def test_details_begin_with_failures_and_end_with_what_made_the_records(kept: Pa
     thinned = svmbench("claims", "--claim", "srbo-4", "--no-freshness", ROOT / "results").out
     assert "records: svmbench run srbo_table8 --profile thinned" in thinned
     assert "srbo_table8: profile thinned: at most 2,000 rows of each set" in thinned
-    assert "srbo_table9_11: profile thinned: at most 2,000 rows of three sets" in thinned
 
 
 def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
