@@ -354,8 +354,8 @@ OF_SEVERAL_MODULES = {
     "baselines": "hinge_peers installed_plugins kernel_programs",
     "cli": "comforts",
     "cluster": "cluster remote_records",
-    "core/contract": "as_sklearn clone finish_fit paths_of_solvers promises target_type weights"
-    " wide_inputs",
+    "core/contract": "as_sklearn clone finish_fit paths_of_solvers promises target_type validated"
+    " weights wide_inputs",
     "core/csvc": "as_svc file_list gap rows single_rows",
     "core/kernel_svm": "oracles sparse_memory subproblems transcribed warm",
     "core/kernels": "given_kernel",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,9 +40,9 @@ class IntelexBaseline(KernelBaseline):
     tol: float = 1e-3
     cache_size: float = 200.0
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and round the inputs to float32."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Settle gamma, and round the inputs to float32."""
+        data = super()._convert(data)
         # The SVC accepts only scipy's older class of sparse matrices.
         X = sp.csr_matrix(data.X) if sp.issparse(data.X) else data.X
         data.native = X.astype(np.float32)

@@ -20,7 +20,7 @@ import re
 import threading
 from ctypes import POINTER, c_double
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -49,11 +49,10 @@ class _Liblinear(LinearClassifierWithC):
     random_state: int
     _solver: ClassVar[int]
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and convert to LIBLINEAR's `problem` structure."""
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Convert to LIBLINEAR's `problem` structure."""
         from liblinear import liblinear as ll
 
-        data = self._validate(X, y)
         nodes, addresses = node_lists(data.X, bias=self.bias)
         # LIBLINEAR's __init__ converts row by row; fill the structure directly instead.
         problem = ll.problem.__new__(ll.problem)

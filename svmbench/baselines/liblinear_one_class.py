@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -75,11 +75,11 @@ class LiblinearOneClass(KernelDetector):
     def _sum_weight(self, data: TrainingData) -> float:
         return float(self.nu)
 
-    def prepare(self, X: Any, y: Any = None) -> TrainingData:
-        """Validate, and convert to LIBLINEAR's `problem` structure. `y` is ignored."""
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Convert to LIBLINEAR's `problem` structure."""
         from liblinear import liblinear as ll
 
-        data = super().prepare(X, y)
+        data = super()._convert(data)
         data.native = ll.problem(data.y, sp.csr_matrix(data.X), bias=-1)
         return data
 

@@ -129,9 +129,9 @@ class Libsvm(KernelBaseline):
 
     shared_points = NativePoints
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and convert to LIBSVM's `svm_problem` structure."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Settle gamma, and convert to LIBSVM's `svm_problem` structure."""
+        data = super()._convert(data)
         data.native = svm_problem(data)
         return data
 

@@ -72,9 +72,9 @@ class LibsvmOneClass(KernelParameters, KernelDetector):
     def _sum_weight(self, data: TrainingData) -> float:
         return float(self.nu)
 
-    def prepare(self, X: Any, y: Any = None) -> TrainingData:
-        """Validate, and convert to LIBSVM's `svm_problem` structure. `y` is ignored."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Settle gamma, and convert to LIBSVM's `svm_problem` structure."""
+        data = super()._convert(data)
         data.native = svm_problem(data)
         return data
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,9 +25,9 @@ class LinearPeer(LinearClassifierWithC):
     #: The counter that has the number of iterations.
     iteration_counter: ClassVar[str] = "passes"
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and append the constant feature."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Append the constant feature."""
+        data = super()._convert(data)
         if sp.issparse(data.native):
             # Some packages accept only SciPy's older class of sparse matrices.
             data.native = sp.csr_matrix(data.native)

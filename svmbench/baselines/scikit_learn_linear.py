@@ -45,9 +45,8 @@ class LinearSVCBaseline(LinearClassifierWithC):
     max_iter: int = 1000
     random_state: Any = 0
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate the inputs; scikit-learn needs no conversion."""
-        data = self._validate(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Take the inputs as they are: scikit-learn needs no conversion."""
         data.native = data.X
         return data
 

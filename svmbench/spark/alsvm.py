@@ -258,9 +258,8 @@ class ALSVMSpark(ALSVMBatch):
         """
         return predicted(self, frame, self._columns(), column)
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate arrays, and send them to a session on this machine as a data frame."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Send arrays to a session on this machine as a data frame."""
         data.native = to_frame(data.X, data.y)
         return data
 

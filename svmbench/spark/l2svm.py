@@ -143,9 +143,8 @@ class L2SVMSpark(LinearClassifier):
         self._check_parameters()
         return self._minimise(rows_to_read(X, self._columns()))
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate arrays, and send them to a session on this machine as a data frame."""
-        data = self._validate(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Send arrays to a session on this machine as a data frame."""
         data.native = to_frame(data.X, data.y)
         return data
 

@@ -38,13 +38,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from svmbench.core.contract.declaration import Declaration
 from svmbench.core.contract.problems import PROBLEMS, ObjectiveId, Offset, Problem
 from svmbench.core.contract.sklearn_bases import ClassifierMixin, Versioned
-from svmbench.core.numeric.arrays import canonical_csr, require_squares
+from svmbench.core.numeric.arrays import canonical_csr, largest_value, require_squares
 
 
 @dataclass
@@ -128,6 +128,9 @@ BY_GAP, NO_MARGIN = "gap", "no margin"
 #: Training and test rows of each fold.
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
+#: Floats that are labels are below this, so that integers hold them.
+MAX_LABEL = 1e15
+
 #: Type of the parameter `class_weight`.
 ClassWeight = dict[Any, float] | str | None
 
@@ -172,6 +175,7 @@ class Solver(Versioned):
 
     declaration: ClassVar[Declaration]
     counters_: dict[str, int]
+    n_features_in_: int
     #: Parameters of the tiny fits of `warm_up`, which must call all compiled code.
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
@@ -225,10 +229,14 @@ class Solver(Versioned):
         if getattr(self, "fit_intercept", False):
             require_positive("intercept_scaling", getattr(self, "intercept_scaling", 1.0))
 
-    @abstractmethod
     def prepare(self, X: Any, y: Any) -> TrainingData:
         """Validate `X` and `y` and convert them to the solver's own input format."""
-        raise AssertionError("a solver defines prepare")
+        return self._convert(self._validate(X, y))
+
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Set ``native`` of validated data, the input of `train`; by default the inputs."""
+        data.native = data.X
+        return data
 
     @abstractmethod
     def train(self, data: TrainingData) -> Self:
@@ -363,8 +371,6 @@ class BinaryClassifier(ClassifierMixin, Solver):
     estimators_: list[Any]
     #: The models of more than two classes as one; None for two classes.
     several_: Any = None
-    #: Whether the arguments of `prepare` are a part of samples that were validated.
-    _comes_validated: bool = False
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model.
@@ -385,50 +391,56 @@ class BinaryClassifier(ClassifierMixin, Solver):
         ValueError
             On NaN or infinite inputs, a single class, or a parameter out of range.
         """
-        return self._fit_several(X, y) if are_several(y) else super().fit(X, y)
+        return self._fit(X, y)
 
-    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit more than two classes; solvers that can do so define it."""
-        self._validate(X, y)
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Validate, and fit two classes or more: every classifier's `fit`, from top to bottom."""
+        X, y = self._validate_samples(X, y)
+        if len(self.classes_) > 2:
+            return self._fit_several(X, y, sample_weight)
+        data = self._convert(self._two_classes(X, y, sample_weight))
+        return self.train(data).finish_fit(data)
+
+    def _fit_several(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> Self:
+        """Fit validated samples of more than two classes; solvers that can do so define it."""
+        self._two_classes(X, y)
         raise AssertionError("more than two classes are refused")
 
-    def _validate(self, X: Any, y: Any) -> TrainingData:
+    def _validate(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
         """Check inputs and two-class labels; return float64 C-ordered or CSR, and labels ±1."""
         X, y = self._validate_samples(X, y)
-        classes = np.unique(y)
-        if len(classes) > 2:
-            kind = type_of_target(y)
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}."
-            )
-        self.classes_ = classes
-        self.__dict__.pop("several_", None)  # of an earlier fit
-        return TrainingData(X=X, y=np.where(y == classes[1], 1.0, -1.0))
+        return self._two_classes(X, y, sample_weight)
+
+    def _two_classes(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> TrainingData:
+        """Return the data of validated samples of two classes, with labels ±1 and weights."""
+        if len(self.classes_) > 2:
+            msg = "Only binary classification is supported. The type of the target is multiclass."
+            raise ValueError(msg)
+        return TrainingData(
+            X=X,
+            y=np.where(y == self.classes_[1], 1.0, -1.0),
+            weights=self._weigh(y, sample_weight),
+        )
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Check inputs and labels of any classes; return float64 C-ordered or CSR, and labels."""
-        if self._comes_validated:
-            self.n_features_in_ = X.shape[1]
-            return X, y
+        """Check parameters, inputs and labels, and set ``classes_``; return inputs and labels.
+
+        The inputs are float64, C-ordered or CSR.
+        """
         self._check_parameters()
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr" if self.declaration.sparse else False,
-            dtype=np.float64,
-            order="C",
-            y_numeric=False,
-        )
+        X, y = validated(self, X, y, sparse=self.declaration.sparse)
         if not are_plain(y):
             check_classification_targets(y)
-        if np.all(y == y[0]):
-            name = type(self).__name__
+        classes = np.unique(y)
+        if len(classes) == 1:
             raise ValueError(
-                f"{name} needs samples of two classes; the data has one class only: {y[0]}"
+                f"{type(self).__name__} needs samples of two classes; the data has one class only:"
+                f" {y[0]}"
             )
         require_squares(X)
-        return canonical_csr(X) if sp.issparse(X) else X, y
+        self.classes_ = classes
+        self.__dict__.pop("several_", None)  # of an earlier fit
+        return X, y
 
     def _alone(self) -> Self:
         """Return an unfitted copy without class weights, for one of several problems."""
@@ -497,10 +509,7 @@ class Weighted(BinaryClassifier):
 
     def prepare(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
         """Validate and convert; see the base class, and `fit` for the weights."""
-        data = super().prepare(X, y)
-        labels = self.classes_[(data.y > 0.0).astype(np.intp)]
-        data.weights = self._weigh(labels, sample_weight)
-        return data
+        return self._convert(self._validate(X, y, sample_weight))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -525,10 +534,7 @@ class Weighted(BinaryClassifier):
             On NaN or infinite inputs, a single class, a parameter out of range, or weights
             that leave a class without a sample.
         """
-        if are_several(y):
-            return self._fit_several(X, y, sample_weight)
-        data = self.prepare(X, y, sample_weight)
-        return self.train(data).finish_fit(data)
+        return self._fit(X, y, sample_weight)
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         """Return each sample's weight times its class's, shape (n_samples,); None if all are 1."""
@@ -604,36 +610,50 @@ def effective(weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return weights
 
 
-def are_several(y: Any) -> bool:
-    """Return True if labels have more than two classes; False for invalid labels."""
-    if y is None or are_two_numbers(y):
-        return False
-    if are_plain(y):
-        return len(np.unique(y)) > 2
-    return bool(type_of_target(y) == "multiclass")
+def validated(
+    estimator: Any, X: Any, y: Any = "no_validation", *, sparse: bool = True, reset: bool = True
+) -> Any:
+    """Return inputs, and labels if there are any, as scikit-learn's `validate_data` does.
+
+    Inputs are float64, C-ordered or canonical CSR. `validate_data` takes longer than the fit of a
+    small problem: it is called where anything has to be converted, or is wrong.
+    """
+    seen, has_labels = vars(estimator), not isinstance(y, str)
+    is_ready = (
+        (type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64)
+        and (X.size > 0 and X.flags.c_contiguous and math.isfinite(largest_value(X)))
+        and (not has_labels or (are_plain(y) and len(y) == len(X)))
+    )
+    if is_ready and reset:
+        seen["n_features_in_"] = X.shape[1]
+        seen.pop("feature_names_in_", None)
+    elif not (
+        is_ready and seen.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in seen
+    ):
+        found = validate_data(
+            estimator,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr" if sparse else False,
+            dtype=np.float64,
+            order="C",
+        )
+        X, y = found if has_labels else (found, y)
+        X = canonical_csr(X) if sp.issparse(X) else X
+    return (X, y) if has_labels else X
 
 
 def are_plain(y: Any) -> bool:
-    """Return True if labels are an array of integers or strings, or of two whole numbers.
+    """Return True if labels are an array (in memory or mapped) of whole numbers or strings.
 
     For these usual cases scikit-learn's full check takes longer than the fit of a small problem.
     """
-    return is_row_of(y, "biuU") or are_two_numbers(y)
-
-
-def are_two_numbers(y: Any) -> bool:
-    """Return True if labels are an array of at most two whole numbers."""
-    if not is_row_of(y, "biuf"):
-        return False
-    first, last = y.min(), y.max()
-    whole = float(first).is_integer() and float(last).is_integer()
-    return whole and bool(np.all((y == first) | (y == last)))
-
-
-def is_row_of(y: Any, kinds: str) -> bool:
-    """Return True if labels are a one-dimensional array (in memory or mapped) of these kinds."""
     is_array = isinstance(y, np.ndarray) and not isinstance(y, np.ma.MaskedArray)
-    return is_array and y.ndim == 1 and len(y) > 0 and y.dtype.kind in kinds
+    is_row = is_array and y.ndim == 1 and len(y) > 0
+    if is_row and y.dtype.kind == "f":
+        return bool(np.all(np.abs(y) < MAX_LABEL) and np.all(y == np.rint(y)))
+    return is_row and y.dtype.kind in "biuU"
 
 
 def unfitted(estimator: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.contract import problems
 from svmbench.core.contract.base import (
@@ -15,6 +15,7 @@ from svmbench.core.contract.base import (
     TrainingData,
     reason_of_all,
     sum_of_counters,
+    validated,
     warn_if_loose,
 )
 from svmbench.core.contract.problems import Offset
@@ -93,16 +94,13 @@ class LinearClassifier(BinaryClassifier):
         """Absorbed, or none: as the parameters say."""
         return problems.absorbed(self.bias)
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and append the constant feature."""
-        data = self._validate(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Append the constant feature."""
         data.native = append_bias(data.X, self.bias)
         return data
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit one class against the rest, for each class, as LIBLINEAR does."""
-        X, y = self._validate_samples(X, y)
-        self.classes_ = np.unique(y)
         models = []
         for label in self.classes_:
             signs = np.where(y == label, 1, -1)
@@ -179,7 +177,7 @@ class LinearClassifier(BinaryClassifier):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return ``X @ w + b``, shape (n_samples,); of several classes (n_samples, n_classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         if sp.issparse(self.coef_):
             values = X @ self.coef_.T
             values = (values.toarray() if sp.issparse(values) else values) + self.intercept_

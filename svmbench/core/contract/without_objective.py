@@ -33,7 +33,5 @@ class LinearClassifierWithoutObjective(LinearClassifier):
         return self
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        X, y = self._validate_samples(X, y)
-        self.classes_ = np.unique(y)
         signs = (np.where(y == label, 1, -1) for label in self.classes_)
         return self._join([self._alone().fit(X, one) for one in signs])

@@ -41,7 +41,7 @@ Deviations of SVM-light
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -203,9 +203,9 @@ class Chunking(WorkingSetClassifier):
         super()._check_parameters()
         require_storage(self.storage)
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and bring the inputs into the chosen storage."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Settle gamma, and bring the inputs into the chosen storage."""
+        data = super()._convert(data)
         data.native = stored(data.native, self.storage)
         return data
 

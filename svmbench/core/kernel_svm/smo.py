@@ -41,7 +41,7 @@ Deviations
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -559,9 +559,9 @@ class PlattClassifier(ClassifierWithC):
         super()._check_parameters()
         require_storage(self.storage)
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and bring the inputs into the chosen storage."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Settle gamma, and bring the inputs into the chosen storage."""
+        data = super()._convert(data)
         data.native = store(data.native, self.function, self.storage)
         return data
 

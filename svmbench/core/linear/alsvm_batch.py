@@ -180,9 +180,8 @@ class ALSVMBatch(LinearClassifierWithC):
     [0.666667, 0.8]
     """
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate; the constant feature is never written out."""
-        data = self._validate(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Take the inputs as they are: the constant feature is never written out."""
         data.native = data.X
         return data
 

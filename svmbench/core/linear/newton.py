@@ -379,8 +379,6 @@ class NewtonL2(Weighted, LinearClassifierWithC):
         """
         if sample_weight is not None or self.class_weight is not None:
             return super()._fit_several(X, y, sample_weight)
-        X, y = self._validate_samples(X, y)
-        self.classes_ = np.unique(y)
         shared = self._samples(TrainingData(X=X, y=y, native=append_bias(X, self.bias)))
         models = []
         for label in self.classes_:

@@ -14,10 +14,9 @@ from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.contract.base import (
     Along,
@@ -30,6 +29,7 @@ from svmbench.core.contract.base import (
     require_n_jobs,
     require_positive,
     require_squares,
+    validated,
     warn_if_useless,
     warn_without_margin,
 )
@@ -50,9 +50,8 @@ from svmbench.core.kernels.kernels import (
 )
 from svmbench.core.kernels.prediction import require_precision, weighted_sums
 from svmbench.core.models import ovo_model
-from svmbench.core.models.multiclass import OneVsOne
+from svmbench.core.models.multiclass import training_of_pairs
 from svmbench.core.models.ovo_model import JointData, JointSolution, OvoModel, SharedPoints
-from svmbench.core.numeric.arrays import canonical_csr
 
 
 @dataclass(frozen=True)
@@ -319,12 +318,11 @@ class KernelSolver(Solver):
         """Return True if `kernel` may be ``"precomputed"`` or a function; for classifiers."""
         return False
 
-    def prepare(self, X: Any, y: Any) -> TrainingData:
-        """Validate, and settle gamma: see :func:`svmbench.core.kernels.kernels.gamma_value`.
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Settle gamma: see :func:`svmbench.core.kernels.kernels.gamma_value`.
 
         ``native`` has the inputs without empty columns, if there are far more columns than entries.
         """
-        data = self._validate(X, y)
         if is_given(self.kernel):
             self.gamma_ = 0.0
         else:
@@ -501,9 +499,10 @@ class KernelSolver(Solver):
         return self._appraise(data, self._values(data))
 
     def finish_fit(self, data: TrainingData) -> Self:
-        """End `fit`: as `evaluate_objective`; above 2,000 samples, from the search's own gradient.
+        """End `fit`: as `evaluate_objective`, or from the search's own gradient.
 
-        The gradient is exact at free multipliers and from single-precision rows elsewhere. It is
+        That serves if all of it is from kernel values in double precision. Otherwise it is exact at
+        free multipliers and from single-precision rows elsewhere. Above 2,000 samples it is then
         compared with the model at some samples, and serves where the objective is right to about
         1e-6, relatively; for the linear kernel it is not needed.
         """
@@ -516,6 +515,8 @@ class KernelSolver(Solver):
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
         f = data.decisions
+        if self.stop_reason_ == "converged" and self.counters_.get("checks") == 0:
+            return f  # a search on values in single precision converges by a check
         if f is None or len(f) <= EXACT_OBJECTIVE_MAX_SAMPLES or self.kernel == "linear":
             return None
         rows = np.unique(np.linspace(0, len(f) - 1, COMPARED_DECISIONS).astype(np.intp))
@@ -591,7 +592,8 @@ class KernelSolver(Solver):
         self, decide: Callable[..., np.ndarray], X: Any, precision: str, n_jobs: int | None
     ) -> np.ndarray:
         """Check inputs and options, call `decide`, and check its result."""
-        check_is_fitted(self)
+        if "n_iter_" not in vars(self):
+            check_is_fitted(self)
         require_precision(precision)
         n_jobs = getattr(self, "n_jobs", 1) if n_jobs is None else n_jobs
         require_n_jobs(n_jobs)
@@ -609,10 +611,10 @@ class KernelSolver(Solver):
 
     def _validate_more(self, X: Any) -> Any:
         """Return inputs to be decided on in float64, C-ordered or CSR."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         if not is_given(self.kernel):
             require_squares(X)
-        return canonical_csr(X) if sp.issparse(X) else X
+        return X
 
 
 class KernelClassifier(KernelSolver, BinaryClassifier):
@@ -689,20 +691,19 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a model for each pair of classes, all with the same kernel and `gamma_`."""
-        X, y = self._validate_samples(X, y)
-        classes = np.unique(y)
+        codes = np.searchsorted(self.classes_, y)
         alone = self._alone()
         if callable(self.kernel):
-            # X is the matrix of its values.
-            alone.set_params(kernel=PRECOMPUTED)
-        pairs = OneVsOne(alone)
-        data = pairs.prepare_validated(X, y, self._weigh(y, sample_weight))
-        pairs.train(data).finish_fit(data)
-        self.classes_, self.several_ = classes, OvoModel(pairs)
-        self.gamma_ = pairs.gamma_
-        self.n_iter_ = pairs.iterations
-        self.objective_, self.dual_objective_ = pairs.objective_, pairs.dual_objective_
-        self.stop_reason_, self.counters_ = pairs.stop_reason_, pairs.counters_
+            alone.kernel = PRECOMPUTED  # X is the matrix of its values
+        pairs = training_of_pairs(alone, X, codes)
+        data = pairs.prepare(X, codes, self._weigh(y, sample_weight))
+        pairs.train(data)
+        primal, dual = pairs.finish_fit(data)
+        assert dual is not None, "every kernel solver has a dual value"
+        self.objective_, self.dual_objective_ = primal, dual
+        self.several_ = OvoModel(pairs, len(self.classes_))
+        self.gamma_, self.n_iter_ = float(pairs.kernel_model.gamma_), pairs.iterations
+        self.stop_reason_, self.counters_ = pairs.stop_reason, pairs.counters
         return self
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:

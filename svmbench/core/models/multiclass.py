@@ -13,10 +13,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmbench.core.contract.base import (
     BinaryClassifier,
@@ -27,6 +26,7 @@ from svmbench.core.contract.base import (
     require_squares,
     sum_of_counters,
     unfitted,
+    validated,
     warn_if_useless,
 )
 from svmbench.core.contract.problems import Offset, Problem
@@ -34,7 +34,6 @@ from svmbench.core.contract.sklearn_bases import ClassifierMixin
 from svmbench.core.kernels.kernels import PRECOMPUTED, gamma_value
 from svmbench.core.models.ovo_model import JointData, JointSolution, Layout, SharedPoints
 from svmbench.core.models.pairs import Pairs, row_blocks, vote
-from svmbench.core.numeric.arrays import canonical_csr
 
 
 class Objectives(NamedTuple):
@@ -59,15 +58,15 @@ class PairsAlone:
         # The models over shared points, set when the objectives are evaluated.
         self.shared: SharedPoints | None = None
 
-    def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[TrainingData]:
-        """Return the training data of each model, for its pair's samples."""
+    def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> TrainingData:
+        """Return the training data, and in `native` those of each pair."""
         parts = []
         for pair, model in zip(self.pairs, self.models, strict=True):
-            own = {} if weights is None else {"sample_weight": weights[pair.rows]}
+            own = None if weights is None else weights[pair.rows]
             is_given = getattr(model, "kernel", None) == PRECOMPUTED
             part = X[np.ix_(pair.rows, pair.rows)] if is_given else X[pair.rows]
-            parts.append(prepare_part(model, part, pair.signs, **own))
-        return parts
+            parts.append(prepare_part(model, part, pair.signs, own))
+        return TrainingData(X=X, y=codes.astype(np.float64), native=parts, weights=weights)
 
     def train(self, data: TrainingData) -> None:
         """Train one pair after another."""
@@ -127,14 +126,15 @@ class PairsTogether:
             self._models = [self._model_of(p) for p in range(len(self.pairs))]
         return self._models
 
-    def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> JointData:
-        """Return the layout of all pairs; the solver prepares the first pair, to set parameters."""
-        first = self.pairs[0]
-        prepare_part(self.kernel_model, X[first.rows], first.signs)
+    def prepare(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> TrainingData:
+        """Return the training data, and in `native` the layout of all pairs."""
+        model = self.kernel_model
+        model.classes_, model.n_features_in_ = np.array([-1.0, 1.0]), X.shape[1]
+        model.gamma_ = float(model.gamma)
         layout = Layout.of(codes, self.pairs.negative, self.pairs.positive)
-        if weights is not None:
-            weights = effective(weights, codes)[layout.order]
-        return JointData(layout, X[layout.order], weights)
+        sorted_weights = None if weights is None else effective(weights, codes)[layout.order]
+        joint = JointData(layout, X[layout.order], sorted_weights)
+        return TrainingData(X=X, y=codes.astype(np.float64), native=joint, weights=weights)
 
     def train(self, data: TrainingData) -> None:
         """Train all pairs at once."""
@@ -189,12 +189,24 @@ class PairsTogether:
         return model
 
 
-def prepare_part(model: Any, X: Any, signs: np.ndarray, **own: Any) -> TrainingData:
+def training_of_pairs(estimator: Any, X: Any, codes: np.ndarray) -> PairsAlone | PairsTogether:
+    """Return the training of all pairs of classes, by an unfitted estimator (whose gamma is set).
+
+    All pairs have the gamma of the whole problem, as in LIBSVM and scikit-learn.
+    """
+    is_given = getattr(estimator, "kernel", None) == PRECOMPUTED
+    if isinstance(getattr(estimator, "gamma", None), str) and not is_given:
+        estimator.gamma = gamma_value(estimator.gamma, X)
+    suits = getattr(estimator, "trains_pairs_together", None)
+    together = suits is not None and not is_given and suits(np.bincount(codes))
+    return (PairsTogether if together else PairsAlone)(estimator, Pairs(codes))
+
+
+def prepare_part(model: Any, X: Any, signs: np.ndarray, weights: np.ndarray | None) -> TrainingData:
     """Return a solver's training data for a pair, without checking samples and parameters again."""
-    model._comes_validated = True
-    part = model.prepare(X, signs, **own)
-    del model._comes_validated
-    return part
+    model.classes_, model.n_features_in_ = np.array([-1.0, 1.0]), X.shape[1]
+    found: TrainingData = model._convert(model._two_classes(X, signs, weights))
+    return found
 
 
 class OneVsOne(ClassifierMixin, Solver):
@@ -265,12 +277,6 @@ class OneVsOne(ClassifierMixin, Solver):
     def prepare(self, X: Any, y: Any, sample_weight: np.ndarray | None = None) -> TrainingData:
         """Validate, and prepare the data of every pair; weights need a solver that takes them."""
         X, y = self._validated(X, y)
-        return self.prepare_validated(X, y, sample_weight)
-
-    def prepare_validated(
-        self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None
-    ) -> TrainingData:
-        """Return the training data of samples (or a kernel matrix) that were validated before."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             msg = (
@@ -278,33 +284,18 @@ class OneVsOne(ClassifierMixin, Solver):
                 f"{self.classes_[0]}"
             )
             raise ValueError(msg)
-        self.pairs_ = Pairs(codes)
-        estimator = unfitted(self.estimator)
-        is_given = getattr(estimator, "kernel", None) == PRECOMPUTED
-        if isinstance(getattr(estimator, "gamma", None), str) and not is_given:
-            # All pairs have the gamma of the whole problem, as in LIBSVM and scikit-learn.
-            estimator.gamma = gamma_value(estimator.gamma, X)
-        suits = getattr(estimator, "trains_pairs_together", None)
-        together = suits is not None and not is_given and suits(np.bincount(codes))
-        self._training = (PairsTogether if together else PairsAlone)(estimator, self.pairs_)
-        native = self._training.prepare(X, codes, sample_weight)
-        return TrainingData(X=X, y=codes.astype(np.float64), native=native, weights=sample_weight)
+        self._training = training_of_pairs(unfitted(self.estimator), X, codes)
+        self.pairs_ = self._training.pairs
+        return self._training.prepare(X, codes, sample_weight)
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Check parameters, inputs and labels; return float64 C-ordered or CSR, and labels."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr" if self.estimator.declaration.sparse else False,
-            dtype=np.float64,
-            order="C",
-        )
+        X, y = validated(self, X, y, sparse=self.estimator.declaration.sparse)
         check_classification_targets(y)
         self.estimator._check_parameters()
         if getattr(self.estimator, "kernel", None) != PRECOMPUTED:
             require_squares(X)
-        return canonical_csr(X) if sp.issparse(X) else X, y
+        return X, y
 
     @property
     def _trained(self) -> PairsAlone | PairsTogether:
@@ -318,11 +309,6 @@ class OneVsOne(ClassifierMixin, Solver):
     def estimators_(self) -> list[Any]:
         """The model of each pair."""
         return self._trained.models
-
-    @property
-    def iterations(self) -> np.ndarray:
-        """The iterations of each pair, int of shape (n_pairs,)."""
-        return self._trained.iterations
 
     @property
     def gamma_(self) -> float:
@@ -367,7 +353,7 @@ class OneVsOne(ClassifierMixin, Solver):
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each row of `X` by the vote of the pairs, shape (n_samples,)."""
         check_is_fitted(self, "n_iter_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         winners = np.empty(X.shape[0], dtype=np.int64)
         for rows in row_blocks(len(winners), self.pairs_):
             decisions = self.pair_decisions(X[rows]).T

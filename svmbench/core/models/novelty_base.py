@@ -13,9 +13,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from svmbench.core.contract.base import (
     NO_MARGIN,
@@ -24,17 +22,17 @@ from svmbench.core.contract.base import (
     Solver,
     TrainingData,
     require_squares,
+    validated,
 )
 from svmbench.core.contract.sklearn_bases import OutlierMixin
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelSolver
-from svmbench.core.numeric.arrays import canonical_csr
 
 
 class NoveltyDetector(OutlierMixin, Solver):
     """A solver that is trained on normal samples only.
 
-    Subclasses define `prepare`, `train`, `evaluate_objective`, `decision_function` and ``offset_``.
+    Subclasses define `train`, `evaluate_objective`, `decision_function` and ``offset_``.
 
     Parameters
     ----------
@@ -52,15 +50,13 @@ class NoveltyDetector(OutlierMixin, Solver):
     def _validate(self, X: Any, y: Any = None) -> TrainingData:
         """Check the inputs; return them as float64, C-ordered or CSR; `y` is ignored."""
         self._check_parameters()
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr" if self.declaration.sparse else False,
-            dtype=np.float64,
-            order="C",
-        )
+        X = validated(self, X, sparse=self.declaration.sparse)
         require_squares(X)
-        return TrainingData(X=canonical_csr(X) if sp.issparse(X) else X, y=np.ones(X.shape[0]))
+        return TrainingData(X=X, y=np.ones(X.shape[0]))
+
+    def prepare(self, X: Any, y: Any = None) -> TrainingData:
+        """Validate and convert; see the base class. `y` is ignored."""
+        return super().prepare(X, y)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model.
@@ -137,10 +133,6 @@ class KernelDetector(KernelSolver, NoveltyDetector):
             f"finds no margin{given}: no plane separates the samples from the origin, and the model"
             f" is w = 0; take {wider}a kernel whose values are all positive, like RBF"
         )
-
-    def prepare(self, X: Any, y: Any = None) -> TrainingData:
-        """Validate, and settle gamma; see the base class. `y` is ignored."""
-        return super().prepare(X, y)
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
         """Solve for each value of a parameter. No labels are needed."""

@@ -31,7 +31,7 @@ from svmbench.core.numeric.arrays import raw
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svmbench.core.models.multiclass import OneVsOne
+    from svmbench.core.models.multiclass import PairsAlone, PairsTogether
 
 #: A smaller decision value counts as 0, a tie: the values of narrow kernels underflow at 1e-308.
 SMALLEST_DECISION = 1e-300
@@ -123,18 +123,17 @@ class SharedPoints:
 
 
 class OvoModel:
-    """The models of all pairs of a fitted `OneVsOne` of a kernel solver, in LIBSVM's layout."""
+    """The trained models of all pairs of a kernel solver, in LIBSVM's layout."""
 
-    def __init__(self, fitted: OneVsOne) -> None:
-        self.fitted, self.pairs = fitted, fitted.pairs_
-        self.n_classes = len(fitted.classes_)
+    def __init__(self, training: PairsAlone | PairsTogether, n_classes: int) -> None:
+        self.training, self.pairs, self.n_classes = training, training.pairs, n_classes
         # None if the points of the models are no training rows.
-        self.shared = fitted.shared_
+        self.shared = training.shared
 
     @property
     def models(self) -> list[Any]:
         """The model of each pair."""
-        return self.fitted.estimators_
+        return self.training.models
 
     def _with_rows(self) -> SharedPoints:
         if self.shared is None:
@@ -306,6 +305,40 @@ def drop_small(values: np.ndarray, least: float) -> None:
             row[j] = 0.0 if abs(row[j]) < least else row[j]
 
 
+@compiled
+def lay_out(
+    starts: np.ndarray, offsets: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `places`, `others` and `signs` of a `Layout`."""
+    places, signs = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1])
+    others = np.empty_like(places)
+    for p in range(len(first)):
+        a, b, k = first[p], second[p], offsets[p]
+        for own, other, sign in ((a, b - 1, -1.0), (b, a, 1.0)):
+            for place in range(starts[own], starts[own + 1]):
+                places[k], others[k], signs[k] = place, other, sign
+                k += 1
+    return places, others, signs
+
+
+@compiled
+def gather_support(
+    coefficients: np.ndarray, places: np.ndarray, others: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the support vectors of all pairs; see `Layout.gather`."""
+    position = np.full(starts[-1], -1)
+    for k in range(len(places)):
+        if coefficients[k] != 0.0:
+            position[places[k]] = 0
+    used = np.flatnonzero(position == 0)
+    position[used] = np.arange(len(used))
+    matrix = np.zeros((len(starts) - 2, len(used)))
+    for k in range(len(places)):
+        if coefficients[k] != 0.0:
+            matrix[others[k], position[places[k]]] = coefficients[k]
+    return used, np.searchsorted(used, starts), matrix
+
+
 @dataclass(frozen=True)
 class Layout:
     """The positions of the samples of each class and of the variables of each pair."""
@@ -316,6 +349,8 @@ class Layout:
     second: np.ndarray  # int (n_pairs,): positive class of each pair
     offsets: np.ndarray  # int (n_pairs + 1,): first variable of each pair
     places: np.ndarray  # int (n_variables,): place of each variable's sample
+    # int (n_variables,): the other class of the pair, numbered without the sample's own class
+    others: np.ndarray
     signs: np.ndarray  # (n_variables,): label of the sample in the pair, -1.0 or 1.0
 
     @staticmethod
@@ -327,15 +362,10 @@ class Layout:
         """Return the layout of pairs of classes."""
         a, b = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
         sizes = np.bincount(codes)
-        starts = np.append(0, np.cumsum(sizes))
-        # Two runs of places a pair, one after another.
-        classes = np.column_stack([a, b]).ravel()
-        lengths = sizes[classes]
-        runs = np.append(0, np.cumsum(lengths))
-        places = np.arange(runs[-1]) + np.repeat(starts[classes] - runs[:-1], lengths)
-        signs = np.repeat(np.tile([-1.0, 1.0], len(a)), lengths)
+        starts, offsets = (np.append(0, np.cumsum(each)) for each in (sizes, sizes[a] + sizes[b]))
+        places, others, signs = lay_out(starts, offsets, a, b)
         order = np.argsort(codes, kind="stable")
-        return Layout(order, starts, a, b, runs[::2].copy(), places, signs)
+        return Layout(order, starts, a, b, offsets, places, others, signs)
 
     def gather(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the support vectors of all pairs, from coefficients (n_variables,).
@@ -343,26 +373,15 @@ class Layout:
         These are their places (n_used,), ascending; the first of each class (n_classes + 1,); and
         the coefficients (n_classes - 1, n_used) in the order of `SharedPoints`.
         """
-        support = np.flatnonzero(coefficients)
-        places = self.places[support]
-        is_used = np.zeros(len(self.order), dtype=bool)
-        is_used[places] = True
-        used = np.flatnonzero(is_used)
-        matrix = np.zeros((len(self.starts) - 2, len(used)))
-        matrix[self.others[support], (np.cumsum(is_used) - 1)[places]] = coefficients[support]
-        return used, np.searchsorted(used, self.starts), matrix
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = gather_support(
+            coefficients, self.places, self.others, self.starts
+        )
+        return found
 
     @property
     def codes(self) -> np.ndarray:
         """The class of each place, int of shape (n_samples,)."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-
-    @property
-    def others(self) -> np.ndarray:
-        """The other class of each variable's pair, numbered without the sample's own class."""
-        classes = np.column_stack([self.first, self.second]).ravel()
-        others = np.column_stack([self.second - 1, self.first]).ravel()
-        return np.repeat(others, np.diff(self.starts)[classes])
 
     def variables(self, p: int) -> slice:
         """Return the positions of the variables of pair `p`."""

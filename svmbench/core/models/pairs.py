@@ -56,9 +56,9 @@ class Pairs(Sequence[Pair]):
         self,
         codes: np.ndarray,  # int (n_samples,): classes as numbers from 0
     ) -> None:
-        present = np.unique(codes)
-        self._members = {code: np.flatnonzero(codes == code) for code in present.tolist()}
-        first, second = np.triu_indices(len(present), 1)
+        self.codes = codes
+        present = np.flatnonzero(np.bincount(codes))
+        first, second = np.nonzero(np.less.outer(present, present))
         self.negative, self.positive = present[first], present[second]
 
     def __len__(self) -> int:
@@ -75,6 +75,12 @@ class Pairs(Sequence[Pair]):
             return [self[each] for each in range(*p.indices(len(self)))]
         a, b = int(self.negative[p]), int(self.positive[p])
         return Pair(a, b, (self._members[a], self._members[b]))
+
+    # Cached when first used: pairs that are trained together need none.
+    @cached_property
+    def _members(self) -> dict[int, np.ndarray]:
+        """The positions of the samples of each class."""
+        return {code: np.flatnonzero(self.codes == code) for code in np.unique(self.codes).tolist()}
 
 
 def row_blocks(n_rows: int, pairs: Pairs) -> Iterator[slice]:

@@ -161,9 +161,9 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         """Yield the solution at each value of the path's parameter; the values ascend."""
         raise AssertionError("a solver on the whole matrix defines follow")
 
-    def prepare(self, X: Any, y: Any = None) -> TrainingData:
-        """Validate, settle gamma and make Q: ``cache_mb`` bounds it."""
-        data = super().prepare(X, y)
+    def _convert(self, data: TrainingData) -> TrainingData:
+        """Settle gamma and make Q: ``cache_mb`` bounds it."""
+        data = super()._convert(data)
         data.native = self._signed(KernelSource.from_inputs(data.X, self.function), data.y)
         return data
 
