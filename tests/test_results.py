@@ -145,6 +145,24 @@ def test_commands_of_the_pages_name_what_there_is(page: Path) -> None:
     assert [said for words in commands for said in command_problems(words)] == []
 
 
+def test_the_readme_makes_each_run_folder_before_it_reads_it() -> None:
+    """A reader copies its commands in their order, into a shell that has the command."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = text.partition("## Start\n")[2].partition("\n## ")[0]
+    block = text.partition("```\n")[2].partition("```")[0]
+    assert block.index("make quickstart") < block.index("source .venv/bin/activate")
+    assert block.index("source .venv/bin/activate") < block.index("svmbench ")
+    made: set[str] = set()
+    for words in quoted_commands(text):
+        assert words[0] == "python" or list(command_problems(words)) == []
+        named_here = {word for word in words if word.startswith("results/")}
+        assert named_here <= made, f"{' '.join(words)}: no command before makes this folder"
+        if words[:2] == ["make", "quickstart"]:
+            made.add("results/quickstart-quick")
+        elif words[:2] == ["svmbench", "run"] and "--dry-run" not in words:
+            made.add(f"results/{words[2]}-quick")
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -173,6 +173,7 @@ def claims(
         if not verdicts:
             raise ResultsError("no paper prints numbers that decide these claims")
     else:
+        studies.refuse_claims(results)
         folders = results or (studies.kept_results(),)
         if not results and not Path("results").is_dir():
             terminal.print_error(f"judged from the results that svmbench has kept: {folders[0]}")

@@ -147,6 +147,29 @@ def verdicts(
     return judge_folders(known, places, lookup_of_ages(look=freshness), trust=trust)
 
 
+def refuse_claims(folders: Sequence[Path]) -> None:
+    """Raise an error that names the option if a folder that isn't there is called like a claim.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        For such a folder.
+    """
+    from svmbench.base.paper_folders import papers
+
+    for name in (str(folder) for folder in folders if not folder.exists()):
+        key, _, number = name.partition("-")
+        if key in papers() and (number.isdecimal() or not number):
+            option = "--claim" if number else "--paper"
+            raise ResultsError(
+                f"{name} is no folder of results; 'svmbench claims {option} {name}' judges it"
+            )
+
+
 def kept_results() -> Path:
     """Return where results are kept: here, or in the checkout that this program runs from."""
     here = Path("results")

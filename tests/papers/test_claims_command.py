@@ -128,6 +128,13 @@ def test_a_folder_without_results_is_a_sentence(tmp_path: Path) -> None:
     assert f"{tmp_path}, {tmp_path} hold no results" in both.err
 
 
+@pytest.mark.parametrize(("name", "option"), [("srbo-2", "--claim"), ("srbo", "--paper")])
+def test_a_claim_in_place_of_a_folder_is_told_its_option(name: str, option: str) -> None:
+    shown = svmbench("claims", name)
+    assert (shown.code, shown.out) == (1, "")
+    assert f"'svmbench claims {option} {name}' judges it" in shown.err
+
+
 def test_a_claim_without_a_run_has_no_verdict_but_commands(kept: Path) -> None:
     shown = svmbench("claims", "--claim", "cpsp-1", kept)
     assert shown.code == 0

@@ -145,13 +145,16 @@ def planned(solver, fold, status="not run", dataset="iris", **metrics):
 
 def test_nothing_is_forecast_for_rows_that_nobody_knows():
     cut = {"max_samples": 2000}
-    cell = planned("nu-svm", 0, "ok", dataset="mnist-1-vs-0", n_train=1600, n_test=400)
+    cell = planned("nu-svm", 0, "ok", dataset="nowhere", n_train=1600, n_test=400)
     cell = replace(cell, block="linear", paper="srbo")
     less = replace(run("srbo_table8", "thinned", "", linear=cut), paper="srbo", cells=(cell,))
     work = whole_work_of(less, cell)
     assert math.isnan(work.rows)
     assert Forecaster([Timed(work_of(less, cell), 40.0)]).seconds(work) is None
-    # A set whose rows are printed, and one of which a run took all, have theirs.
+    # A set whose rows are printed, registered, or taken by a run that took all, has them.
+    pair = replace(cell, dataset="mnist-1-vs-0")
+    assert whole_work_of(less, pair).rows == 12_665
+    assert Forecaster([Timed(work_of(less, pair), 40.0)]).seconds(whole_work_of(less, pair)) > 40.0
     assert whole_work_of(less, replace(cell, dataset="sonar")).rows == 208
     whole = replace(cell, metrics={"n_train": 100, "n_test": 25})
     assert whole_work_of(less, whole).rows == 125

@@ -258,7 +258,10 @@ def _label(parts: Sequence[Part], y: float, ending: str = "") -> list[str]:
 
 
 def _name(part: Part) -> str:
-    return part.what.replace(", profile paper", "") + (" (stand-in)" if part.stand_in else "")
+    """Return a part's name with the profile of its run, unless the name would be cut."""
+    ending = " (stand-in)" if part.stand_in else ""
+    name = part.what.replace(", profile paper", "") + ending
+    return name if len(name) <= _MOST_LABEL_CHARS else part.subject + ending
 
 
 def _counted_names(names: Sequence[str], n: int) -> str:

@@ -160,12 +160,14 @@ class Scale:
 
     @property
     def coverage(self) -> str:
-        """How many of the claim's data sets are covered: ``4 of 11 sets, 3 stand-ins``."""
+        """How many of the claim's data sets are covered, and how many of them by other data."""
         if not self.named:
             return ""
         coverage = f"{self.covered} of {self.named} {'set' if self.named == 1 else 'sets'}"
-        word = "stand-in" if self.stand_ins == 1 else "stand-ins"
-        return coverage + (f", {self.stand_ins} {word}" if self.stand_ins else "")
+        if not self.stand_ins:
+            return coverage
+        which = "" if self.stand_ins == self.covered else f"{self.stand_ins} of them "
+        return f"{coverage}, {which}replaced by other data"
 
     def __str__(self) -> str:
         """Return the kind with the coverage: ``reduced (4 of 11 sets)``."""

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 
-from svmbench.base.paths import asset
-from svmbench.base.toml_source import read_toml
 from svmbench.report.numbers.statistics import (
     Interval,
     paired_difference,
     student_quantile,
     welch_difference,
 )
-from svmbench.report.numbers.summary import measured, summarise_folds
+from svmbench.report.numbers.summary import measured, registered_count, summarise_folds
 from svmbench.report.reading.records import CellResult
 from svmbench.report.reading.wording import is_timing
 
@@ -252,19 +249,9 @@ def test_rows(cell: CellResult) -> float | None:
     share = measured(cell, "accuracy_pct")
     if recorded is not None or share is None:
         return recorded
-    n_test = _test_part(str(cell.dataset))
+    n_test = registered_count(str(cell.dataset), "n_test")
     correct = share / 100.0 * n_test
     return float(n_test) if n_test and abs(correct - round(correct)) < _INTEGER_TOLERANCE else None
-
-
-@cache
-def _test_part(dataset: str) -> int:
-    """Return how many rows the test part of a shipped data set has; 0 where it has none."""
-    path = asset("datasets.toml")
-    entries = read_toml(path, path.name)
-    entry = entries.get(dataset, {})
-    n_test = entry.get("n_test", entries.get(str(entry.get("based_on")), {}).get("n_test", 0))
-    return n_test if isinstance(n_test, int) else 0
 
 
 def _ranked_difference(first: Estimate, second: Estimate) -> Interval:

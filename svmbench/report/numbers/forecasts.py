@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmbench.base.paper_folders import papers
-from svmbench.report.numbers.summary import FILLED_SHARE, measured
+from svmbench.report.numbers.summary import FILLED_SHARE, measured, registered_count
 from svmbench.report.reading.records import CellResult, Run
 
 #: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
@@ -183,11 +183,13 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
         Of a run of less than the full protocol.
     """
     counts = run.full_counts.get(cell.block, {})
-    # A set has its printed rows, or those of a run that took all; else nobody knows here.
+    # A set has its printed rows, or those of a run that took all, or those of its registry entry.
     known = printed_facts(run.paper, cell.dataset)
     most = run.counts.get(cell.block, {}).get("max_samples") or math.inf
     whole = _rows(cell) if 0 < _rows(cell) < FILLED_SHARE * most else math.nan
     rows = cell.dimensions.get("rows") or known.get("n_samples") or whole
+    if math.isnan(rows):
+        rows = registered_count(str(cell.dataset), "n_samples") or math.nan
     dimensions = {**cell.dimensions, "rows": min(rows, counts.get("max_samples") or math.inf)}
     return _work(run, replace(cell, dimensions=dimensions), counts)
 

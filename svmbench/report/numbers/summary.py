@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from svmbench.base.paper_folders import FULL_PROFILE, papers
+from svmbench.base.paths import asset
+from svmbench.base.toml_source import read_toml
 from svmbench.report.numbers.statistics import mean_sd
 from svmbench.report.reading import published
 from svmbench.report.reading.records import CellResult, Run
@@ -258,6 +261,24 @@ def _finite(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
+
+
+@cache
+def registered_count(dataset: str, field: str) -> int:
+    """Return a number of rows of a shipped data set; 0 where its entry has none.
+
+    Parameters
+    ----------
+    dataset : str
+        Without parts and rows.
+    field : str
+        ``n_samples`` or ``n_test``.
+    """
+    path = asset("datasets.toml")
+    entries = read_toml(path, path.name)
+    entry = entries.get(dataset, {})
+    count = entry.get(field, entries.get(str(entry.get("based_on")), {}).get(field, 0))
+    return count if isinstance(count, int) else 0
 
 
 def cut_to(run: Run, cells: Sequence[CellResult]) -> str:

@@ -17,8 +17,8 @@ from svmbench.report.tables.media import Sentence
 
 #: The note about bold numbers.
 BEST_NOTE: Sentence = (
-    "Bold: the best of the compared solvers. Disturbed times and means over some of the folds "
-    "are not compared.",
+    "Bold: the best of the compared solvers. Not counted: times that other programs disturbed, and "
+    "means with missing folds.",
 )
 
 
