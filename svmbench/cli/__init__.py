@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmbench.base import escape, first_sign, loaded_libraries
+from svmbench.base import escape, interrupts, loaded_libraries
 from svmbench.base.errors import (
     EXIT_ERROR,
     EXIT_FAILED_CELLS,
@@ -524,7 +524,7 @@ def _sign_of(words: list[str]) -> AbstractContextManager[None]:
     command = next((word for word in words if not word.startswith("-")), "")
     if command in {"", "completion"} or {"-q", "--quiet"} & set(words):
         return nullcontext()
-    return first_sign.until_first_output(escape.line(f"svmbench {command}", 80))
+    return interrupts.until_first_output(escape.line(f"svmbench {command}", 80))
 
 
 def _usage(error: click.ClickException) -> str:

@@ -16,7 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from svmbench.base import escape, first_sign
+from svmbench.base import escape, interrupts
 from svmbench.cli import terminal
 from svmbench.cli.logs import LOG
 
@@ -71,7 +71,7 @@ class Waiting:
         self._step, self._began, self._wait_s = step, time.monotonic(), wait_s
 
     def __enter__(self) -> Self:
-        if not self.quiet and (began := first_sign.end()) is not None:
+        if not self.quiet and (began := interrupts.end_signs()) is not None:
             self._began = began  # nothing was printed before
         self._thread = threading.Thread(target=self._watch, daemon=True)
         if not self.quiet:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from svmbench.base import escape, first_sign
+from svmbench.base import escape, interrupts
 from svmbench.base.errors import DataWarning, SvmbenchError
 
 
@@ -68,7 +68,7 @@ class Steady(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write the text if possible; return its length."""
-        first_sign.end()
+        interrupts.end_signs()
         self._attempt("write", text)
         return len(text)
 

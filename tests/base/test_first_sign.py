@@ -13,8 +13,8 @@ import pytest
 BEFORE = """
 import signal, sys, time
 from svmbench import cli
-from svmbench.base import first_sign
-first_sign.FIRST_SIGN_S = 0.01
+from svmbench.base import interrupts
+interrupts.FIRST_SIGN_S = 0.01
 """
 
 
@@ -55,7 +55,7 @@ def test_a_waiting_step_takes_the_signs_over() -> None:
     _, err = said(
         """
 from svmbench.cli.progress import Waiting
-with first_sign.until_first_output("svmbench run"):
+with interrupts.until_first_output("svmbench run"):
     with Waiting("reading"):
         time.sleep(0.1)
 """
@@ -70,8 +70,8 @@ def theirs(*_):
     print("theirs")
 signal.signal(signal.SIGALRM, theirs)
 signal.setitimer(signal.ITIMER_REAL, 0.1)
-with first_sign.until_first_output("svmbench run"):
-    assert first_sign.end() is None
+with interrupts.until_first_output("svmbench run"):
+    assert interrupts.end_signs() is None
     time.sleep(0.3)
 """
     )
