@@ -241,7 +241,14 @@ class Narrator:
     def print_line(self, text: str) -> None:
         """Log a step, and print it unless the run is quiet; print a sentence on a data set once."""
         LOG.info("%s", text)
-        is_of_data = text.startswith("preparing ") or ": not available: " in text
+        is_of_data = text.startswith("preparing ") or any(
+            reason in text
+            for reason in (
+                ": not available: ",
+                "t be downloaded: ",
+                ": there is no official address",
+            )
+        )
         is_known = is_of_data and text in self._said
         self._said.add(text)
         if not (self.quiet or is_known):

@@ -139,8 +139,9 @@ def run_queue(
     outcomes: list[ConfigOutcome] = []
     with tempfile.TemporaryDirectory(prefix="svmbench-queue-") as scratch:
         requested: dict[str, tuple[QueueEntry, Request]] = {}
+        print_once = _once(print_line)
         for request in requests:
-            pair = _plan_entry(request, claims, evidence, (root, Path(scratch)), print_line)
+            pair = _plan_entry(request, claims, evidence, (root, Path(scratch)), print_once)
             if pair is not None:
                 requested[pair[0].config] = pair
         ordered = in_order([entry for entry, _ in requested.values()])
@@ -169,6 +170,18 @@ def run_queue(
             if interrupted:
                 raise interrupted
     return outcomes
+
+
+def _once(print_line: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function that prints each line once: configs share data sets that aren't here."""
+    printed: set[str] = set()
+
+    def print_once(line: str) -> None:
+        if line not in printed:
+            printed.add(line)
+            print_line(line)
+
+    return print_once
 
 
 def open_claims(evidence: Evidence) -> dict[str, list[str]]:

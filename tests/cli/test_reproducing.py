@@ -479,6 +479,21 @@ def test_the_queue_runs_what_is_missing_and_keeps_it(
     assert lines_of(*words) == ["no cell is missing"]
 
 
+def test_the_queue_tells_of_a_missing_data_set_once(
+    finished: Path, tmp_path: Path, private_cache: Path
+) -> None:
+    reproducing.kept_by_config.cache_clear()
+    (tmp_path / "results").mkdir(exist_ok=True)
+    config = yaml.safe_load((tmp_path / "good.yaml").read_text())
+    config["datasets"] = ["reuters"]
+    for name in ("one.yaml", "two.yaml"):
+        (tmp_path / name).write_text(yaml.safe_dump(config))
+    shown = svmbench("reproduce", "one.yaml", "two.yaml", "--order", "value", "--dry-run").out
+    assert shown.count("planning its cells") == 2, shown
+    assert shown.count("preparing reuters") == 1
+    assert shown.count("reuters: there is no official address") == 1
+
+
 def test_the_queue_loses_no_kept_result(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
