@@ -156,17 +156,23 @@ def declared_problem(model: Any) -> tuple[str, str | float | None] | None:
         problem, _, offset = _linear_terms(model, 1)
     else:
         of_kernels = {"SVC": "hinge", "NuSVC": "nu-svc", "OneClassSVM": "one-class"}
-        problem, offset = next((of_kernels[one] for one in of_kernels if _is(model, one)), ""), FREE
+        problem, offset = (
+            next((of_kernels[name] for name in of_kernels if _is(model, name)), ""),
+            FREE,
+        )
     return (problem, offset.value or offset.kind) if problem else None
 
 
 def certificate_of(model: Any, X: Any, y: Any, asked: Asked, *, search: bool = True) -> Certificate:
     """Return a certificate; without `search` in about the time of a prediction."""
     parts = parts_of(model, X, y, asked)
-    found = [certify_part(part, search=search) for part in parts]
+    certificates = [certify_part(part, search=search) for part in parts]
     if isinstance(model, np.ndarray | list | tuple):
-        found = [replace(one, shows="decision values", dual=None, kkt=None) for one in found]
-    return sum_of(found, X.shape[0] if hasattr(X, "shape") else len(X))
+        certificates = [
+            replace(certificate, shows="decision values", dual=None, kkt=None)
+            for certificate in certificates
+        ]
+    return sum_of(certificates, X.shape[0] if hasattr(X, "shape") else len(X))
 
 
 def parts_of(model: Any, X: Any, y: Any, asked: Asked) -> list[Part]:
@@ -196,9 +202,9 @@ def _parts(model: Any, samples: _Samples, asked: Asked) -> Iterator[Part]:
         return iter([_of_decisions(np.asarray(model, dtype=np.float64), samples, asked)])
     if isinstance(model, Program):
         codes = np.searchsorted(model.classes_, samples.labels)
-        own = replace(samples, y=model._file_labels(codes).astype(np.float64))
+        in_file_labels = replace(samples, y=model._file_labels(codes).astype(np.float64))
         parameter = getattr(model, "C", None) if asked.parameter is None else asked.parameter
-        return _of_file(model._model_file, own, asked._replace(parameter=parameter))
+        return _of_file(model._model_file, in_file_labels, asked._replace(parameter=parameter))
     if isinstance(model, Solver):
         return _of_solver(model, samples, asked)
     if getattr(model, "dual_coef_", None) is not None and hasattr(model, "support_"):
@@ -216,14 +222,14 @@ def _parts(model: Any, samples: _Samples, asked: Asked) -> Iterator[Part]:
 
 def _offset(asked: Asked, default: Offset) -> Offset:
     """Return the treatment of the offset that the caller names, or a default."""
-    told = asked.offset
-    if told is None:
+    offset = asked.offset
+    if offset is None:
         return default
-    if isinstance(told, str):
-        if told not in ("free", "none"):
-            raise SvmbenchError(f"an offset is free, none or a number, not {line(told, 40)!r}")
-        return FREE if told == "free" else NO_OFFSET
-    return absorbed(float(told))
+    if isinstance(offset, str):
+        if offset not in ("free", "none"):
+            raise SvmbenchError(f"an offset is free, none or a number, not {line(offset, 40)!r}")
+        return FREE if offset == "free" else NO_OFFSET
+    return absorbed(float(offset))
 
 
 def _problem(asked: Asked, default: str) -> Problem:
@@ -271,10 +277,10 @@ def _of_solver(model: Any, samples: _Samples, asked: Asked) -> Iterator[Part]:
         for pair, alone in zip(pairs, models, strict=True):
             is_given = getattr(alone, "kernel", None) == PRECOMPUTED
             X = samples.X[np.ix_(pair.rows, pair.rows)] if is_given else samples.X[pair.rows]
-            own = None if whole is None else whole[pair.rows]
+            weights_of_pair = None if whole is None else whole[pair.rows]
             if isinstance(model, OneVsOne) and hasattr(alone, "_weigh"):
-                own = alone._weigh(pair.signs, own)
-            yield _of_fitted(alone, X, pair.signs, own, asked)
+                weights_of_pair = alone._weigh(pair.signs, weights_of_pair)
+            yield _of_fitted(alone, X, pair.signs, weights_of_pair, asked)
         return
     if model.declaration.task == "one-class":
         yield _of_fitted(model, samples.X, np.ones(samples.X.shape[0]), samples.weights, asked)
@@ -288,10 +294,10 @@ def _of_solver(model: Any, samples: _Samples, asked: Asked) -> Iterator[Part]:
 def _of_fitted(model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None, asked: Asked) -> Part:
     """Return the part of one fitted model of this package."""
     problem = _problem(asked, model.problem.name)
-    own = model._sum_weight(TrainingData(X=X, y=y, weights=weights))
+    sum_weight = model._sum_weight(TrainingData(X=X, y=y, weights=weights))
     shown: dict[str, Any] = {
         "problem": problem,
-        "parameter": _parameter(asked, own, problem),
+        "parameter": _parameter(asked, sum_weight, problem),
         "offset": _offset(asked, model.offset),
         "weights": _weighed(problem, weights),
     }
@@ -331,8 +337,10 @@ def _of_kernel_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
     is_share = problem.name in OF_SHARES
     parameter = _parameter(asked, getattr(model, "nu" if is_share else "C", None), problem)
     function, support = _kernel_of(model, samples.X), np.asarray(model.support_)
-    found = model.dual_coef_
-    coefficients = np.atleast_2d(np.asarray(found.toarray() if sp.issparse(found) else found))
+    dual_coef = model.dual_coef_
+    coefficients = np.atleast_2d(
+        np.asarray(dual_coef.toarray() if sp.issparse(dual_coef) else dual_coef)
+    )
     intercepts = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     offset = _offset(asked, FREE)
     if problem.name in ONE_CLASS:
@@ -359,17 +367,17 @@ def _of_kernel_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
     codes = np.searchsorted(classes, labels)
     weights = samples.weights
     if getattr(model, "class_weight_", None) is not None and not is_share:
-        own = np.asarray(model.class_weight_, dtype=np.float64)[codes]
-        if np.any(own != 1.0):
-            weights = own if weights is None else own * weights
+        class_factors = np.asarray(model.class_weight_, dtype=np.float64)[codes]
+        if np.any(class_factors != 1.0):
+            weights = class_factors if weights is None else class_factors * weights
     two = len(classes) == 2
     margin = None if is_share else 0.0
     for p, (i, j) in enumerate(itertools.combinations(range(len(classes)), 2)):
         rows = np.flatnonzero((codes == i) | (codes == j))
         # The function of two classes is positive for the second, that of a pair for the first.
         y = np.where(codes[rows] == (j if two else i), 1.0, -1.0)
-        place = np.full(len(codes), -1)
-        place[rows] = np.arange(len(rows))
+        position = np.full(len(codes), -1)
+        position[rows] = np.arange(len(rows))
         of_support = codes[support]
         used = np.flatnonzero((of_support == i) | (of_support == j))
         beta = (
@@ -380,7 +388,7 @@ def _of_kernel_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
         is_given = isinstance(function, GivenKernel)
         X = samples.X[np.ix_(rows, rows)] if is_given else samples.X[rows]
         of_rows = None if weights is None else weights[rows]
-        at = place[support[used]]
+        at = position[support[used]]
         expansion = Expansion(function, function.take(X, at), beta, float(intercepts[p]), rows=at)
         yield Part(
             X,
@@ -430,11 +438,11 @@ def _of_linear_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
         raise SvmbenchError("Crammer and Singer's problem has no certificate here")
     if getattr(model, "penalty", "l2") not in ("l2", "deprecated"):
         raise SvmbenchError(f"a model with the penalty {model.penalty!r} has no certificate here")
-    told, C, free = _linear_terms(model, samples.X.shape[0])
-    problem = _problem(asked, told)
+    declared, C, free = _linear_terms(model, samples.X.shape[0])
+    problem = _problem(asked, declared)
     parameter, offset = _parameter(asked, C, problem), _offset(asked, free)
-    found = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
-    W = np.atleast_2d(np.asarray(found, dtype=np.float64))
+    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    W = np.atleast_2d(np.asarray(coef, dtype=np.float64))
     b = np.broadcast_to(np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64), len(W))
     classes, labels = np.unique(samples.labels), samples.labels
     if len(W) not in (1, len(classes)) or (len(W) == 1 and len(classes) > 2):
@@ -444,10 +452,12 @@ def _of_linear_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
         label = classes[1] if len(W) == 1 else classes[k]
         weights = samples.weights
         if given is not None:
-            own = class_weights(given, labels, weights if _is(model, "LinearSVC") else None)
+            class_factors = class_weights(
+                given, labels, weights if _is(model, "LinearSVC") else None
+            )
             if len(W) > 1 and _is(model, "LinearSVC"):
-                own = np.where(labels == label, own, 1.0)
-            weights = own if weights is None else own * weights
+                class_factors = np.where(labels == label, class_factors, 1.0)
+            weights = class_factors if weights is None else class_factors * weights
         y = np.where(labels == label, 1.0, -1.0)
         yield Part(
             samples.X, y, problem, parameter, W[k], float(b[k]), offset=offset, weights=weights
@@ -529,15 +539,17 @@ def _codes_of(labels: np.ndarray, of_file: list[float]) -> np.ndarray:
 
 def _of_libsvm(content: bytes, samples: _Samples, asked: Asked) -> Iterator[Part]:
     head, vectors = split_at_vectors(content)
-    said = header_of(head)
-    kind = {"c_svc": "hinge", "nu_svc": "nu-svc", "one_class": "one-class"}.get(said["svm_type"][0])
-    function = kernel_of(said)
+    header_fields = header_of(head)
+    kind = {"c_svc": "hinge", "nu_svc": "nu-svc", "one_class": "one-class"}.get(
+        header_fields["svm_type"][0]
+    )
+    function = kernel_of(header_fields)
     if kind is None or function is None:
-        what = f"{said['svm_type'][0]} with the kernel {said['kernel_type'][0]}"
+        what = f"{header_fields['svm_type'][0]} with the kernel {header_fields['kernel_type'][0]}"
         raise SvmbenchError(f"a model of {line(what, 60)} has no certificate here")
     problem = _problem(asked, kind)
-    rhos = [float(word) for word in said["rho"]]
-    total, k = int(said["total_sv"][0]), int(said["nr_class"][0])
+    rhos = [float(word) for word in header_fields["rho"]]
+    total, k = int(header_fields["total_sv"][0]), int(header_fields["nr_class"][0])
     width = 1 if kind == "one-class" else k - 1
     coefficients, points = _table(vectors, width, samples.X.shape[1], total)
     if kind == "one-class":
@@ -546,19 +558,19 @@ def _of_libsvm(content: bytes, samples: _Samples, asked: Asked) -> Iterator[Part
         model = Expansion(function, points, coefficients[0] * scale, -rhos[0] * scale)
         yield _of_support_vectors(samples, np.ones(n), None, model, (problem, asked))
         return
-    names = [float(word) for word in said["label"]]
+    names = [float(word) for word in header_fields["label"]]
     codes = _codes_of(samples.labels, names)
-    starts = np.r_[0, np.cumsum([int(word) for word in said["nr_sv"]])]
+    starts = np.r_[0, np.cumsum([int(word) for word in header_fields["nr_sv"]])]
     for p, (i, j) in enumerate(itertools.combinations(range(k), 2)):
         rows = np.flatnonzero((codes == i) | (codes == j))
         y = np.where(codes[rows] == i, 1.0, -1.0)
-        own = np.r_[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
+        of_pair = np.r_[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
         beta = np.r_[
             coefficients[j - 1, starts[i] : starts[i + 1]],
             coefficients[i, starts[j] : starts[j + 1]],
         ]
         used = np.flatnonzero(beta)
-        model = Expansion(function, points[own[used]], beta[used], -rhos[p])
+        model = Expansion(function, points[of_pair[used]], beta[used], -rhos[p])
         yield _of_support_vectors(samples, y, rows, model, (problem, asked))
 
 
@@ -617,13 +629,13 @@ def _places(
     known: dict[tuple[float, bytes], list[int]] = {}
     for i, key in enumerate(_keys(X)):
         known.setdefault((float(y[i]), key), []).append(i)
-    found = []
+    places = []
     for key, sign in zip(_keys(points), signs.tolist(), strict=True):
         rows = known.get((sign, key)) or known.get((-sign, key))
         if rows is None:
             return None
-        found.append(np.array(rows))
-    return found
+        places.append(np.array(rows))
+    return places
 
 
 def _keys(X: Any) -> Iterator[bytes]:
@@ -640,9 +652,9 @@ def _keys(X: Any) -> Iterator[bytes]:
     digits[carried] //= 10
     exponent[carried] += 1
     for i in range(rows.shape[0]):
-        own = slice(rows.indptr[i], rows.indptr[i + 1])
+        of_row = slice(rows.indptr[i], rows.indptr[i + 1])
         yield b"|".join(
-            np.ascontiguousarray(part[own]).tobytes()
+            np.ascontiguousarray(part[of_row]).tobytes()
             for part in (rows.indices, digits, exponent.astype(np.int64))
         )
 
@@ -661,19 +673,23 @@ def _shared_out(
 
 
 def _of_liblinear(content: bytes, samples: _Samples, asked: Asked) -> Iterator[Part]:
-    head, found, text = content.partition(b"\nw\n")
-    if not found:
+    head, separator, text = content.partition(b"\nw\n")
+    if not separator:
         msg = "it has no weights"
         raise ValueError(msg)
-    said = header_of(head)
-    problem = _problem(asked, LIBLINEAR_PROBLEMS.get(said["solver_type"][0], ""))
-    bias, known, k = float(said["bias"][0]), int(said["nr_feature"][0]), int(said["nr_class"][0])
+    header_fields = header_of(head)
+    problem = _problem(asked, LIBLINEAR_PROBLEMS.get(header_fields["solver_type"][0], ""))
+    bias, known, k = (
+        float(header_fields["bias"][0]),
+        int(header_fields["nr_feature"][0]),
+        int(header_fields["nr_class"][0]),
+    )
     width = 1 if k == 2 else k
     W = np.array([float(word) for word in text.split()]).reshape(-1, width)
     if len(W) != known + (bias >= 0) or known > samples.X.shape[1]:
         msg = f"it has {len(W)} weights for {known} of {samples.X.shape[1]} features"
         raise ValueError(msg)
-    names = [float(word) for word in said["label"]]
+    names = [float(word) for word in header_fields["label"]]
     codes = _codes_of(samples.labels, names)
     parameter, offset = _parameter(asked, None, problem), _offset(asked, absorbed(max(bias, 0.0)))
     for c in range(width):

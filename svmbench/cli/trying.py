@@ -126,8 +126,10 @@ def try_(
     from svmbench.data import openml
 
     wanted = openml.reference(file)
-    named = file.with_suffix(".joblib") if wanted is None else f"openml-{wanted.number}.joblib"
-    target = output or Path(named)
+    default_name = (
+        file.with_suffix(".joblib") if wanted is None else f"openml-{wanted.number}.joblib"
+    )
+    target = output or Path(default_name)
     if target.resolve() == file.resolve():
         raise ConfigError(f"-o {target} is the file of the data")
     refuse_unwritable(target)

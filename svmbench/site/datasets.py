@@ -84,15 +84,15 @@ def base_name(dataset: str) -> str:
 
 def best_solvers(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Best]]:
     """Return the best solvers of every comparison in the tables, by data set."""
-    found: dict[str, list[Best]] = {}
+    by_dataset: dict[str, list[Best]] = {}
     for slug, content in contents:
         for table in content.tables:
             for contest in contests(content.run, table):
-                place, _ = next(iter(contest.values.values()))
-                cell = table.entries[place].cell
+                entry_place, _ = next(iter(contest.values.values()))
+                cell = table.entries[entry_place].cell
                 if cell.dataset is None:
                     continue
-                one = Best(
+                best = Best(
                     slug=slug,
                     table=table.spec.name,
                     title=f"{content.run.title}: {table.spec.heading}",
@@ -101,8 +101,8 @@ def best_solvers(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Best
                     solvers=contest.first(),
                     rivals=len(contest.values),
                 )
-                found.setdefault(base_name(cell.dataset), []).append(one)
-    return found
+                by_dataset.setdefault(base_name(cell.dataset), []).append(best)
+    return by_dataset
 
 
 def outcomes_of(
@@ -142,29 +142,31 @@ def pareto_front(points: Iterable[tuple[float, float]]) -> list[tuple[float, flo
     return front
 
 
-def subsample_baseline(found: Iterable[SettingOutcome]) -> list[tuple[float, float]]:
+def subsample_baseline(outcomes: Iterable[SettingOutcome]) -> list[tuple[float, float]]:
     """Return (time, error) of LIBSVM at each of several numbers of rows, fewest rows first.
 
     Where LIBSVM has several points at one number of rows, there is no one line, and no point.
     """
     sized = [
-        (one.rows, one.seconds, 100.0 - one.accuracy)
-        for one in found
-        if one.solver == "libsvm" and one.rows is not None and one.accuracy is not None
+        (outcome.rows, outcome.seconds, 100.0 - outcome.accuracy)
+        for outcome in outcomes
+        if outcome.solver == "libsvm" and outcome.rows is not None and outcome.accuracy is not None
     ]
     if len(sized) < 2 or len({rows for rows, _, _ in sized}) < len(sized):
         return []
     return [(seconds, error) for _, seconds, error in sorted(sized)]
 
 
-def comparable(found: Sequence[SettingOutcome]) -> dict[tuple[str, str], list[SettingOutcome]]:
+def comparable(outcomes: Sequence[SettingOutcome]) -> dict[tuple[str, str], list[SettingOutcome]]:
     """Return the outcomes with an accuracy by run and block, where several solvers took part."""
     blocks: dict[tuple[str, str], list[SettingOutcome]] = {}
-    for one in found:
-        if one.accuracy is not None:
-            blocks.setdefault((one.slug, one.block), []).append(one)
+    for outcome in outcomes:
+        if outcome.accuracy is not None:
+            blocks.setdefault((outcome.slug, outcome.block), []).append(outcome)
     return {
-        key: several for key, several in blocks.items() if len({one.label for one in several}) > 2
+        key: several
+        for key, several in blocks.items()
+        if len({outcome.label for outcome in several}) > 2
     }
 
 

@@ -35,12 +35,12 @@ def groups(ranks: Sequence[float], apart: float) -> list[tuple[float, float]]:
         The critical difference.
     """
     ordered = sorted(ranks)
-    found: list[tuple[float, float]] = []
+    intervals: list[tuple[float, float]] = []
     for start, low in enumerate(ordered):
         high = max(rank for rank in ordered[start:] if rank - low <= apart)
-        if high > low and (not found or high > found[-1][1]):
-            found.append((low, high))
-    return found
+        if high > low and (not intervals or high > intervals[-1][1]):
+            intervals.append((low, high))
+    return intervals
 
 
 def critical_difference(ranks: Mapping[str, float], apart: float) -> str:
@@ -93,7 +93,7 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
     steps : dict of str to list of (float, float)
         Result of `svmbench.report.numbers.comparisons.performance_profile`.
     """
-    farthest = max((ratio for one in steps.values() for ratio, _ in one), default=1.0)
+    farthest = max((ratio for of_solver in steps.values() for ratio, _ in of_solver), default=1.0)
     decades = max(math.log10(min(farthest, _MAX_PROFILE_RATIO)) * 1.05, 0.1)
     left, right, top, bottom = 56, _WIDTH - _SIDE, 12, 262
 
@@ -112,11 +112,11 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
         parts += [_text(x, bottom + 17, f"{ratio:,g}", "middle")]
     parts += [_text((left + right) / 2, bottom + 38, "times the best", "middle")]
     styles = series_styles(list(steps))
-    for number, (name, one) in enumerate(steps.items()):
+    for number, (name, of_solver) in enumerate(steps.items()):
         style = styles[name]
         colour, dash = COLOURS[style % len(COLOURS)], _DASHES[style % len(_DASHES)]
         y = top + 10 + _LINE * number
-        parts += [_stroke(list(_stairs(place, one)), colour, width=2, dash=dash)]
+        parts += [_stroke(list(_stairs(place, of_solver)), colour, width=2, dash=dash)]
         parts += [_stroke([(right + 10, y), (right + 40, y)], colour, width=2, dash=dash)]
         parts += [_text(right + 46, y + 4, name, "start")]
     return _svg(max(bottom + 48, top + _LINE * (len(steps) + 1)), parts)
@@ -206,9 +206,9 @@ def error_chart(
     parts += [_text(8, 16, error, "start", longest=100)]
     lines = "dashed: Pareto front" + ("; solid: LIBSVM on subsamples" if baseline else "")
     parts += [_text(left, bottom + 58, lines, "start", longest=100)]
-    parts += [_stroke([place(*one) for one in front], "#000000", width=1, dash="4 3")]
+    parts += [_stroke([place(*point) for point in front], "#000000", width=1, dash="4 3")]
     if baseline:
-        parts += [_stroke([place(*one) for one in baseline], "#000000", width=1)]
+        parts += [_stroke([place(*point) for point in baseline], "#000000", width=1)]
     names = list(dict.fromkeys(name for name, _, _ in points))
     styles = series_styles(names)
     parts += [_dot(*place(seconds, value), styles[name]) for name, seconds, value in points]
@@ -227,7 +227,7 @@ def convergence_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> st
         Seconds and gap of each point of a solver, ascending in time; at least one point.
     """
     left, right, top, bottom = 64, _WIDTH - _SIDE, 30, 262
-    points = [point for one in curves.values() for point in one]
+    points = [point for curve in curves.values() for point in curve]
     low = math.floor(math.log10(min(seconds for seconds, _ in points)))
     high = max(math.ceil(math.log10(max(seconds for seconds, _ in points))), low + 1)
     gaps = sorted({gap for _, gap in points}, reverse=True)
@@ -245,10 +245,10 @@ def convergence_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> st
         parts += [_text(left - 6, y + 4, f"{gap:.0e}", "end")]
     parts += [_text(8, 16, "certified gap (relative)", "start")]
     styles = series_styles(list(curves))
-    for row, (name, one) in enumerate(curves.items()):
+    for row, (name, curve) in enumerate(curves.items()):
         colour, y = COLOURS[styles[name] % len(COLOURS)], top + 10 + _LINE * row
-        parts += [_stroke([place(*point) for point in one], colour, width=2)]
-        parts += [_dot(*place(*point), styles[name]) for point in one]
+        parts += [_stroke([place(*point) for point in curve], colour, width=2)]
+        parts += [_dot(*place(*point), styles[name]) for point in curve]
         parts += [_dot(right + 22, y, styles[name]), _text(right + 34, y + 4, name, "start")]
     return _svg(max(bottom + 48, top + _LINE * (len(curves) + 1)), parts)
 

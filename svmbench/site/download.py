@@ -83,10 +83,12 @@ def write_download(
                 cell.solver, declared(run.name, cell.solver or ""), cell.fold, cell.status,
                 cell.environment,
             ]  # fmt: skip
-            texts = [escape.csv_field("" if one is None else str(one)) for one in row]
-            found = {name: measured(cell, name) for name in (*cell.metrics, *cell.counters)}
-            values = (found.get(metric) for metric in metrics)
-            writer.writerow([*texts, *("" if one is None else f"{one:.10g}" for one in values)])
+            texts = [escape.csv_field("" if field is None else str(field)) for field in row]
+            values_of = {name: measured(cell, name) for name in (*cell.metrics, *cell.counters)}
+            values = (values_of.get(metric) for metric in metrics)
+            writer.writerow(
+                [*texts, *("" if value is None else f"{value:.10g}" for value in values)]
+            )
     described = _croissant(path, metrics, about)
     text = json.dumps(described, indent=1, ensure_ascii=False)
     (folder / _CROISSANT).write_text(text + "\n", encoding="utf-8")

@@ -19,34 +19,36 @@ def check_place(target: Path) -> Path:
     svmbench.base.errors.ResultsError
         If the folder has files that are not part of a site.
     """
-    place = target.resolve()
-    if not place.exists():
-        return place
-    if not place.is_dir():
+    folder = target.resolve()
+    if not folder.exists():
+        return folder
+    if not folder.is_dir():
         raise ResultsError(f"{target} is not a folder: name another one with -o")
-    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if _is_no_folder(path)}
-    if not found:
-        if any(place.iterdir()):
+    files = {
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if _is_no_folder(path)
+    }
+    if not files:
+        if any(folder.iterdir()):
             raise ResultsError(
                 f"{target} contains folders that are not part of a site: name another one with -o"
             )
-        return place
-    if MARKER not in found:
+        return folder
+    if MARKER not in files:
         raise ResultsError(
             f"{target} is not empty and was not made by 'svmbench site': name another one with -o"
         )
     try:
-        made = set(read_text(place / MARKER).splitlines())
+        made = set(read_text(folder / MARKER).splitlines())
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise ResultsError(f"can't read {target / MARKER}: {why}") from error
-    strangers = sorted(found - made - {MARKER})
+    strangers = sorted(files - made - {MARKER})
     if strangers:
         raise ResultsError(
             f"{target} contains {strangers[0]}, which is not part of the site: "
             "move it away, or name another folder with -o"
         )
-    return place
+    return folder
 
 
 @contextmanager
@@ -58,9 +60,9 @@ def placed(target: Path) -> Iterator[Path]:
     svmbench.base.errors.ResultsError
         If `target` has other files, or can't be written.
     """
-    place = check_place(target)
+    folder = check_place(target)
     try:
-        with replaced(place) as made:
+        with replaced(folder) as made:
             yield made
             files = sorted(p.relative_to(made).as_posix() for p in made.rglob("*") if p.is_file())
             (made / MARKER).write_text("\n".join(files) + "\n", encoding="utf-8")

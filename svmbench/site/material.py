@@ -122,9 +122,9 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     for place in (place for folder in looked for place in bare_folders(folder)):
         bare.setdefault(place.resolve(), place)
     if not runs:
-        named = ", ".join(map(str, looked)) or "no folder"
+        names = ", ".join(map(str, looked)) or "no folder"
         raise ResultsError(
-            f"there is no run in {named}: name folders that 'svmbench run' wrote, or their parents"
+            f"there is no run in {names}: name folders that 'svmbench run' wrote, or their parents"
         )
     return list(runs.values()), list(bare.values())
 

@@ -142,14 +142,16 @@ class _Pages:
         self.made, self.earlier = made, earlier
         self.standing = standings(contents, material.declared)
         # Times of other machines say nothing of ours.
-        own = [(slug, one) for slug, one in contents if not is_contributed(one.run.path)]
-        runs = [(slug, one.run) for slug, one in own]
+        our_contents = [
+            (slug, content) for slug, content in contents if not is_contributed(content.run.path)
+        ]
+        runs = [(slug, content.run) for slug, content in our_contents]
         self.ratios = ratios(runs, material.declared)
         self.repeated = repeated(runs, material.declared)
         self.boards = boards(runs)
         self.leaders = leaderboard(self.ratios)
         self.best = best_solvers(contents)
-        self.outcomes = list(outcomes_of(own, material.declared))
+        self.outcomes = list(outcomes_of(our_contents, material.declared))
         solver_names, dataset_names = Names("index"), Names("index")
         seen = {
             base_name(cell.dataset)
@@ -219,8 +221,8 @@ class _Pages:
         self._race_pages(places, [view for several in views.values() for view in several])
         slugs = {content.run.path.resolve(): slug for slug, content in self.contents}
         for key, file in self.papers.items():
-            own = self._in_order(key, views.get(key, []))
-            verdicts = [one for one in self.material.verdicts if one.claim.paper == key]
+            views_of_paper = self._in_order(key, views.get(key, []))
+            verdicts = [verdict for verdict in self.material.verdicts if verdict.claim.paper == key]
             shown = {
                 "key": key,
                 "verdicts": verdicts,
@@ -234,8 +236,8 @@ class _Pages:
                 "places": places,
                 "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
             }
-            of_paper = [run for run in own if not self._is_beyond(key, run.name)]
-            beyond = [run for run in own if self._is_beyond(key, run.name)]
+            of_paper = [run for run in views_of_paper if not self._is_beyond(key, run.name)]
+            beyond = [run for run in views_of_paper if self._is_beyond(key, run.name)]
             self._page("paper.html", f"papers/{file}.html", **shown, runs=of_paper, beyond=beyond)
             if beyond:
                 self._page("runs.html", f"papers/{file}{_BEYOND}.html", key=key, runs=beyond)
@@ -247,7 +249,9 @@ class _Pages:
                 f"solvers/{self.solver_files[name]}.html",
                 name=name,
                 known=self.material.solvers[name],
-                standings=[(one, places[one.run]) for one in self.standing.get(name, [])],
+                standings=[
+                    (standing, places[standing.run]) for standing in self.standing.get(name, [])
+                ],
                 charts=self._charts(name),
                 places_on_boards=standing_of(name, self.boards),
             )
@@ -293,7 +297,7 @@ class _Pages:
         """Draw profiles and convergence of a board; return titles, files and alternative texts."""
         made = []
         for each in ACCURACIES:
-            steps = {name: found for name, found in board.profiles(each).items() if found}
+            steps = {name: steps_of for name, steps_of in board.profiles(each).items() if steps_of}
             if not steps:
                 continue
             file = f"board{number_of}-profile-{each}.svg"
@@ -304,15 +308,15 @@ class _Pages:
             )
             alt = f"Performance profiles of {', '.join(steps)}: {board.title}, to a gap of {each}"
             made.append((title, file, alt))
-        for place, problem in enumerate(board.problems[:_MOST_CONVERGENCES], start=1):
+        for k, problem in enumerate(board.problems[:_MOST_CONVERGENCES], start=1):
             curves = {
-                solver: [(s, float(each)) for each in ACCURACIES if (s := one[each]) is not None]
-                for solver, one in problem.times.items()
+                solver: [(s, float(each)) for each in ACCURACIES if (s := times[each]) is not None]
+                for solver, times in problem.times.items()
             }
             curves = {solver: points for solver, points in curves.items() if points}
             if not curves:
                 continue
-            file = f"board{number_of}-convergence{place}.svg"
+            file = f"board{number_of}-convergence{k}.svg"
             (self.made / file).write_text(convergence_chart(curves), encoding="utf-8")
             title = f"{problem.name}: certified gap of the objective against CPU time."
             alt = f"Certified gap against CPU time of {', '.join(curves)} on {problem.name}"
@@ -327,35 +331,37 @@ class _Pages:
         The second file has all parts, where the first leaves some out; else it is empty.
         """
         made = {}
-        for number_of, one in enumerate(verdicts, start=1):
-            if not one.parts:
+        for number_of, verdict in enumerate(verdicts, start=1):
+            if not verdict.parts:
                 continue
             path = Path("papers", f"{file}-claim{number_of}.svg")
             (self.made / path).parent.mkdir(exist_ok=True)
-            (self.made / path).write_text(draw_parts(one.parts), encoding="utf-8")
+            (self.made / path).write_text(draw_parts(verdict.parts), encoding="utf-8")
             whole = ""
-            if len(one.parts) > MOST_ROWS:
+            if len(verdict.parts) > MOST_ROWS:
                 whole = path.with_stem(f"{path.stem}-all").as_posix()
-                (self.made / whole).write_text(draw_parts(one.parts, most=None), encoding="utf-8")
-            made[one.claim.id] = (path.as_posix(), whole, alternative_text(one.parts))
+                (self.made / whole).write_text(
+                    draw_parts(verdict.parts, most=None), encoding="utf-8"
+                )
+            made[verdict.claim.id] = (path.as_posix(), whole, alternative_text(verdict.parts))
         return made
 
     def _made_again(self, key: str, verdicts: Sequence[Verdict]) -> list[MadeAgain]:
         """Return what came of each table and figure of a paper with claims."""
         known = self.material.papers.get(key)
-        own = [content.run for _, content in self.contents if content.run.paper == key]
-        ours = [run for run in own if not is_contributed(run.path)]
+        runs_of_paper = [content.run for _, content in self.contents if content.run.paper == key]
+        ours = [run for run in runs_of_paper if not is_contributed(run.path)]
         if known is None or not known.configs or not verdicts:
             return []
         return made_again(key, known.configs, verdicts, ours)
 
     def _deviating(self, key: str) -> list[tuple[list[str], tuple[str, ...]]]:
         """Return the deviations of a paper's solvers, those with the same ones together."""
-        found: dict[tuple[str, ...], list[str]] = {}
+        solvers_of: dict[tuple[str, ...], list[str]] = {}
         for name, known in self.material.solvers.items():
             if known.facts.get("paper") == key and known.deviations:
-                found.setdefault(known.deviations, []).append(name)
-        return [(names, sentences) for sentences, names in found.items()]
+                solvers_of.setdefault(known.deviations, []).append(name)
+        return [(names, sentences) for sentences, names in solvers_of.items()]
 
     def _printed_beside(self, key: str) -> list[tuple[str, str, str]]:
         """Return printed table, title and anchor of each table that shows printed numbers."""
@@ -374,7 +380,7 @@ class _Pages:
         for name, file in self.dataset_files.items():
             best = self.best.get(name, [])
             facts = self.material.datasets.get(name, {})
-            shown = [(one, places[one.slug], configs[one.slug]) for one in best]
+            shown = [(entry, places[entry.slug], configs[entry.slug]) for entry in best]
             charts = self._error_charts(name, file, places)
             self._page(
                 "dataset.html", f"datasets/{file}.html",
@@ -392,12 +398,15 @@ class _Pages:
             for slug, content in self.contents
             for name, block in content.run.blocks.items()
         }
-        own = [one for one in self.outcomes if one.dataset == dataset]
-        blocks = sorted(comparable(own).items(), key=lambda pair: -len(pair[1]))
+        results = [result for result in self.outcomes if result.dataset == dataset]
+        blocks = sorted(comparable(results).items(), key=lambda pair: -len(pair[1]))
         made: list[tuple[str, str, str]] = []
         drawn = []
         for (slug, block), several in blocks:
-            points = [(one.label, one.seconds, 100.0 - (one.accuracy or 0.0)) for one in several]
+            points = [
+                (result.label, result.seconds, 100.0 - (result.accuracy or 0.0))
+                for result in several
+            ]
             # Tables and figures of a paper share cells.
             if points in drawn or len(made) == _MOST_CHARTS:
                 continue
@@ -414,21 +423,23 @@ class _Pages:
 
     def _compared(self) -> dict[str, dict[str, tuple[float, float | None]]]:
         """Return seconds and accuracy by solver and setting, for the solvers with pages."""
-        found: dict[str, dict[str, tuple[float, float | None]]] = {}
-        for one in self.outcomes:
-            if one.label in self.material.solvers:
-                accuracy = None if one.accuracy is None else float(f"{one.accuracy:.5g}")
-                found.setdefault(one.label, {})[f"{one.slug} {one.block}: {one.setting}"] = (
-                    float(f"{one.seconds:.4g}"),
+        by_solver: dict[str, dict[str, tuple[float, float | None]]] = {}
+        for result in self.outcomes:
+            if result.label in self.material.solvers:
+                accuracy = None if result.accuracy is None else float(f"{result.accuracy:.5g}")
+                by_solver.setdefault(result.label, {})[
+                    f"{result.slug} {result.block}: {result.setting}"
+                ] = (
+                    float(f"{result.seconds:.4g}"),
                     accuracy,
                 )
-        return dict(sorted(found.items()))
+        return dict(sorted(by_solver.items()))
 
     def _search_entries(
         self, views: Mapping[str, Sequence[RunView]], places: Mapping[str, str]
     ) -> list[tuple[str, str, str, str]]:
         """Return kind, title, further words and address of everything that search finds."""
-        found = [
+        entries = [
             (
                 "paper",
                 known.title if (known := self.material.papers.get(key)) else key,
@@ -437,33 +448,33 @@ class _Pages:
             )
             for key, file in self.papers.items()
         ]
-        found += [
-            ("claim", f"{one.claim.id}: {one.claim.statement}", one.outcome,
-             f"papers/{self.papers[one.claim.paper]}.html#claim-{one.claim.id}")
-            for one in self.material.verdicts
-            if one.claim.paper in self.papers
+        entries += [
+            ("claim", f"{verdict.claim.id}: {verdict.claim.statement}", verdict.outcome,
+             f"papers/{self.papers[verdict.claim.paper]}.html#claim-{verdict.claim.id}")
+            for verdict in self.material.verdicts
+            if verdict.claim.paper in self.papers
         ]  # fmt: skip
-        found += [
+        entries += [
             ("solver", name, str(self.material.solvers[name].facts.get("what", "")),
              f"solvers/{file}.html")
             for name, file in self.solver_files.items()
         ]  # fmt: skip
-        found += [
+        entries += [
             ("data set", name, "", f"datasets/{file}.html")
             for name, file in self.dataset_files.items()
         ]
         for run in (run for several in views.values() for run in several):
-            found.append(("run", run.title, run.name, f"{places[run.slug]}#{run.slug}"))
-            found += [
+            entries.append(("run", run.title, run.name, f"{places[run.slug]}#{run.slug}"))
+            entries += [
                 ("table", grid.title, run.name, f"{places[run.slug]}#{run.slug}-{grid.name}")
                 for grid in run.grids
             ]
-        found += [
+        entries += [
             ("page", "Leaderboard", "fastest solvers", "leaderboard.html"),
             ("page", "Losses and wins", "regressions, what got worse", "losses.html"),
         ]
         return [
-            (kind, escape.line(title), escape.line(more), url) for kind, title, more, url in found
+            (kind, escape.line(title), escape.line(more), url) for kind, title, more, url in entries
         ]
 
     def _write_script(self, file: str, name: str, content: Any) -> None:
@@ -505,12 +516,12 @@ class _Pages:
 
     def _places(self) -> dict[str, str]:
         """Return the page of each run by its slug."""
-        found = {}
+        places = {}
         for slug, content in self.contents:
             paper = content.run.paper
             beyond = _BEYOND if self._is_beyond(paper, content.run.name) else ""
-            found[slug] = f"papers/{self.papers.get(paper, UNASSIGNED_PAGE)}{beyond}.html"
-        return found
+            places[slug] = f"papers/{self.papers.get(paper, UNASSIGNED_PAGE)}{beyond}.html"
+        return places
 
     def _is_beyond(self, paper: str, config: str) -> bool:
         """Return True if a config makes none of the tables and figures of its paper."""
@@ -521,20 +532,20 @@ class _Pages:
         """Return the runs of a paper in the order of its tables; contributed runs come last."""
         known = self.material.papers.get(paper)
         configs = known.configs if known else ()
-        order = {name: place for place, name in enumerate(configs)}
+        order = {name: index for index, name in enumerate(configs)}
         places = {run.slug: order.get(run.name, len(order)) for run in runs}
         return sorted(runs, key=lambda run: (run.origin != OURS, places[run.slug]))
 
     def _charts(self, solver: str) -> list[tuple[str, str, int]]:
         """Write the charts of a solver's ratios; return their titles, files and sizes."""
-        found: dict[str, list[Ratio]] = {}
-        for one in self.ratios:
-            if one.solver == solver:
-                found.setdefault(one.problem_class, []).append(one)
+        by_class: dict[str, list[Ratio]] = {}
+        for ratio in self.ratios:
+            if ratio.solver == solver:
+                by_class.setdefault(ratio.problem_class, []).append(ratio)
         made = []
-        for place, (title, several) in enumerate(sorted(found.items()), start=1):
-            file = Path("solvers", f"{self.solver_files[solver]}-ratios{place}.svg")
-            rows = [(_chart_name(one), one.value, one.low, one.high) for one in several]
+        for k, (title, several) in enumerate(sorted(by_class.items()), start=1):
+            file = Path("solvers", f"{self.solver_files[solver]}-ratios{k}.svg")
+            rows = [(_chart_name(ratio), ratio.value, ratio.low, ratio.high) for ratio in several]
             axis = f"CPU time of {reference_of(several[0].reference)} over that of {solver}"
             (self.made / file).parent.mkdir(exist_ok=True)
             (self.made / file).write_text(ratio_chart(rows, axis), encoding="utf-8")
@@ -551,8 +562,8 @@ class _Pages:
     def _undeclared(self, places: Mapping[str, str]) -> dict[str, list[tuple[Standing, str]]]:
         """Return the results of the names that no solver is declared by, by name."""
         return {
-            name: [(one, places[one.run]) for one in found]
-            for name, found in sorted(self.standing.items())
+            name: [(standing, places[standing.run]) for standing in of_name]
+            for name, of_name in sorted(self.standing.items())
             if name not in self.material.solvers
         }
 
@@ -579,21 +590,23 @@ def _shade(ratio: float | None) -> str:
 def _by_kind(leaders: Sequence[Leader]) -> list[tuple[str, list[Leader]]]:
     """Return the exact solvers of a class, and the others, each with a head if there are any."""
     kinds = {
-        "Exact": [one for one in leaders if one.is_exact],
-        "Approximate, or another objective": [one for one in leaders if one.is_exact is False],
-        "Objectives not compared": [one for one in leaders if one.is_exact is None],
+        "Exact": [leader for leader in leaders if leader.is_exact],
+        "Approximate, or another objective": [
+            leader for leader in leaders if leader.is_exact is False
+        ],
+        "Objectives not compared": [leader for leader in leaders if leader.is_exact is None],
     }
-    return [(kind, found) for kind, found in kinds.items() if found]
+    return [(kind, of_kind) for kind, of_kind in kinds.items() if of_kind]
 
 
-def _chart_name(one: Ratio) -> str:
+def _chart_name(ratio: Ratio) -> str:
     """Return the problem, with the label and the reference solver where they are special."""
-    label = "" if one.label == one.solver else f"{one.label}: "
-    beside = "" if one.reference in REFERENCES else f" / {one.reference}"
-    return f"{label}{one.problem}{beside}"
+    label = "" if ratio.label == ratio.solver else f"{ratio.label}: "
+    beside = "" if ratio.reference in REFERENCES else f" / {ratio.reference}"
+    return f"{label}{ratio.problem}{beside}"
 
 
 def _outcome(verdicts: Sequence[Verdict]) -> str:
     """Return the sentence on a paper, or the number of its claims by verdict if it has none."""
-    said = next(iter(outcomes(verdicts).values()), None)
-    return outcome(verdicts) if said is None or said.stale else said.sentence
+    written = next(iter(outcomes(verdicts).values()), None)
+    return outcome(verdicts) if written is None or written.stale else written.sentence

@@ -52,8 +52,8 @@ def printed_tables(paper: str, made: Collection[tuple[str, str, str]] = ()) -> l
         Printed table, title and anchor of each table that has its numbers beside measured ones.
     """
     by_table: dict[str, list[PrintedNumber]] = {}
-    for one in numbers(paper):
-        by_table.setdefault(one.table, []).append(one)
+    for row in numbers(paper):
+        by_table.setdefault(row.table, []).append(row)
     return [
         _laid_out(
             name, several, [(title, anchor) for table, title, anchor in made if table == name]
@@ -65,19 +65,22 @@ def printed_tables(paper: str, made: Collection[tuple[str, str, str]] = ()) -> l
 def _laid_out(
     name: str, several: Sequence[PrintedNumber], made_in: list[tuple[str, str]]
 ) -> PrintedTable:
-    fields = [one for one in _FIELDS if one == "dataset" or any(getattr(n, one) for n in several)]
-    columns = dict.fromkeys((one.solver, one.metric) for one in several)
+    fields = [
+        field for field in _FIELDS if field == "dataset" or any(getattr(n, field) for n in several)
+    ]
+    columns = dict.fromkeys((number.solver, number.metric) for number in several)
     rows: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
-    for one in several:
-        names = tuple(getattr(one, field) for field in fields)
-        rows.setdefault(names, {})[one.solver, one.metric] = f"{one.value:,.10g}"
+    for number in several:
+        names = tuple(getattr(number, field) for field in fields)
+        rows.setdefault(names, {})[number.solver, number.metric] = f"{number.value:,.10g}"
     return PrintedTable(
         name=name,
         title=_title(name),
         fields=[field.replace("dataset", "data set") for field in fields],
         heads=[f"{solver}: {label_of(metric)}" if solver else label_of(metric)
                for solver, metric in columns],
-        rows=[(names, [found.get(one, "") for one in columns]) for names, found in rows.items()],
+        rows=[(names, [cells.get(column, "") for column in columns])
+              for names, cells in rows.items()],
         count=len(several),
         made_in=made_in,
     )  # fmt: skip

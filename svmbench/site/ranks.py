@@ -63,8 +63,8 @@ def show_rankings(run: Run, table: Table, slug: str, site: Path) -> list[Ranking
         Folder of the new site.
     """
     return [
-        _show(run, one, f"{table.spec.name}-ranks{number}", Path("data", slug), site)
-        for number, one in enumerate(rankings(run, table), start=1)
+        _show(run, ranking, f"{table.spec.name}-ranks{number}", Path("data", slug), site)
+        for number, ranking in enumerate(rankings(run, table), start=1)
     ]
 
 
@@ -110,24 +110,26 @@ def _said(ranking: Ranking, test: Friedman | None, pairs: list[SolverPair]) -> l
         if (len(ranking.datasets) < ranking.planned)
         else f"all {ranking.planned} data sets"
     )
-    said = [f"Compared on {of}: those with values of all {len(ranking.solvers)} solvers."]
+    sentences = [f"Compared on {of}: those with values of all {len(ranking.solvers)} solvers."]
     if test is not None:
-        found = "the ranks differ" if test.p < TEST_LEVEL else "no difference is found"
-        said.append(
-            f"Friedman's test: χ² = {test.chi_square:.2f}, p {p_text(test.p)}: {found}."
+        verdict = "the ranks differ" if test.p < TEST_LEVEL else "no difference is found"
+        sentences.append(
+            f"Friedman's test: χ² = {test.chi_square:.2f}, p {p_text(test.p)}: {verdict}."
             f" Nemenyi's critical difference at {100 * TEST_LEVEL:.0f} %:"
             f" {test.critical_difference:.2f} ranks."
         )
     apart = [
-        f"{one.first} before {one.second}"
-        if one.better > one.worse
-        else f"{one.second} before {one.first}"
-        for one in pairs
-        if one.differs
+        f"{pair.first} before {pair.second}"
+        if pair.better > pair.worse
+        else f"{pair.second} before {pair.first}"
+        for pair in pairs
+        if pair.differs
     ]
     corrected = f", with Holm's correction for {len(pairs)} pairs" if len(pairs) > 1 else ""
-    said.append(f"Wilcoxon's signed ranks{corrected}: {'; '.join(apart) or 'no pair differs'}.")
-    return said
+    sentences.append(
+        f"Wilcoxon's signed ranks{corrected}: {'; '.join(apart) or 'no pair differs'}."
+    )
+    return sentences
 
 
 def p_text(p: float) -> str:

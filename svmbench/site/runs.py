@@ -137,18 +137,20 @@ def show_run(
     folder.mkdir(parents=True)
     files = _write_files(content, folder, earlier / "data" / slug if earlier else None)
     pictures, undrawn = [], []
-    for one in content.curves:
-        if not one.panels:
-            undrawn.append((one.spec.heading, one.gaps))
+    for curves in content.curves:
+        if not curves.panels:
+            undrawn.append((curves.spec.heading, curves.gaps))
             continue
-        file = f"{one.spec.name}.svg"
+        file = f"{curves.spec.name}.svg"
         earlier_file = earlier / "data" / slug / file if earlier else None
-        (folder / file).write_bytes(_picture(run, one, earlier_file))
-        pictures.append(Picture(one.spec.heading, f"data/{slug}/{file}", _alt(one), _said(one)))
-        if kind_of(one.spec).fits:
-            path = folder / f"{one.spec.name}-exponents.csv"
-            path.write_text(exponents_csv(one), encoding="utf-8")
-            files.append((f"exponents of {one.spec.heading} (CSV)", path.name))
+        (folder / file).write_bytes(_picture(run, curves, earlier_file))
+        pictures.append(
+            Picture(curves.spec.heading, f"data/{slug}/{file}", _alt(curves), _said(curves))
+        )
+        if kind_of(curves.spec).fits:
+            path = folder / f"{curves.spec.name}-exponents.csv"
+            path.write_text(exponents_csv(curves), encoding="utf-8")
+            files.append((f"exponents of {curves.spec.heading} (CSV)", path.name))
     counts = Counter(cell.status for cell in run.cells)
     return RunView(
         slug=slug,
@@ -200,7 +202,7 @@ def _picture(run: Run, curves: Curves, earlier: Path | None) -> bytes:
 
 def lighter(svg: bytes) -> bytes:
     """Cut the coordinates of the paths in an SVG to a hundredth of a point."""
-    return _PATH.sub(lambda found: _FINER.sub(b"", found[0]), svg)
+    return _PATH.sub(lambda match: _FINER.sub(b"", match[0]), svg)
 
 
 def _write_files(content: Content, folder: Path, earlier: Path | None) -> list[tuple[str, str]]:
@@ -289,7 +291,9 @@ def _changed(known: Ages) -> tuple[str, ...]:
 def _alt(curves: Curves) -> str:
     """Return the alternative text of a plot."""
     names = list(
-        dict.fromkeys(one.name for p in curves.panels for one in p.series if one.points or p.grid)
+        dict.fromkeys(
+            series.name for p in curves.panels for series in p.series if series.points or p.grid
+        )
     )
     panels = [panel.title for panel in curves.panels if panel.title]
     parts = [f"Plot: {curves.y_label} against {curves.x_label}" if curves.y_label else "Plot"]

@@ -50,23 +50,25 @@ def standings(
     declared : callable
         From a config and a label to the name of a declared solver.
     """
-    found: dict[str, list[Standing]] = {}
+    by_solver: dict[str, list[Standing]] = {}
     for slug, content in contents:
         run = content.run
         for table in content.tables:
-            said = {name: [] for name in _solvers(table)}  # type: dict[str, list[str]]
+            sentences_of = {name: [] for name in _solvers(table)}  # type: dict[str, list[str]]
             for metric, solver, sentence in _by_metric(content, table):
-                said.setdefault(solver, []).append(f"{quantity_of(content, metric)}: {sentence}")
+                sentences_of.setdefault(solver, []).append(
+                    f"{quantity_of(content, metric)}: {sentence}"
+                )
             for solver, sentences in _races(table):
-                said.setdefault(solver, []).extend(sentences)
+                sentences_of.setdefault(solver, []).extend(sentences)
             origin = ", contributed" if is_contributed(run.path) else ""
             title = f"{run.title}: {table.spec.heading} (profile {run.profile or 'none'}{origin})"
-            for label, sentences in said.items():
+            for label, sentences in sentences_of.items():
                 solver = declared(run.name, label)
                 shown = "" if label == solver else label
                 standing = Standing(slug, table.spec.name, shown, title, sentences)
-                found.setdefault(solver, []).append(standing)
-    return found
+                by_solver.setdefault(solver, []).append(standing)
+    return by_solver
 
 
 def quantity_of(content: Content, metric: str) -> str:
@@ -76,10 +78,10 @@ def quantity_of(content: Content, metric: str) -> str:
 
 
 def _solvers(table: Table) -> list[str]:
-    named = dict.fromkeys(
+    names = dict.fromkeys(
         part for cell in table.cells if cell.solver for part in cell.solver.split(VERSUS)
     )
-    return list(named)
+    return list(names)
 
 
 def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]:
@@ -91,12 +93,12 @@ def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]
             known = places.setdefault(contest.metric, {}).setdefault(solver, [])
             known.append((rank, len(ranks), solver in first))
     for metric, solvers in places.items():
-        for solver, found in solvers.items():
-            won = sum(is_first for _, _, is_first in found)
-            rivals = {count for _, count, _ in found}
+        for solver, ranked in solvers.items():
+            won = sum(is_first for _, _, is_first in ranked)
+            rivals = {count for _, count, _ in ranked}
             of = str(max(rivals)) if len(rivals) == 1 else f"{min(rivals)} to {max(rivals)}"
-            rank = fmean(rank for rank, _, _ in found)
-            yield metric, solver, (f"best in {won} of {len(found)}, mean rank {rank:.1f} of {of}")
+            rank = fmean(rank for rank, _, _ in ranked)
+            yield metric, solver, (f"best in {won} of {len(ranked)}, mean rank {rank:.1f} of {of}")
 
 
 def _races(table: Table) -> Iterator[tuple[str, list[str]]]:

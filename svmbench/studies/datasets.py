@@ -135,7 +135,7 @@ def race_entries(
 
 
 def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Name files of the same name by their path, as it is given; the other entries as they are."""
+    """Return the entries; name files of the same name by their given path."""
     names = [Path(entry["file"]).name for entry in entries if "file" in entry]
     return [
         {**entry, "name": entry["file"]}
@@ -206,7 +206,7 @@ def datasets_named(names: Sequence[str], *, all_: bool = False) -> list[str]:
 
 
 def names_of_paper(paper: str) -> list[str]:
-    """Return a paper's data sets, then those that its configs have in place of others."""
+    """Return a paper's data sets, then the stand-ins of its configs."""
     from svmbench import data
     from svmbench.base.paper_folders import papers
     from svmbench.experiment.config.find import find_config

@@ -254,7 +254,7 @@ def judge_folders(
 
     def origin(verdict: Verdict) -> str:
         places = [Path(folder) for folder, _, _ in verdict.sources]
-        origins = {origin_of(place, None if age is None else age(place)) for place in places}
+        origins = {origin_of(path, None if age is None else age(path)) for path in places}
         return next((name for name in (ELSEWHERE, CONFIRMED) if name in origins), OURS)
 
     apart = {
@@ -280,7 +280,7 @@ def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
 
 
 def with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
-    """Return verdicts with what the same rules make of the printed numbers."""
+    """Return the verdicts, each beside the verdict of the same rules on the printed numbers."""
     from svmbench.papers.judging.printed import beside_printed
 
     claims = [verdict.claim for verdict in verdicts]

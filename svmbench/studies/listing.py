@@ -86,7 +86,7 @@ def list_plugins() -> list[dict[str, Any]]:
 
 
 def list_scores() -> list[dict[str, Any]]:
-    """Return one row for each score, those of plug-ins included, in the order of declaration."""
+    """Return a row for each score, also of plug-ins, in the order of declaration."""
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.schema.scores import SCORES
 
@@ -104,7 +104,7 @@ def list_scores() -> list[dict[str, Any]]:
 
 
 def list_protocols() -> list[dict[str, Any]]:
-    """Return one row for each protocol, those of plug-ins included, by name."""
+    """Return a row for each protocol, also of plug-ins, by name."""
     from svmbench.experiment.protocols import protocols
 
     return [
@@ -120,7 +120,7 @@ def list_protocols() -> list[dict[str, Any]]:
 
 
 def list_plot_kinds() -> list[dict[str, Any]]:
-    """Return one row for each kind of plot, those of plug-ins included, by name."""
+    """Return a row for each kind of plot, also of plug-ins, by name."""
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.schema.specs import PLOT_KINDS
 
@@ -138,7 +138,7 @@ def list_plot_kinds() -> list[dict[str, Any]]:
 
 
 def list_formats() -> list[dict[str, Any]]:
-    """Return one row for each output format, those of plug-ins included, by name."""
+    """Return a row for each output format, also of plug-ins, by name."""
     from svmbench.baselines.catalogue import load_plugins
     from svmbench.report.output.formats import FORMATS
 

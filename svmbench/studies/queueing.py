@@ -115,11 +115,11 @@ def run_queue(
     keep : bool, default False
         Copy each complete run to the kept results.
     dry_run : bool, default False
-        Prepare data sets and tell what would run; run nothing.
+        Prepare data sets and print what would run; run nothing.
     hooks : Hooks, optional
-        Who is told of the progress; by default nobody.
+        Functions that show the progress; by default none.
     print_line : callable, optional
-        Told in a sentence what each config runs, how long it takes, and how long it took.
+        Called with a sentence on what each config runs, its forecast time and its actual time.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def _plan_entry(
     places: tuple[Path, Path],
     print_line: Callable[[str], None],
 ) -> tuple[QueueEntry, Request] | None:
-    """Return what is to run of a config, with the request that takes over its kept results.
+    """Return the entry of a config, with a request that reuses its kept results.
 
     `places` are the folder of kept results, and one for unpacked copies of them.
     """
@@ -261,7 +261,7 @@ def queue_entry(
     done: Iterable[str], here: Iterable[str], claims: Sequence[str],
     forecast: Callable[[Cell], float | None],
 ) -> QueueEntry | None:  # fmt: skip
-    """Return what is to run of a config; None if every cell has a result of some age.
+    """Return the entry of a config; None if every cell has a kept result.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def queue_entry(
 
 
 def planned_work(cell: Cell, config: str) -> Work:
-    """Return what is known of a planned cell before it runs.
+    """Return the facts of a planned cell from which its time is forecast.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ def planned_work(cell: Cell, config: str) -> Work:
 
 
 def in_order(entries: Sequence[QueueEntry]) -> list[QueueEntry]:
-    """Return configs without races first, then those that may decide most claims in an hour.
+    """Sort configs: without races first, then by the claims that an hour may decide.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def in_order(entries: Sequence[QueueEntry]) -> list[QueueEntry]:
 
 
 def queue_lines(entries: Sequence[QueueEntry]) -> list[str]:
-    """Return what the queue does, a line for each config, and how long all of it takes.
+    """Return a line for each config of the queue, and one with the total time.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def wait_for_idle(end: float, print_line: Callable[[str], None] = unheard) -> bo
     end : float
         On the clock of `time.monotonic`.
     print_line : callable, optional
-        Told once that races wait.
+        Called once with a sentence that races wait.
     """
     is_said = False
     while os.getloadavg()[0] >= IDLE_LOAD:
@@ -442,7 +442,7 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
 def keep_complete(
     outcome: ConfigOutcome, entry: QueueEntry, root: Path, held: Mapping[Path, int]
 ) -> str:
-    """Copy the folder of a config to where results are kept if it is complete; say what was done.
+    """Copy the folder of a complete config to the kept results; return a sentence on it.
 
     A kept folder of the same config and profile is replaced if none of its results is lost. A
     folder of another profile stays, and the new one lies beside it.

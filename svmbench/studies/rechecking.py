@@ -42,7 +42,7 @@ _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A kept run and those of its cells that have a result."""
+    """A kept run, with its cells that have a result."""
 
     name: str
     folder: Path
@@ -91,7 +91,7 @@ class RecheckSample:
 
 @dataclass
 class RecheckOutcome:
-    """What a recheck found.
+    """The outcome of a recheck.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ def recheck(
     mirror : str, optional
         As for :func:`svmbench.data.ensure`.
     print_line : callable, optional
-        Told in a sentence of each comparison, and of what could not be run.
+        Called with a sentence for each comparison and for each cell that could not be run.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def recheck(
 
 
 def _sentences(name: str, comparison: Recheck) -> Iterator[str]:
-    """Yield what a comparison found."""
+    """Yield a sentence for each difference of a comparison, or one if there is none."""
     if not comparison["differences"]:
         yield f"agrees   {name} · {comparison['cell']}"
     for moved in comparison["differences"]:
@@ -270,7 +270,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     }
     words = ages_of(folder).words
     for line in lines:
-        # Data that can't be had and cells without a solver have nothing that code decides.
+        # Code decides nothing for unavailable data and for cells without a solver.
         if line["status"] == "ok" and line.get("solver"):
             yield Candidate(
                 run=str(folder),
@@ -291,7 +291,7 @@ def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]
     if entry is not None:
         trained = ("svmbench.core.", "svmbench.baselines.")
         return tuple(name for name in entry if name.startswith(trained) and ".models." not in name)
-    # A record may name other people's class: only declared names are looked up, and none imported.
+    # A record may name other people's class: look up declared names only, and import nothing.
     modules = [
         modules_of_solvers(name, "binary")[0] if name in solvers() else name
         for name in solver.split("|")
@@ -308,7 +308,7 @@ def _run_again(
 ) -> Iterator[tuple[KeptRun, Recheck]]:
     """Run some cells of a kept run again, each in its own process.
 
-    Yields each comparison with a kept record, that of this run or of another one that has the cell.
+    Yields each comparison with a kept record of this run, or of another run that has the cell.
     """
     from svmbench.experiment.plan.freshness import identity_of
     from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
@@ -477,7 +477,7 @@ def _compared(
 
 
 def _by_point(lines: list[Any]) -> dict[Any, KeptCell]:
-    """Return the values of a cell and of those of its points that are results of their own."""
+    """Return the values of a cell and of its points that are separate results."""
     return {line.get("point"): _values(lines[-1], line) for line in lines}
 
 
@@ -506,7 +506,7 @@ def _absent(cell: KeptCell) -> KeptCell:
 
 
 def _times(old: Any, new: Any, environments: tuple[Any, Any]) -> dict[str, Any]:
-    """Return of each time and each ratio of a race how it moved, and whether repeats overlap."""
+    """Return by how much each time and each ratio of a race moved, and whether repeats overlap."""
     same_cpu = environments[0].get("cpu") == environments[1].get("cpu")
     moves: dict[str, Any] = {}
     for name, before in (old.get("metrics") or {}).items():

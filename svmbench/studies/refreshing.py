@@ -26,23 +26,23 @@ class OldRun:
     Attributes
     ----------
     folder, config, profile : Path, str, str
-        Where it is kept, and what made it.
+        The kept folder, and the config and the profile that made it.
     keys : frozenset of str
-        The keys of those results.
+        The keys of the changed or older results.
     identities : mapping of str to list of frozenset of str
-        The cells that have a result, of any age: what identifies them in any plan of the config
-        but for their solvers, and the solvers of each.
+        The solvers of each cell that has a result of any age, by the settings that identify the
+        cell in any plan of the config.
     n_results : int
     is_race : bool
-        Whether some of those results are of races.
+        True if some of these results are of races.
     decides : bool
-        Whether the paper of the run has claims that name its config.
+        True if a claim names the config.
     seconds : float
-        What those results took.
+        The recorded seconds of these results.
     age : str
-        The word of the run, with numbers.
+        The age of the run's results, with numbers.
     is_changed : bool
-        Whether a recheck found a cell that disagrees.
+        True if a recheck found a cell that disagrees.
     """
 
     folder: Path
@@ -79,7 +79,9 @@ class OldRun:
 
 
 def old_runs(folders: Sequence[Path | str]) -> list[OldRun]:
-    """Return our runs to measure again: changed, races, deciding a claim, then by seconds.
+    """Return our runs to measure again, in order.
+
+    Changed runs come first, then races, then runs that decide a claim, then short runs.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
 
 
 def _identities(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
-    """Return the solvers of each cell that records are of, by the rest of what identifies it."""
+    """Return the solvers of each recorded cell, by the other settings that identify it."""
     from svmbench.experiment.plan.freshness import race_identity_of
 
     identities: dict[str, list[frozenset[str]]] = {}
@@ -163,7 +165,7 @@ def identities_in(folder: Path) -> dict[str, list[frozenset[str]]]:
 
 
 def n_lost(identities: Mapping[str, list[frozenset[str]]], path: Path) -> int:
-    """Return how many results, by their identities, a new run folder doesn't have."""
+    """Return how many of the results with these identities a new run folder lacks."""
     now = identities_in(path)
     return sum(
         not any(kept_solvers <= solvers for solvers in now.get(identity, ()))
@@ -202,7 +204,7 @@ def refresh(
     hooks : Hooks, optional
         Functions that show the progress; by default none.
     print_line : callable, optional
-        Told in a sentence what became of each run.
+        Called with a sentence on the outcome of each run.
 
     Returns
     -------

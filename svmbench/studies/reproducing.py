@@ -111,7 +111,7 @@ def _automatic_jobs(path: Path) -> int:
     return max(1, joblib.cpu_count() // config.threads)
 
 
-def _expected(request: Request, kept: Path | None) -> float:
+def _expected(request: Request, root: Path | None) -> float:
     """Return the seconds that a config is expected to take; 0 if it can't be planned."""
     from svmbench.experiment.run.forecast import expected_seconds_of
     from svmbench.experiment.run.session import plan_run
@@ -120,33 +120,33 @@ def _expected(request: Request, kept: Path | None) -> float:
         run_plan = plan_run(request, prepare=False)
     except SvmbenchError:
         return 0.0
-    older = _kept_cells(kept, run_plan.plan.name, request.profile) if kept else ()
+    older = _kept_cells(root, run_plan.plan.name, request.profile) if root else ()
     return expected_seconds_of(
         run_plan.cells, run_plan.path, jobs=request.jobs, older_records=older
     )
 
 
-def _kept_cells(kept: Path, config: str, profile: str) -> Iterator[Any]:
+def _kept_cells(root: Path, config: str, profile: str) -> Iterator[Any]:
     """Yield the kept records of a config's cells at one profile."""
     from svmbench.report.reading.records import result_lines
 
-    for folder in kept_by_config(kept).get((config, profile), []):
+    for folder in kept_by_config(root).get((config, profile), []):
         with suppress(ResultsError):  # an estimate can do without a damaged run
             yield from (line for line in result_lines(folder) if line["kind"] == "cell")
 
 
 @functools.cache
-def kept_by_config(kept: Path) -> dict[tuple[str, str], list[Path]]:
+def kept_by_config(root: Path) -> dict[tuple[str, str], list[Path]]:
     """Return our kept run folders by config and profile."""
     from svmbench.base.files import read_json
     from svmbench.report.reading.folders import our_runs
 
     folders: dict[tuple[str, str], list[Path]] = {}
-    for folder in our_runs([kept]):
+    for folder in our_runs([root]):
         try:
             plan = read_json(folder / "plan.json")
-            named = str(plan["config"]["name"]), str(plan["profile"])
+            config_and_profile = str(plan["config"]["name"]), str(plan["profile"])
         except (OSError, RecursionError, ValueError, KeyError, TypeError):
             continue  # an estimate can do without a damaged run
-        folders.setdefault(named, []).append(folder)
+        folders.setdefault(config_and_profile, []).append(folder)
     return folders

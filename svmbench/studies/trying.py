@@ -150,7 +150,7 @@ class Fitted:
 
 
 def build_solver(name: str, n_classes: int, params: dict[str, Any]) -> Any:
-    """Return a solver that separates so many classes."""
+    """Return a solver that separates this number of classes."""
     from svmbench.baselines.catalogue import one_vs_one, solver
 
     made = solver(name, **params)
@@ -224,13 +224,13 @@ def time_was_short(searches: dict[str, Searched], fits_s: list[float]) -> str:
     fits_s : list of float
         Seconds of each solver's fits after its search.
     """
-    if all(one.n_tried == one.n_points for one in searches.values()):
+    if all(search.n_tried == search.n_points for search in searches.values()):
         return ""
     needed = spent = 0.0
-    for number, (one, fit_s) in enumerate(zip(searches.values(), fits_s, strict=True)):
+    for number, (search, fit_s) in enumerate(zip(searches.values(), fits_s, strict=True)):
         # Half of an equal share of what is left is for the search.
-        needed = max(needed, spent + 2 * (len(searches) - number) * one.seconds_of_all)
-        spent += one.seconds_of_all + fit_s
+        needed = max(needed, spent + 2 * (len(searches) - number) * search.seconds_of_all)
+        spent += search.seconds_of_all + fit_s
     minutes = needed / 60
     enough = f"{math.ceil(minutes)}" if minutes > 1 else f"{math.ceil(10 * minutes) / 10:g}"
     return (
@@ -257,7 +257,7 @@ def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any
     if metric == ACCURACY:
         return [right]
     if metric == BALANCED:
-        return [right[y == one] / len(classes) for one in classes]
+        return [right[y == label] / len(classes) for label in classes]
     positive = y == classes[1]
     ranks = rankdata(values)
     # For each row the share of the rows of the other class that lie on the right side of it.
@@ -281,27 +281,20 @@ def interval_of(metric: str, influences: list[np.ndarray]) -> tuple[float, float
     """
     import numpy as np
 
+    from svmbench.report.numbers.comparisons import share_interval
+
     if metric == ROC_AUC:
         area = float(np.mean(influences[0]))
-        variance = sum(float(np.var(one)) / len(one) for one in influences)
+        variance = sum(float(np.var(values)) / len(values) for values in influences)
         n_rows = area * (1 - area) / variance if variance > 0 else min(map(len, influences))
-        low, high = _wilson(area, n_rows)
+        low, high = share_interval(area, n_rows)
         return 100 * low, 100 * high
-    shares = [float(one.mean()) * len(influences) for one in influences]
-    bounds = [_wilson(p, len(one)) for p, one in zip(shares, influences, strict=True)]
+    shares = [float(values.mean()) * len(influences) for values in influences]
+    bounds = [share_interval(p, len(values)) for p, values in zip(shares, influences, strict=True)]
     mean = float(np.mean(shares))
     down = math.hypot(*(p - low for p, (low, _) in zip(shares, bounds, strict=True)))
     up = math.hypot(*(high - p for p, (_, high) in zip(shares, bounds, strict=True)))
     return 100 * (mean - down / len(shares)), 100 * (mean + up / len(shares))
-
-
-def _wilson(share: float, n_rows: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of so many rows, which need not be whole."""
-    z = 1.959964
-    middle = (share + z**2 / (2 * n_rows)) / (1 + z**2 / n_rows)
-    half = z / (1 + z**2 / n_rows)
-    half *= math.sqrt(share * (1 - share) / n_rows + z**2 / (4 * n_rows**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def number_to_quote(chosen: Fitted, n_test: int, metric: str) -> str:
@@ -320,7 +313,7 @@ def standard_error(first: Fitted, second: Fitted) -> float:
     import numpy as np
 
     groups = zip(first.influences, second.influences, strict=True)
-    variance = sum(np.var(one - other) / len(one) for one, other in groups)
+    variance = sum(np.var(ours - theirs) / len(ours) for ours, theirs in groups)
     return 100 * float(np.sqrt(variance))
 
 
@@ -449,13 +442,13 @@ def try_solvers(
         fits_s.append(time.monotonic() - fits_began)
         tried = f"{searched.n_tried} of {searched.n_points} settings tried"
         tell(f"{name}: {tried}, the best {shown}{few}")
-        found = tested(name, {**fixed, **best}, model, fit_s, X_test, y_test, metric)
+        solver = tested(name, {**fixed, **best}, model, fit_s, X_test, y_test, metric)
         trial = replace(
-            found.trial,
+            solver.trial,
             folds_pct=100 * float(searched.scores.mean()),
             folds_spread_pct=100 * float(searched.scores.std(ddof=1)),
         )
-        solvers.append(replace(found, trial=trial))
+        solvers.append(replace(solver, trial=trial))
     if advice := time_was_short(searches, fits_s):
         tell(advice)
     weight = None if metric == ACCURACY else "balanced"
@@ -468,7 +461,7 @@ def try_solvers(
         fitted = pipeline(model).fit(X_few, y_few)
         fit_s = time.monotonic() - began
         baselines.append(tested(name, {}, fitted, fit_s, X_test, y_test, metric))
-    return sorted(solvers, key=lambda one: -one.trial.score_pct), baselines, y_test
+    return sorted(solvers, key=lambda solver: -solver.trial.score_pct), baselines, y_test
 
 
 def split(X: Any, y: Any, test_share: float, seed: int) -> tuple[Any, Any, Any, Any]:
@@ -503,43 +496,45 @@ def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted,
     these, the ones that predict most classes are left, of these the ones that predict in at most
     twice the least time, and of these the one that stands first in ``CANDIDATES``.
     """
-    best = max(fitted, key=lambda one: one.trial.score_pct)
+    best = max(fitted, key=lambda candidate: candidate.trial.score_pct)
     near = [
-        one
-        for one in fitted
-        if best.trial.score_pct - one.trial.score_pct
-        <= min(standard_error(best, one), MOST_POINTS_LESS)
+        candidate
+        for candidate in fitted
+        if best.trial.score_pct - candidate.trial.score_pct
+        <= min(standard_error(best, candidate), MOST_POINTS_LESS)
     ]
     others = [f"{o.trial.solver} ({o.trial.score_pct:.2f} %)" for o in near if o is not best]
-    n_predicted = [len(set(one.predicted)) for one in near]
-    near = [one for one, n in zip(near, n_predicted, strict=True) if n == max(n_predicted)]
-    least = min(one.trial.predict_s for one in near)
-    quick = [one for one in near if one.trial.predict_s <= MUCH_FASTER * least]
+    n_predicted = [len(set(candidate.predicted)) for candidate in near]
+    near = [
+        candidate for candidate, n in zip(near, n_predicted, strict=True) if n == max(n_predicted)
+    ]
+    least = min(candidate.trial.predict_s for candidate in near)
+    quick = [candidate for candidate in near if candidate.trial.predict_s <= MUCH_FASTER * least]
     order = [name for name, _, _ in CANDIDATES]
-    chosen = min(quick, key=lambda one: order.index(one.trial.solver))
-    own, top = chosen.trial, best.trial
+    chosen = min(quick, key=lambda candidate: order.index(candidate.trial.solver))
+    trial, top = chosen.trial, best.trial
     if chosen is best:
         equal = f"; within a standard error of it: {', '.join(others)}" if others else ""
-        found = f"{top.score_pct:.2f} % is the best {METRICS[metric]} of the SVMs{equal}."
-        return best, f"Take {top.solver}: {found}"
+        praise = f"{top.score_pct:.2f} % is the best {METRICS[metric]} of the SVMs{equal}."
+        return best, f"Take {top.solver}: {praise}"
     error = standard_error(best, chosen)
     reason = (
         "predicts more of the classes"
         if len(set(best.predicted)) < len(set(chosen.predicted))
-        else f"predicts {top.predict_s / own.predict_s:.2g} times as fast"
-        if top.predict_s > MUCH_FASTER * own.predict_s
+        else f"predicts {top.predict_s / trial.predict_s:.2g} times as fast"
+        if top.predict_s > MUCH_FASTER * trial.predict_s
         else "is the simpler model"
     )
     return chosen, (
-        f"Take {own.solver}: it {reason}, and its {METRICS[metric]} of {own.score_pct:.2f} % is as"
-        f" good as the {top.score_pct:.2f} % of {top.solver} (standard error of the difference on"
-        f" {n_test:,} test rows: {error:.2f} points)."
+        f"Take {trial.solver}: it {reason}, and its {METRICS[metric]} of {trial.score_pct:.2f} % is"
+        f" as good as the {top.score_pct:.2f} % of {top.solver} (standard error of the difference"
+        f" on {n_test:,} test rows: {error:.2f} points)."
     )
 
 
 def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
     """Return a sentence on a baseline that scores above the chosen solver; "" if none does."""
-    best = max(baselines, key=lambda one: one.trial.score_pct)
+    best = max(baselines, key=lambda baseline: baseline.trial.score_pct)
     if best.trial.score_pct <= chosen.trial.score_pct:
         return ""
     error = standard_error(best, chosen)
@@ -552,7 +547,7 @@ def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
 
 
 def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> Iterator[str]:
-    """Yield what a user has to know about the recommended model, if there is something.
+    """Yield warnings about the recommended model.
 
     Parameters
     ----------
@@ -566,11 +561,11 @@ def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> It
         gain, error = chosen.trial.score_pct - 50, standard_error(chosen, frequent)
     else:
         gain = chosen.trial.balanced_accuracy_pct - frequent.trial.balanced_accuracy_pct
-        own, other = (
-            replace(one, influences=influences_on(BALANCED, y, one.predicted, None))
-            for one in (chosen, frequent)
+        of_chosen, of_frequent = (
+            replace(model, influences=influences_on(BALANCED, y, model.predicted, None))
+            for model in (chosen, frequent)
         )
-        error = standard_error(own, other)
+        error = standard_error(of_chosen, of_frequent)
     if gain <= 2 * error:
         yield (
             "Caution: the model is not clearly better than always predicting the most frequent"

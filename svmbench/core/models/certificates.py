@@ -133,10 +133,10 @@ class Part:
         kernel = self.model.function if isinstance(self.model, Expansion) else LINEAR
         used = KERNEL_PARAMETERS_OF.get(kernel.name, ())
         settings = [f"{name}={getattr(kernel, name):.10g}" for name in used]
-        told = [str(self.problem.objective_id(self.offset)), f"{self.parameter:.10g}", kernel.name]
+        facts = [str(self.problem.objective_id(self.offset)), f"{self.parameter:.10g}", kernel.name]
         if self.weights is not None:
-            told.append(hashlib.sha256(np.ascontiguousarray(self.weights).tobytes()).hexdigest())
-        return " ".join([*told, *settings])
+            facts.append(hashlib.sha256(np.ascontiguousarray(self.weights).tobytes()).hexdigest())
+        return " ".join([*facts, *settings])
 
     def has_sum(self) -> bool:
         """Return True if the sum of the multipliers is fixed."""
@@ -236,8 +236,8 @@ def sum_of(parts: Sequence[Certificate], n_samples: int) -> Certificate:
     """Return the certificate of several problems that one model solves: sums, or the largest."""
 
     def largest(name: str) -> float | None:
-        found = [getattr(part, name) for part in parts]
-        return None if None in found else max(found)
+        values = [getattr(part, name) for part in parts]
+        return None if None in values else max(values)
 
     duals = [part.dual for part in parts]
     return replace(
@@ -276,16 +276,16 @@ def certify_part(part: Part, *, search: bool = True, sample: bool = False) -> Ce
             return _of_sample(part, model, certificate)
         s = weighted_sums(model.function, model.points, model.coefficients, part.X)
         if model.rows is None:
-            own = weighted_sums(model.function, model.points, model.coefficients, model.points)
-            values = _values(part, s, float(model.coefficients @ own))
+            sums = weighted_sums(model.function, model.points, model.coefficients, model.points)
+            values = _values(part, s, float(model.coefficients @ sums))
             return replace(certificate, primal=_primal(part, values), shows="points")
         values = _values(part, s, float(model.coefficients @ s[model.rows]))
         return _of_multipliers(part, model, values, certificate)
     values = _values(part, np.asarray(part.X @ model).ravel(), float(model @ model))
-    found = replace(certificate, primal=_primal(part, values))
+    with_primal = replace(certificate, primal=_primal(part, values))
     if isinstance(part.problem, LossProblem):
-        return _of_weights(part, values, found, search=search)
-    return found
+        return _of_weights(part, values, with_primal, search=search)
+    return with_primal
 
 
 def _values(part: Part, s: np.ndarray, square: float) -> Values:
@@ -373,8 +373,8 @@ def _of_sample(part: Part, model: Expansion, certificate: Certificate) -> Certif
     errors upwards, stands for the primal value.
     """
     n = len(part.y)
-    own = weighted_sums(model.function, model.points, model.coefficients, model.points)
-    square = float(model.coefficients @ own)
+    sums = weighted_sums(model.function, model.points, model.coefficients, model.points)
+    square = float(model.coefficients @ sums)
     drawn = np.random.default_rng(0).permutation(n)[:SAMPLED_ROWS]
     primals = []
     for rows in np.array_split(drawn, SAMPLE_PARTS):
@@ -458,10 +458,10 @@ def _feasible(part: Part, alpha: np.ndarray) -> np.ndarray | None:
         groups = [part.y > 0.0, part.y < 0.0]
     for group in groups:
         wanted = _sum_of_all(part) / len(groups)
-        found = _with_sum(mended[group], most[group], wanted)
-        if found is None:
+        repaired = _with_sum(mended[group], most[group], wanted)
+        if repaired is None:
             return None
-        mended[group] = found
+        mended[group] = repaired
     return mended
 
 
@@ -521,8 +521,8 @@ def _violation(part: Part, values: Values, alpha: np.ndarray) -> float:
         slope = (values.rho - values.margins if _has_classes(part) else -values.f) / unit
     scale = np.where(np.isfinite(most), most, float(np.max(np.abs(alpha), initial=0.0)))
     can_grow, can_fall = alpha < most - AT_BOUND * scale, alpha > part.least + AT_BOUND * scale
-    found = np.maximum(np.where(can_grow, slope, 0.0), np.where(can_fall, -slope, 0.0))
-    worst = float(np.max(found[takes_part], initial=0.0))
+    violations = np.maximum(np.where(can_grow, slope, 0.0), np.where(can_fall, -slope, 0.0))
+    worst = float(np.max(violations[takes_part], initial=0.0))
     if part.bias and isinstance(part.model, Expansion):
         b = part.bias**2 * float(alpha @ part.y)
         worst = max(worst, abs(b - part.model.b) / (abs(values.rho) or 1.0))
@@ -587,10 +587,9 @@ def _weights_of(part: Part, signed: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _searched(
-    part: Part, margins: np.ndarray, primal: float, found: tuple[float, float]
+    part: Part, margins: np.ndarray, primal: float, best: tuple[float, float]
 ) -> tuple[float, float]:
     """Improve the bound of a hinge model: a program chooses the multipliers near a margin of 1."""
-    best = found
     n, most = len(part.y), part.most
     takes_part = np.flatnonzero(most > 0.0)
     size = min(len(takes_part), MOST_NEAR, max(200, NEAR_A_FEATURE * part.X.shape[1]))
@@ -676,7 +675,7 @@ def _newton_step(
 
 
 def _bound_of_hinge(
-    part: Part, margins: np.ndarray, primal: float, found: tuple[float, float]
+    part: Part, margins: np.ndarray, primal: float, bound: tuple[float, float]
 ) -> tuple[float, float]:
     """Improve the bound of a hinge model by programs, which choose the multipliers of few rows.
 
@@ -684,13 +683,13 @@ def _bound_of_hinge(
     """
     can_move = part.offset.kind != "free"
     if not can_move or len(part.y) <= SAMPLED_ROWS:
-        found = _searched(part, margins, primal, found)
-    left = relative_gap(primal, found[0])
-    if can_move and (left is None or left > PROGRAMS_SUFFICE):
+        bound = _searched(part, margins, primal, bound)
+    gap = relative_gap(primal, bound[0])
+    if can_move and (gap is None or gap > PROGRAMS_SUFFICE):
         margins = _margins_of_smoothed_hinge(part)
-        found = max(found, _bound_at(part, _from_smoothed(part, margins, NARROWEST)[0]))
-        found = _searched(part, margins, primal, found)
-    return found
+        bound = max(bound, _bound_at(part, _from_smoothed(part, margins, NARROWEST)[0]))
+        bound = _searched(part, margins, primal, bound)
+    return bound
 
 
 def _from_smoothed(

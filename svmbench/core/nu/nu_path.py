@@ -115,23 +115,26 @@ class NuPath(KernelParameters, Versioned):
             params["screen"] = "srbo-descent" if self.screen else "none"
         model = SRBONuSVM(nu=values[0], **params)
         data = model.prepare(X, y)
-        found = [point.solution for point in model.path(data, None, "nu", values)]
+        models = [point.solution for point in model.path(data, None, "nu", values)]
         model._pass_on(self)
         self.classes_ = model.classes_
-        self.models_ = found
-        self.alpha_ = [_alpha(one, len(data.y)) for one in found]
-        self.rho_ = np.array([one.expansion_.rho for one in found])
-        self.intercept_ = np.array([one.expansion_.b for one in found])
+        self.models_ = models
+        self.alpha_ = [_alpha(model_at, len(data.y)) for model_at in models]
+        self.rho_ = np.array([model_at.expansion_.rho for model_at in models])
+        self.intercept_ = np.array([model_at.expansion_.b for model_at in models])
         products = [data.native.Q @ alpha for alpha in self.alpha_]
         squares = np.array([float(a @ d) for a, d in zip(self.alpha_, products, strict=True)])
         self.objective_ = 0.5 * squares
         lowest = [least(d, nu * len(d)) / len(d) for d, nu in zip(products, values, strict=True)]
         self.gap_ = squares - np.array(lowest)
         self.n_screened_ = np.array(
-            [one.counters_["screened_zero"] + one.counters_["screened_one"] for one in found]
+            [
+                model_at.counters_["screened_zero"] + model_at.counters_["screened_one"]
+                for model_at in models
+            ]
         )
-        self.screening_ = [one.screening_ for one in found]
-        self.times_ = np.array([list(one.times_.values()) for one in found])
+        self.screening_ = [model_at.screening_ for model_at in models]
+        self.times_ = np.array([list(model_at.times_.values()) for model_at in models])
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -302,7 +302,7 @@ def _chosen_datasets(profile: Profile) -> Iterator[tuple[ConfigPlace, str]]:
 
 
 def _is_lost(draft: Draft, kind: str, name: str) -> bool:
-    """Return True if a name may be that of an item that could not be read."""
+    """Return True if an item that could not be read may have this name."""
     return kind in draft.nameless or name in draft.lost.get(kind, ())
 
 

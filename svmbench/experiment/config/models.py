@@ -67,7 +67,7 @@ class Profile(Model):
     max_samples: MaxSamples | None = None
 
     def block_cuts(self) -> dict[str, Any]:
-        """Return the profile's settings of blocks by name, without those that it leaves out."""
+        """Return the values that the profile gives to settings of blocks, by setting."""
         names = ["max_samples", *(type(self).model_fields.keys() - Profile.model_fields.keys())]
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}

@@ -42,5 +42,5 @@ def config_schema() -> dict[str, Any]:
 
 
 def _type_of(key: str) -> Any:
-    """Return the types of a key that is no field; an offset may be a number."""
+    """Return the types of a key that is not a field of a model; an offset may be a number."""
     return ["string", "number"] if key == "offset" else "string"

@@ -150,7 +150,7 @@ def _train(estimator: Any, data: Any, timing: Timing) -> None:
 
 
 def since(start: tuple[float, float]) -> tuple[float, float]:
-    """Return the wall and CPU seconds since `now` was asked, those of programs among them."""
+    """Return the wall and CPU seconds since the call of `now`, including started programs."""
     wall, cpu = now()
     return wall - start[0], cpu - start[1]
 

@@ -54,7 +54,7 @@ def rename_process(name: str) -> None:
 
 
 def own_bytes(pid: int | None = None) -> int:
-    """Return a process's resident memory that is no file's: private, and shared without a file.
+    """Return a process's resident memory without the pages of files.
 
     The kernel counts mapped files of a memory file system among the shared. Those are the run's
     arrays, in a scratch folder there, so they are taken off where they matter. Beside Linux it is

@@ -542,7 +542,7 @@ def _is_baseline(solver: str) -> bool:
 
 
 def _settings(config: Config, block: Block) -> dict[str, Any]:
-    """Return a block's settings of its solvers, and those of solvers on single data sets."""
+    """Return a block's settings of its solvers, also on single data sets."""
     solvers = config.solvers_of(block)
     return {
         "solvers": {

@@ -54,7 +54,7 @@ class Certificates:
 
     @classmethod
     def of_folds(cls, folds: Sequence[Certificates]) -> Certificates:
-        """Return those of one racer's models on several outer folds as those of one racer."""
+        """Join the certificates of one racer's models on several outer folds."""
         together = cls(folds[0].name, None, None)
         together.are_folds = True
         for fold, own in enumerate(folds):

@@ -85,7 +85,7 @@ class Case:
 def path_is_fits(
     task: Task, X: Any, y: np.ndarray | None, over: str, values: list[Any]
 ) -> Iterator[Case]:
-    """Compare each model of a path with a fit of its own, by decision values on its rows."""
+    """Compare each model of a path with a separate fit, by decision values on its rows."""
     model = task.build(**{over: values[0]})
     own = getattr(model, "path", None)
     models = (

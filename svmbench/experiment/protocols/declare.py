@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol as it is declared.
+    """The declaration of a protocol.
 
     Attributes
     ----------

@@ -48,8 +48,8 @@ class Fit(TrainingBlock):
 def fit_on_all_rows(task: Task) -> Outcome:
     """Train once on all rows.
 
-    The scores are those of the data set's test part where it has one, else those of the training
-    rows (``train_accuracy_pct`` …).
+    The scores are measured on the data set's test part if it has one, else on the training rows
+    (``train_accuracy_pct`` …).
     """
     inputs = inputs_of(task)
     X, y = inputs.whole(), inputs.y

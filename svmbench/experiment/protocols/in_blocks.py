@@ -104,7 +104,7 @@ class PathRows:
 
 
 def _parts(task: Task) -> tuple[BlockRows, np.ndarray, BlockRows]:
-    """Return the rows, which of them are for training, and those that score."""
+    """Return the rows, the indices of the training rows, and the rows that are scored."""
     rows, tested = open_rows(task.spec)
     if tested is not None:
         return rows, np.arange(len(rows.y)), tested

@@ -138,7 +138,7 @@ class _Path:
 def _models(
     build: Callable[..., Any], grid: list[dict[str, Any]], rows: tuple[Any, Any]
 ) -> Iterator[tuple[Any, float, float]]:
-    """Yield each model with its wall and CPU seconds, without those of the kernel matrix."""
+    """Yield each model with its wall and CPU seconds, without the time of the kernel matrix."""
     first = build(**grid[0])
     (over,) = grid[0] or ("",)
     if over in first.declaration.paths and hasattr(first, "path"):

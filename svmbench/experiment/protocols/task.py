@@ -128,7 +128,7 @@ class Task:
         return folds.derive_seed(self.spec["seed"], self.spec["dataset"]["name"], *parts)
 
     def training_rows(self, rows: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return those of some rows that a solver may be fitted on."""
+        """Return the `rows` that a solver is fitted on: the normal ones in a one-class task."""
         return rows[y[rows] == NORMAL_LABEL] if self.is_one_class else rows
 
     def labels(self, y: np.ndarray) -> np.ndarray | None:

@@ -150,7 +150,7 @@ class _Lines:
         return bool(self._held) or bool(select.select([self._descriptor], [], [], 0.0)[0])
 
     def wait(self, seconds: float) -> Any:
-        """Return the next value; None at the end of the input or after so many seconds."""
+        """Return the next value; None at the end of the input or after `seconds` without one."""
         while b"\n" not in self._held:
             if not select.select([self._descriptor], [], [], seconds)[0]:
                 return None

@@ -358,7 +358,7 @@ class RunLoop:
         self.listener.finished(cell, self.folder.cells[cell.key])
 
     def _stop_running(self) -> list[Cell]:
-        """Stop what is running, keep the points that cells have streamed, and return the cells."""
+        """Stop the running cells, keep the points that they have streamed, and return them."""
         cells = [cell for cell, _ in self.running.values()]
         for work in [*self.running, *self.making]:
             work.stop()

@@ -153,7 +153,7 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
 
 
 def _fewer_counted(of_run: _Settings, full: _Settings) -> list[str]:
-    """Return the settings of a block whose numbers are below those of the full protocol."""
+    """Return the settings of a block with smaller numbers than in the full protocol."""
     sentences = []
     for key, what in _COUNTS.items():
         number, required = of_run.get(key), full.get(key)

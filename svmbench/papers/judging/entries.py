@@ -237,7 +237,7 @@ def _problems(given: Any, paper: str, metrics: Collection[str] | None) -> list[s
 
 
 def _limits(given: Mapping[str, Any]) -> Any:
-    """Return the limits of an entry, with those of linear growth that its rule names."""
+    """Return the limits of an entry, with the limits of linear growth that its rule names."""
     limits = given.get("limits", {})
     names = _NAMED.findall(str(given.get("rule", "")))
     shared = {name: value for name, value in LINEAR.items() if name in names}
@@ -245,7 +245,7 @@ def _limits(given: Mapping[str, Any]) -> Any:
 
 
 def _unknown_in_rule(given: Mapping[str, Any]) -> list[str]:
-    """Return one sentence for each name in a rule's braces that is no limit."""
+    """Return a sentence for each name in a rule's braces that is not a limit of the claim."""
     known = list(_limits(given))
     return [
         f"rule: unknown limit {line(name, 60)!r}{suggestion(name, known)}"

@@ -229,17 +229,17 @@ def _read(folders: Sequence[Path], *, only_kept: bool = False) -> dict[Path, Run
 def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
     """Return some runs, by config, and the folders that hold tables alone."""
     bare = {
-        place.name: place
+        path.name: path
         for folder in folders
-        for place in folders_with_tables(folder)
-        if not any((place / name).is_file() for name in (RECORDS, PACKED_RECORDS))
+        for path in folders_with_tables(folder)
+        if not any((path / name).is_file() for name in (RECORDS, PACKED_RECORDS))
     }
     by_config: dict[str, list[Source]] = {}
     for run in runs:
         by_config.setdefault(run.name, []).append(_source(run))
     chosen = {name: _that_count(sources) for name, sources in by_config.items()}
     return Evidence(
-        sources={name: kept for name, (kept, _) in chosen.items()},
+        sources={name: sources for name, (sources, _) in chosen.items()},
         notes={name: sentences for name, (_, sentences) in chosen.items() if sentences},
         bare=bare,
         folders=tuple(folders),

@@ -158,7 +158,7 @@ def _datasets(config: str) -> list[str]:
 
 
 def _less(run: Run) -> str:
-    """Return what a run lacks of the full protocol and of the paper's data."""
+    """Return the parts of the full protocol and of the paper's data that a run lacks."""
     done = [cell for cell in run.cells if cell.status == "ok"]
     phrases = list(fewer_settings(run, done))
     by_set = {name: [cell for cell in done if cell.dataset == name]

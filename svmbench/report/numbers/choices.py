@@ -26,7 +26,7 @@ HEAD = ("to train", "take", "why")
 
 @dataclass(frozen=True)
 class Choice:
-    """A line of the table: what is trained, the solver to take, and the reasons."""
+    """A row of the table: the problem, the solver to take, and the reasons."""
 
     task: str
     solver: str
@@ -53,7 +53,7 @@ def choices(boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]) ->
 
 
 def caption(boards: Sequence[Board]) -> str:
-    """Return what the reasons of the table rest on."""
+    """Return the caption of the table: what its numbers are, and how they were measured."""
     text = (
         "The reasons are CPU times of kept races on one thread, in which the solvers train in turn."
     )
@@ -108,7 +108,7 @@ def _by_ratio(standing: Standing) -> float:
 def _reasons(
     solver: str, reference: str, boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]
 ) -> list[str]:
-    """Return what certified races say of a solver, or what other races do."""
+    """Return a solver's ranks in certified races, or else its ratios in other races."""
     phrases = []
     for board in boards:
         for standing in board.standings:

@@ -148,31 +148,22 @@ def corrected_t_test(differences: Sequence[float], test_to_train: float) -> tupl
     return t, 2.0 * _student_tail(abs(t), n - 1)
 
 
-@dataclass(frozen=True)
-class ShareInterval:
-    """A share with its confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def share_interval(count: int, n: int, level: float = 0.95) -> ShareInterval:
-    """Return a share with Wilson's interval, which is valid near 0 and 1 and for small n.
+def share_interval(share: float, n: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share, which is valid near 0 and 1 and for small n.
 
     Parameters
     ----------
-    count, n : int
-        Number of successes, and number of trials (at least 1).
-    level : float, default=0.95
+    share : float
+        From 0 to 1.
+    n : float
+        Number of trials, at least 1; need not be whole.
     """
     from scipy.special import ndtri
 
-    z, share = float(ndtri((1.0 + level) / 2.0)), count / n
+    z = float(ndtri(0.975))
     middle = (share + z**2 / (2 * n)) / (1.0 + z**2 / n)
     half = z * math.sqrt(share * (1.0 - share) / n + z**2 / (4 * n**2)) / (1.0 + z**2 / n)
-    low, high = 0.0 if count == 0 else middle - half, 1.0 if count == n else middle + half
-    return ShareInterval(share, low, high)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

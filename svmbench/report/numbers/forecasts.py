@@ -46,7 +46,7 @@ class Work:
     ----------
     config, block, protocol : str
     solver, kernel : str
-        The solver as the config calls it; those of a race with ``|`` between them.
+        The solver's name in the config; the solvers of a race are joined by ``|``.
     dataset : str
     rows, features, fits : float
         Rows and features of the data, and models that are trained: values of the grid times folds,
@@ -162,7 +162,7 @@ def in_hours(seconds: float) -> str:
 
 
 def work_of(run: Run, cell: CellResult) -> Work:
-    """Return what is known of a cell of a run before it runs.
+    """Return the facts of a cell of a run from which its time is forecast.
 
     Parameters
     ----------

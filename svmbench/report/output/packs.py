@@ -154,7 +154,7 @@ def unpack_pack(pack: Path, folder: Path) -> Manifest:
     Raises
     ------
     DamagedResultsError
-        If the file is no pack, is damaged, holds anything else than a pack may hold, contradicts
+        If the file is not a pack, is damaged, holds anything else than a pack may hold, contradicts
         its manifest or itself, or is of an unknown schema or a later version.
     ResultsError
         If a file can't be read or written.

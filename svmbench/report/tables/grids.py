@@ -91,7 +91,7 @@ class PageTable:
 
     @property
     def column_texts(self) -> list[str]:
-        """The heads of the columns in one row, each after that of its group."""
+        """The heads of the columns in one row, each after its group's head."""
         groups = [group.text for group in self.groups for _ in range(group.span)]
         texts = zip(groups or [""] * len(self.heads), self.heads, strict=True)
         return [" ".join(filter(None, (group, head.text))) for group, head in texts]
