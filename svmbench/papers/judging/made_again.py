@@ -1,4 +1,4 @@
-"""Whether each table and figure of a paper was made again, and whether it agrees (CODECHECK).
+"""Which tables and figures of a paper were made again, and which agree (CODECHECK).
 
 A table or figure is made by a config, whose kept runs tell how much of it was made. Whether it
 agrees comes from the verdicts: from the decided parts of the claims that are judged from this
@@ -20,10 +20,11 @@ from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading import published
 from svmbench.report.reading.records import Run
 
-#: Whether a table or figure was made again: as the paper has it, less of it, or not at all.
+#: Whether a table or figure was made again: at the paper's size, in part, or not at all.
 YES, SHARE, NO = ("yes", "in part", "no")
-#: Whether it agrees: all decided parts hold, one of them of a claim about a value or none; some
-#: parts fail; most fail; no part is decided; nothing that the paper says of it is a claim here.
+#: Whether it agrees. All decided parts hold, and one of them belongs to a claim about a value
+#: (`IN_VALUE`), or none does (`IN_DIRECTION`); some parts fail; most fail; no part is decided; no
+#: claim is about it.
 IN_VALUE, IN_DIRECTION, IN_PART, NOT, UNDECIDED, NO_CLAIM = (
     "in value", "in direction", "in some parts", "no", "undecided", "no claim",
 )  # fmt: skip
@@ -73,9 +74,9 @@ def made_again(
     configs : sequence of str
         The configs of its tables and figures, in its order.
     verdicts : sequence of Verdict
-        Those on the paper's claims.
+        The verdicts on the paper's claims.
     runs : sequence of Run
-        The kept runs; those of other configs don't count.
+        The kept runs; runs of other configs don't count.
 
     Returns
     -------
@@ -88,7 +89,9 @@ def made_again(
         for config in configs
     ]
     return tables + [
-        made for table in _left(paper, configs) if (made := _of_claims(table, verdicts)) is not None
+        made
+        for table in _tables_without_config(paper, configs)
+        if (made := _of_claims(table, verdicts)) is not None
     ]
 
 
@@ -101,8 +104,8 @@ def _of_config(config: str, verdicts: Sequence[Verdict], runs: Sequence[Run]) ->
         for part in verdict.parts
         if any(cell.key in keys for cell in part.cells)
     ]
-    made, less = _made(config, runs)
-    if made == YES:  # a check may know of less, such as fewer values than the paper's path has
+    made, less = _was_made(config, runs)
+    if made == YES:  # a check may find less, such as fewer values than in the paper's path
         cuts = dict.fromkeys(
             part.cut for _, part in parts if all(cell.key in keys for cell in part.cells)
         )
@@ -115,8 +118,8 @@ def _of_config(config: str, verdicts: Sequence[Verdict], runs: Sequence[Run]) ->
 def _about(config: str, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
     """Return the verdicts that are judged from a config's records.
 
-    Of a config that shows the cells of another one, and that no claim names, these are the verdicts
-    on claims of its table, else all.
+    If no claim names the config, because it shows another config's cells, return the verdicts on
+    claims about its table, or else all verdicts.
     """
     table = config.partition("_")[2]
     judged = [verdict for verdict in verdicts if config in verdict.claim.configs]
@@ -124,11 +127,11 @@ def _about(config: str, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
 
 
 def _places(verdict: Verdict) -> list[str]:
-    """Return the names of the tables and figures that a claim is of."""
+    """Return the names of the tables and figures that a claim is about."""
     return re.split(r"[,;]\s*", verdict.claim.where)
 
 
-def _made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
+def _was_made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
     """Return whether runs make a table again, and what they lack of the paper's protocol.
 
     The run of the full protocol counts before others, and the one with more results before the
@@ -142,11 +145,11 @@ def _made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
     done = [run for run in runs if results.get(id(run))]
     if not done:
         return NO, ""
-    less = [(_less(run), -results[id(run)], run.profile != FULL_PROFILE) for run in done]
+    less = [(_lacking(run), -results[id(run)], run.profile != FULL_PROFILE) for run in done]
     phrases = [min(less, key=lambda run: (bool(run[0]), run[2], run[1]))[0]]
     known = {str(cell.dataset) for run in runs for cell in run.cells}
     missing = [name for name in _datasets(config) if name not in known]
-    phrases += [f"without {', '.join(_named(missing, 'more'))}"] if missing else []
+    phrases += [f"without {', '.join(_first_names(missing))}"] if missing else []
     phrases = [phrase for phrase in phrases if phrase]
     return (SHARE if phrases else YES), "; ".join(phrases)
 
@@ -157,27 +160,28 @@ def _datasets(config: str) -> list[str]:
     return list(dict.fromkeys(name for block in blocks for name in dataset_names(block)))
 
 
-def _less(run: Run) -> str:
+def _lacking(run: Run) -> str:
     """Return the parts of the full protocol and of the paper's data that a run lacks."""
     done = [cell for cell in run.cells if cell.status == "ok"]
     phrases = list(fewer_settings(run, done))
     by_set = {name: [cell for cell in done if cell.dataset == name]
               for name in dict.fromkeys(cell.dataset for cell in done)}  # fmt: skip
     cut = [f"{name} {rows}" for name, cells in by_set.items() if (rows := cut_to(run, cells))]
-    phrases += _named(cut, "more")
+    phrases += _first_names(cut)
     n_missing = sum(cell.status in NOT_RUN for cell in run.cells)
     phrases += [f"{n_missing} of {len(run.cells)} cells not run"] if n_missing else []
     statuses: dict[str, set[str]] = {}
     for cell in run.cells:
         statuses.setdefault(str(cell.dataset), set()).add(cell.status)
     lost = [name for name, seen in statuses.items() if seen <= set(UNAVAILABLE_STATUSES)]
-    phrases += [f"no data of {', '.join(_named(lost, 'more'))}"] if lost else []
+    phrases += [f"no data of {', '.join(_first_names(lost))}"] if lost else []
     return "; ".join(phrases)
 
 
-def _named(names: Sequence[str], more: str) -> list[str]:
+def _first_names(names: Sequence[str]) -> list[str]:
+    """Return the first names, and the number of the others."""
     rest = len(names) - _MOST_NAMED
-    return [*names[:_MOST_NAMED], *([f"{rest} {more}"] if rest > 0 else [])]
+    return [*names[:_MOST_NAMED], *([f"{rest} more"] if rest > 0 else [])]
 
 
 def _agrees(parts: Sequence[tuple[Verdict, Part]]) -> str:
@@ -195,7 +199,7 @@ def _agrees(parts: Sequence[tuple[Verdict, Part]]) -> str:
     return agreement + (ON_OTHER_DATA if stand_ins else "")
 
 
-def _left(paper: str, configs: Sequence[str]) -> list[str]:
+def _tables_without_config(paper: str, configs: Sequence[str]) -> list[str]:
     """Return the printed tables that no config makes."""
     made = {
         table.get("published")

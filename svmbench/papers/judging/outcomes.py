@@ -2,8 +2,8 @@
 
 The folder of a paper may hold an ``outcome.toml``: the sentence (``said``), and the verdicts that
 it rests on (``rests_on``), each as outcome, scale and counts:
-``mixed, reduced: 4 hold, 2 fail, 5 undecided``. A number of the sentence stands in ``numbers``,
-with the claim and the words of its verdict that it comes from:
+``mixed, reduced: 4 hold, 2 fail, 5 undecided``. ``numbers`` lists the numbers of the sentence, each
+with its claim and the words of the verdict that it comes from:
 ``"three quarters" = "srbo-7: 75.5 to 98.6 %"``. If a verdict or these words have changed since, the
 sentence is not shown.
 """
@@ -32,9 +32,9 @@ class PaperOutcome:
     claims : tuple of str
         The claims whose verdicts it rests on.
     stale : tuple of str
-        The verdicts and numbers that are others by now, a sentence each.
+        A sentence for each verdict and number that has changed since.
     numbers : tuple of str
-        The words of the sentence that are numbers of verdicts.
+        The words of the sentence that stand for numbers of verdicts.
     """
 
     sentence: str
@@ -44,7 +44,7 @@ class PaperOutcome:
 
 
 def outcomes(verdicts: Sequence[Verdict]) -> dict[str, PaperOutcome]:
-    """Return the sentence on each paper of some verdicts that has one."""
+    """Return the sentences on the papers of some verdicts, by paper."""
     keys = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
     outcome_of = {
         key: paper_outcome(
@@ -108,6 +108,6 @@ def _text(verdict: Verdict) -> str:
 
 
 def _is_said(source: str, texts: Mapping[str, str]) -> bool:
-    """Return whether the verdict of ``claim: words`` has these words."""
+    """Return True if the verdict on a claim has the words of ``claim: words``."""
     claim, _, words = source.partition(": ")
     return bool(words) and words in texts.get(claim, "")
