@@ -373,7 +373,7 @@ def race(
         raise ConfigError(f"a config can't say how a table is written: {FORM_OPTIONS}, and --yaml")
     entries = race_entries(datasets, shared.label, shared.text, shared.impute, shared.form)
     with written_plainly(entries, shared.form) as plain:
-        _race_all(plain, racers, versions, shared, as_yaml=as_yaml)
+        _race_on_all_datasets(plain, racers, versions, shared, as_yaml=as_yaml)
 
 
 class _Versions(NamedTuple):
@@ -384,7 +384,7 @@ class _Versions(NamedTuple):
     fail_above: float | None
 
 
-def _race_all(
+def _race_on_all_datasets(
     entries: list[dict[str, Any]],
     racers: list[Racer],
     versions: _Versions,
@@ -424,8 +424,8 @@ def _race_all(
         terminal.write_output(json.dumps(results, indent=1))
     elif len(results) > 1:
         print_profiles(results)
-    said, is_worse = race_outcome(results, versions.fail_above)
-    for sentence in () if shared.as_json else said:
+    sentences, is_worse = race_outcome(results, versions.fail_above)
+    for sentence in () if shared.as_json else sentences:
         terminal.print_line(sentence)
     terminal.check_written()
     if is_worse:

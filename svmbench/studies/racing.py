@@ -202,13 +202,13 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
     if reason := why_not_loaded(name, trust=trust):
         raise ConfigError(reason)
     racer = Racer(name, label=label, predict=predict)
-    own = solver_class(called)._get_param_names() if settings else []
+    parameters = solver_class(called)._get_param_names() if settings else []
     for setting in settings:
         key, separator, value = setting.partition("=")
         if not separator or not key or not value:
             raise ConfigError(f"{name}: {setting!r} is not of the form KEY=VALUE")
         values = [parse_value(part) for part in value.split(",")]
-        if key in SolverSpec.SOLVES and "." in name and key not in own:
+        if key in SolverSpec.SOLVES and "." in name and key not in parameters:
             racer.solves[key] = values[0]
             racer.label = racer.label.replace(f" {setting}", "")
             continue
@@ -219,9 +219,11 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
     given = {**racer.params, **{key: values[0] for key, values in racer.ladder.items()}}
     solver(called, **given)
     if called != name and (
-        lacking := [one for one in templates.read_template(called).parameters if one not in given]
+        lacking := [
+            word for word in templates.read_template(called).parameters if word not in given
+        ]
     ):
-        needed = ", ".join(f"{one}=…" for one in lacking)
+        needed = ", ".join(f"{word}=…" for word in lacking)
         raise ConfigError(f"{racer.label}: the command needs {needed} after its name")
     _check(racer)
     return racer
@@ -262,10 +264,10 @@ def _assume_problems(racers: Sequence[Racer]) -> None:
     """
     from svmbench.baselines.foreign import is_trusted
 
-    told = {racer.problem: racer.label for racer in racers if racer.problem is not None}
-    if len(told) != 1:
+    declared = {racer.problem: racer.label for racer in racers if racer.problem is not None}
+    if len(declared) != 1:
         return
-    (((problem, offset), of),) = told.items()
+    (((problem, offset), of),) = declared.items()
     for racer in racers:
         if racer.is_class and racer.problem is None and not is_trusted(racer.name):
             racer.solves = {"problem": problem}
@@ -319,7 +321,7 @@ def _prediction(words: str) -> tuple[str, str]:
 def _words(words: str) -> list[str]:
     """Return a name, which may be a command with blanks, and its settings."""
     parts = words.split()
-    n_settings = len(parts) - 1 - max([0, *(i for i, one in enumerate(parts) if "{" in one)])
+    n_settings = len(parts) - 1 - max([0, *(i for i, word in enumerate(parts) if "{" in word)])
     if templates.is_program(words):
         return [" ".join(parts[: len(parts) - n_settings]), *parts[len(parts) - n_settings :]]
     return parts
@@ -459,8 +461,8 @@ def time_solvers(
     from svmbench.experiment.run.loop import workers_here
     from svmbench.experiment.run.records import RunFolder
 
-    told = race_config([dataset], racers, settings)
-    config = check_source(source_of_value(told, "svmbench time"), trust=trust)
+    content = race_config([dataset], racers, settings)
+    config = check_source(source_of_value(content, "svmbench time"), trust=trust)
     plan = make_plan(config, "time", "quick", mirror=settings.mirror)
     (cell,) = plan.cells
     if cell.status != "planned":
@@ -529,8 +531,8 @@ def version_config(
 ) -> dict[str, Any]:
     """Return the config that both versions of a solver run: a fit, and its accuracy on a fifth.
 
-    Solvers that are no solvers of this package but declare a problem have a second block,
-    `CERTIFICATES`, which finds their objectives.
+    Other people's classes that declare a problem have a second block, `CERTIFICATES`, which finds
+    their objectives.
 
     Raises
     ------
@@ -552,8 +554,8 @@ def version_config(
     certified = [racer.entry() for racer in racers if racer.is_class and racer.problem is not None]
     if certified:
         shared = {key: block[key] for key in ("max_samples", "scaling", "multiclass")}
-        own = {"name": CERTIFICATES, "protocol": "race", "repeats": 1, "tolerance": None}
-        blocks.append({**own, "solvers": certified, **shared})
+        race_block = {"name": CERTIFICATES, "protocol": "race", "repeats": 1, "tolerance": None}
+        blocks.append({**race_block, "solvers": certified, **shared})
     return {
         "title": "Two versions of a solver",
         "seed": 1,
@@ -631,8 +633,8 @@ def _summed(first: Racer, other: Racer, tolerance: float | None) -> str:
 
 
 def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
-    """Yield what to know when comparing the objectives of a race."""
-    certified = {one["solver"]: one["certified"] for one in shown}
+    """Yield sentences that help to compare the objectives of a race."""
+    certified = {times["solver"]: times["certified"] for times in shown}
     yield from notes_on(racers, lambda racer: certified[racer.label])
     for racer in racers:
         if racer.is_program and not certified[racer.label]:
@@ -640,7 +642,7 @@ def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
                 f"{racer.label} is a program whose model's file is not known here, so its objective"
                 " can't be shown"
             )
-    accuracies = {one["solver"]: one["train_accuracy_pct"] for one in shown}
+    accuracies = {times["solver"]: times["train_accuracy_pct"] for times in shown}
     for racer in racers:
         if racer.is_program and accuracies[racer.label] is None:
             yield (
@@ -650,7 +652,7 @@ def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
             )
     yield from _notes_on_offsets(racers)
     yield from _notes_on_waits(shown)
-    if len({one["problem"] for one in shown} - {""}) > 1:
+    if len({times["problem"] for times in shown} - {""}) > 1:
         yield "the solvers minimise different problems; their objectives can't be compared"
 
 
@@ -668,9 +670,9 @@ def _notes_on_offsets(racers: Sequence[Racer]) -> Iterator[str]:
 def _notes_on_waits(racers: Sequence[Times]) -> Iterator[str]:
     """Yield a sentence if, of the first solver and another, one waits far more than the other."""
     timed = [
-        (wall, cpu, one["solver"])
-        for one in racers
-        if (wall := one["train_time_s"]) and (cpu := one["cpu_time_s"])
+        (wall, cpu, racer["solver"])
+        for racer in racers
+        if (wall := racer["train_time_s"]) and (cpu := racer["cpu_time_s"])
     ]
     for other in timed[1:]:
         for (wall, cpu, name), (wall_2, cpu_2, rival) in permutations((timed[0], other)):
@@ -758,16 +760,17 @@ def shares_solved(results: Sequence[RaceResult]) -> dict[str, dict[str, list[flo
 def unequal_work(*racers: Times) -> str:
     """Return what follows the ratio of two solvers if one of them is not certainly solved."""
     doubtful = [
-        one
-        for one in racers
-        if one["certified"] and (one["certified_gap"] is None or one["certified_gap"] > EQUAL_WORK)
+        racer
+        for racer in racers
+        if racer["certified"]
+        and (racer["certified_gap"] is None or racer["certified_gap"] > EQUAL_WORK)
     ]
-    said = []
-    for one in doubtful:
-        gap, of = one["certified_gap"], f"the objective of {one['solver']}"
-        said.append(
+    phrases = []
+    for racer in doubtful:
+        gap, of = racer["certified_gap"], f"the objective of {racer['solver']}"
+        phrases.append(
             f"nothing bounds how far {of} is above the optimum"
             if gap is None
             else f"{of} may be {100 * gap:.3g} % above the optimum"
         )
-    return f"; not for equal work: {', and '.join(said)}" if said else ""
+    return f"; not for equal work: {', and '.join(phrases)}" if phrases else ""

@@ -113,11 +113,11 @@ def environment_of(tree: Path, root: Path) -> dict[str, str]:
     root : Path
         The repository. Folders of ``PYTHONPATH`` inside it are replaced by their copies in `tree`.
     """
-    own = [tree, *([tree / "src"] if (tree / "src").is_dir() else [])]
+    folders = [tree, *([tree / "src"] if (tree / "src").is_dir() else [])]
     for given in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
-        place = Path(given).resolve()
-        own.append(tree / place.relative_to(root) if place.is_relative_to(root) else place)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, dict.fromkeys(own)))}
+        path = Path(given).resolve()
+        folders.append(tree / path.relative_to(root) if path.is_relative_to(root) else path)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, dict.fromkeys(folders)))}
 
 
 def place_of(module: str, cwd: Path, environment: dict[str, str]) -> Path | None:
@@ -134,8 +134,8 @@ def place_of(module: str, cwd: Path, environment: dict[str, str]) -> Path | None
         text=True,
         check=True,
     )
-    said = done.stdout.strip()
-    return Path(said).resolve() if said else None
+    path = done.stdout.strip()
+    return Path(path).resolve() if path else None
 
 
 def run_config(config: Path, output: Path, environment: dict[str, str], *options: str) -> None:
@@ -202,8 +202,8 @@ def compare_versions(
         environments = {side: environment_of(tree, root) for side, tree in sides.items()}
         for module in {_module_of(racer) for racer in racers}:
             for side, tree in sides.items():
-                place = place_of(module, work, environments[side])
-                if place is None or not place.is_relative_to(tree):
+                imported = place_of(module, work, environments[side])
+                if imported is None or not imported.is_relative_to(tree):
                     where = f"of {commit}" if side == "base" else root
                     raise SvmbenchError(
                         f"{module} is not among the files {where}; --base compares code that the"
@@ -238,7 +238,7 @@ def compare_environments(
     """
     given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join(str(Path(one).resolve()) for one in given)
+    environment["PYTHONPATH"] = os.pathsep.join(str(Path(path).resolve()) for path in given)
     # Each Python chooses the folder of its own versions' compiled code.
     environment.pop("NUMBA_CACHE_DIR", None)
     # Links are not resolved: they decide the environment.
@@ -246,8 +246,8 @@ def compare_environments(
     with tempfile.TemporaryDirectory(prefix="svmbench-versions-") as made:
         work = Path(made).resolve()
         base, new = (
-            Side(f"{place} ({_installed(place, work, environment)})", environment, place)
-            for place in (other, sys.executable)
+            Side(f"{path} ({_installed(path, work, environment)})", environment, path)
+            for path in (other, sys.executable)
         )
         return _in_turn(config, base, new, work, rounds=rounds, options=options, tell=tell)
 
@@ -310,8 +310,8 @@ class Side:
             code = next((line[1:].strip() for line in self.process.stdout if line[0] == "\0"), "")
         self.is_running = False
         if code not in ("0", str(EXIT_FAILED_CELLS)):
-            said = errors.read_bytes()[begin:].decode().strip().removeprefix("svmbench: ")
-            raise SvmbenchError(f"at {self.name}: {said or 'it ended without a result'}")
+            message = errors.read_bytes()[begin:].decode().strip().removeprefix("svmbench: ")
+            raise SvmbenchError(f"at {self.name}: {message or 'it ended without a result'}")
 
     def end(self) -> None:
         """End the process, if there is one, as Ctrl-C does if it runs a command."""
@@ -369,7 +369,7 @@ def _module_of(racer: Racer) -> str:
 def _records(output: Path) -> dict[tuple[str, str], Any]:
     """Return a run's records by data set and solver, with what is certified about the models."""
     cells = [record for record in result_lines(output) if record["kind"] == "cell"]
-    found = {
+    records = {
         (str(cell["dataset"]), cell["solver"]): cell for cell in cells if cell["block"] == VERSIONS
     }
     for cell in cells:
@@ -379,8 +379,8 @@ def _records(output: Path) -> dict[tuple[str, str], Any]:
             metric, _, solver = name.partition(":")
             if metric in ("certified_objective", "certified_gap"):
                 key = str(cell["dataset"]), solver
-                found[key]["metrics"][metric.replace("certified_objective", "objective")] = value
-    return found
+                records[key]["metrics"][metric.replace("certified_objective", "objective")] = value
+    return records
 
 
 def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str], Any]]]) -> Any:
@@ -389,11 +389,16 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
     seconds: dict[str, list[float | None]] = {}
     walls: dict[str, list[float]] = {}
     for side, rounds in records.items():
-        cells = [one.get(key, {"status": "", "reason": "it has no such cell"}) for one in rounds]
+        cells = [
+            of_round.get(key, {"status": "", "reason": "it has no such cell"})
+            for of_round in rounds
+        ]
         metrics = [cell.get("metrics") or {} for cell in cells]
-        seconds[side] = [one.get("cpu_time_s") for one in metrics]
+        seconds[side] = [of_round.get("cpu_time_s") for of_round in metrics]
         known = [s for s in seconds[side] if s is not None]
-        walls[side] = [one["train_time_s"] for one in metrics if one.get("train_time_s")]
+        walls[side] = [
+            of_round["train_time_s"] for of_round in metrics if of_round.get("train_time_s")
+        ]
         failed = [cell for cell in cells if cell["status"] != "ok"]
         made[side] = {
             "cpu_time_s": statistics.median(known) if known else None,
@@ -431,15 +436,15 @@ def _change(base: float | None, new: float | None, form: str) -> str:
 
 def notes_on_versions(racers: list[Racer], result: dict[str, Any]) -> list[str]:
     """Return what to know about the objectives and wall times of a comparison of versions."""
-    known = {one["solver"] for one in result["results"] if one["new"]["objective"] is not None}
+    known = {row["solver"] for row in result["results"] if row["new"]["objective"] is not None}
     notes = [*notes_on(racers, lambda racer: racer.label in known)]
-    for one in result["results"]:
-        walls = [one[side]["wall_range_s"] for side in ("base", "new")]
-        if one["times"] and one["wall_times"] and one["wall_times"] > TOLD_WALL * one["times"]:
+    for row in result["results"]:
+        walls = [row[side]["wall_range_s"] for side in ("base", "new")]
+        if row["times"] and row["wall_times"] and row["wall_times"] > TOLD_WALL * row["times"]:
             base, new = (f"{low:.3g} to {high:.3g} s" for low, high in walls)
             notes.append(
-                f"{one['solver']} on {one['dataset']}: its wall time is {one['wall_times']:.3g}"
-                f" times the base's, its CPU time {one['times']:.3g} times ({new}, base {base}): it"
+                f"{row['solver']} on {row['dataset']}: its wall time is {row['wall_times']:.3g}"
+                f" times the base's, its CPU time {row['times']:.3g} times ({new}, base {base}): it"
                 " may sleep or wait, or other programs ran beside it"
             )
     return notes
@@ -483,27 +488,27 @@ def regressions(result: dict[str, Any], limit: float) -> list[str]:
         `OBJECTIVE_SHARE` of the base's.
     """
     sentences = []
-    for one in result["results"]:
-        rows, of = one.get("rows", "test rows"), one.get("of", "the base")
-        solver = f"{one['solver']} on {one['dataset']}"
-        if one["times"] is not None and one["times"] > limit:
+    for row in result["results"]:
+        rows, of = row.get("rows", "test rows"), row.get("of", "the base")
+        solver = f"{row['solver']} on {row['dataset']}"
+        if row["times"] is not None and row["times"] > limit:
             sentences.append(
-                f"slower: {solver} takes {one['times']:.3g} times the CPU time of {of};"
+                f"slower: {solver} takes {row['times']:.3g} times the CPU time of {of};"
                 f" {limit:g} times are allowed"
             )
-        walls = [one[side].get("wall_range_s") for side in ("base", "new")]
+        walls = [row[side].get("wall_range_s") for side in ("base", "new")]
         if all(walls) and result["rounds"] >= FEWEST_ROUNDS and walls[1][0] > limit * walls[0][1]:
             sentences.append(
                 f"waits longer: {solver} takes at least {walls[1][0]:.3g} s of wall time in every"
                 f" round, {of} at most {walls[0][1]:.3g} s; {limit:g} times are allowed"
             )
-        base, new = (one[side]["accuracy_pct"] for side in ("base", "new"))
+        base, new = (row[side]["accuracy_pct"] for side in ("base", "new"))
         if base is not None and new is not None and base - new > ACCURACY_POINTS:
             sentences.append(
                 f"less accurate: {solver} has {new:.2f} % on the {rows}, {of} {base:.2f} %;"
                 f" {ACCURACY_POINTS:g} point less is allowed"
             )
-        base, new = (one[side].get("objective") for side in ("base", "new"))
+        base, new = (row[side].get("objective") for side in ("base", "new"))
         if base is not None and new is not None and new - base > OBJECTIVE_SHARE * abs(base):
             sentences.append(
                 f"less exact: {solver} stops at the objective {new:.7g}, {of} at {base:.7g};"
@@ -559,9 +564,9 @@ def _race_row(dataset: str, new: Times, base: Times, times: float) -> dict[str, 
     """
     is_same = (new["problem"], new["offset"]) == (base["problem"], base["offset"])
     row: dict[str, Any] = {"dataset": dataset, "solver": new["solver"], "times": times}
-    for side, one in (("base", base), ("new", new)):
+    for side, racer in (("base", base), ("new", new)):
         row[side] = {
-            "accuracy_pct": one["train_accuracy_pct"],
-            "objective": one["objective"] if is_same else None,
+            "accuracy_pct": racer["train_accuracy_pct"],
+            "objective": racer["objective"] if is_same else None,
         }
     return {**row, "rows": "training rows", "of": base["solver"]}
