@@ -138,7 +138,8 @@ def test_three_steps_are_fit_and_train_may_be_repeated(name):
     again.train(data)
     again.train(data)
     again.evaluate_objective(data)
-    assert getattr(again, "objective_", None) == getattr(model, "objective_", None)
+    if hasattr(model, "objective_"):
+        assert again.objective_ == pytest.approx(model.objective_, rel=1e-12)
     assert_allclose(again.decision_function(X), model.decision_function(X), rtol=1e-12)
 
 
