@@ -29,6 +29,8 @@ TIME_TO = "cpu_time_to_"
 PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
 #: Solvers whose relative gaps are certainly at most this did about the same work.
 EQUAL_WORK = 1e-2
+#: Two builds whose objectives differ by at most this, relative, reach the same one.
+EQUAL_OBJECTIVES = 1e-3
 #: End of the reason why a program without a prediction command has no accuracy.
 NO_PREDICTION = "add 'predict' to the config"
 #: The wall time of a solver is told if it is so many times more above a rival's than the CPU time
@@ -757,17 +759,21 @@ def shares_solved(results: Sequence[RaceResult]) -> dict[str, dict[str, list[flo
     return shares
 
 
-def unequal_work(*racers: Times) -> str:
+def unequal_work(one: Times, two: Times) -> str:
     """Return what follows the ratio of two solvers if one of them is not certainly solved."""
-    doubtful = [
-        racer
-        for racer in racers
-        if racer["certified"]
-        and (racer["certified_gap"] is None or racer["certified_gap"] > EQUAL_WORK)
-    ]
+    racers = (one, two)
+    objectives = [each["objective"] for each in racers if each["objective"] is not None]
+    is_unbounded = all(each["certified"] and each["certified_gap"] is None for each in racers)
+    is_same = (one["problem"], one["offset"]) == (two["problem"], two["offset"])
+    if is_unbounded and is_same and len(objectives) == len(racers):
+        low, high = sorted(objectives)
+        if high - low <= EQUAL_OBJECTIVES * abs(high):
+            return "; both reach the same objective; how far it is above the optimum isn't known"
     phrases = []
-    for racer in doubtful:
+    for racer in racers:
         gap, of = racer["certified_gap"], f"the objective of {racer['solver']}"
+        if not racer["certified"] or (gap is not None and gap <= EQUAL_WORK):
+            continue
         phrases.append(
             f"nothing bounds how far {of} is above the optimum"
             if gap is None

@@ -386,3 +386,12 @@ def test_a_ratio_of_several_settings_says_that_it_is_one_of_sums() -> None:
     result = result_with([0.0, 0.0], {})
     result["ratios"][0]["summed"] = said
     assert "(median of 1 round; 0.4 to 0.6; sums over all" in next(racing.ratio_sentences(result))
+
+
+def test_two_builds_of_equal_objectives_are_not_called_unequal() -> None:
+    one, two = result_with([None, None], {})["solvers"]
+    assert "both reach the same objective" in racing.unequal_work(one, two)
+    two["objective"] = 1.01
+    assert "not for equal work" in racing.unequal_work(one, two)
+    two |= {"objective": 1.0, "problem": "hinge"}
+    assert "not for equal work" in racing.unequal_work(one, two)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
@@ -27,6 +28,7 @@ from svmbench.baselines import clock, programs, templates
 from svmbench.baselines.program_models import read_model
 from svmbench.core.contract.base import now
 from svmbench.experiment.plan.planner import prepare_plan
+from svmbench.studies.racing import parse_racers
 
 FEW_ROWS = {"max_samples": 60, "scaling": "all-rows"}
 
@@ -649,15 +651,45 @@ def test_a_program_without_a_known_model_races_with_or_without_an_accuracy(tmp_p
     assert not any("its accuracy" in note for note in result["notes"])
 
 
+def test_the_page_races_an_old_build_against_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text()
+    *_, known, own = re.findall(r"^```bash\n(.*?)^```$", page, re.M | re.S)
+    files = dict(re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S))
+    for build in ("old", "new"):
+        (tmp_path / build).mkdir()
+        (tmp_path / build / "svm-train").symlink_to(str(shutil.which(installed("svm-train"))))
+    monkeypatch.chdir(tmp_path)
+    command = shlex.split(known.replace("\\\n", " ").replace("digits-even-odd", "breast-cancer"))
+    ended = svmbench(*command[1:], "--rounds", 1)
+    assert ended.code in (0, 4), ended.said  # by the noise of one round
+    assert "old/svm-train C=1 gamma=0.5 tol=0.001 takes" in ended.out
+    assert "98.24" in ended.out  # the accuracy
+    # The workflow runs the page's own command, and the config names the same builds.
+    (step,) = re.findall(r"svmbench race.*", files["speed.yml"], re.S)
+    assert shlex.split(step) == shlex.split(known.replace("\\\n", " "))
+    config = tmp_path / "builds.yaml"
+    config.write_text(files["builds.yaml"])
+    assert svmbench("validate", config).code == 0
+    words = shlex.split(own.replace("\\\n", " "))
+    racers = [f"{one} {two} {C}" for one, two, C in (words[8:11], words[12:15])]
+    assert [racer.label for racer in parse_racers(racers, trust=True)] == [
+        "new/train C=1",
+        "old/train C=1",
+    ]
+
+
 def test_the_page_races_a_build_against_libsvm(tmp_path: Path) -> None:
     """By its path, with the commands of its name, and without an objective to aim at."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text()
-    _, (name, content) = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
+    _, (name, content), *_ = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
     installed("svm-train")
     build = tmp_path / "build" / "svm-train"
     build.parent.mkdir()
     build.symlink_to(str(shutil.which("svm-train")))
     config = tmp_path / name
+    content = content.replace("digits-even-odd", "breast-cancer")  # a shorter fit
     config.write_text(content.replace("./build/svm-train", str(build)))
     ended = svmbench("run", config, "--output", tmp_path / "out", "--trust")
     assert ended.code == 0, ended.said
@@ -665,7 +697,9 @@ def test_the_page_races_a_build_against_libsvm(tmp_path: Path) -> None:
     assert cell["metrics"]["ratio:new-build:libsvm"] < 1
     said = (tmp_path / "out" / "tables.md").read_text()
     assert "| – |" not in said
-    assert "no objective (new-build: the problem is not known)" in said
+    for metric in ("train_accuracy_pct", "certified_objective"):
+        ours, theirs = (cell["metrics"][f"{metric}:{one}"] for one in ("new-build", "libsvm"))
+        assert ours == pytest.approx(theirs, rel=1e-3), metric
     words = ["--solver", build, "C=1", "gamma=0.1", "--vs", "libsvm", "kernel=rbf", "gamma=0.1"]
     ended = svmbench("time", "breast-cancer", *words, "--rounds", 1)
     assert ended.code == 2
@@ -686,7 +720,7 @@ def test_the_page_races_a_build_against_libsvm(tmp_path: Path) -> None:
 
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text()
-    (name, content), _ = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
+    (name, content), *_ = re.findall(r"^```yaml file=(\S+)\n(.*?)^```$", page, re.M | re.S)
     config = tmp_path / name
     config.write_text(content)
     installed("svm-train")
