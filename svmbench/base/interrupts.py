@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+
+from svmbench.base import escape
 
 #: Seconds after a SIGTERM in which another one is ignored: ``timeout`` sends one to a process and
 #: one to its group. A later one interrupts again.
@@ -65,24 +67,26 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def until_first_output(name: str) -> Iterator[None]:
+def until_first_output(words: Sequence[str]) -> Iterator[None]:
     """Write a line to standard error whenever a command is silent for long, up to its first output.
 
-    Where a signal can't be used (not on the main thread, in another use, or not on this system),
-    nothing is written.
+    Nothing is written for a quiet command and for a script that a shell evaluates, nor where a
+    signal can't be used (not on the main thread, in another use, or not on this system).
 
     Parameters
     ----------
-    name : str
-        The command, as its user wrote it.
+    words : sequence of str
+        The command and its options, as the user wrote them.
     """
     global _began_s, _name
-    if not _is_free():
+    command = next((word for word in words if not word.startswith("-")), "")
+    is_quiet = command in {"", "completion"} or bool({"-q", "--quiet"} & set(words))
+    if is_quiet or not _is_free():
         yield
         return
     with handled(signal.SIGALRM, _write_sign):
         if signal.getsignal(signal.SIGALRM) == _write_sign:
-            _began_s, _name = time.monotonic(), name
+            _began_s, _name = time.monotonic(), escape.line(f"svmbench {command}", 80)
             signal.siginterrupt(signal.SIGALRM, False)
             signal.setitimer(signal.ITIMER_REAL, FIRST_SIGN_S, NEXT_SIGN_S)
         try:

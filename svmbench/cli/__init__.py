@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ from svmbench.base.errors import (
     ConfigError,
     SvmbenchError,
 )
-from svmbench.base.interrupts import sigterm_as_interrupt
 from svmbench.cli import logs, terminal
 from svmbench.cli.completion import CardName, ConfigName, DatasetName
 from svmbench.cli.options import (
@@ -512,19 +510,11 @@ def main() -> None:
     with (
         terminal.steady(),
         terminal.warnings_as_sentences(),
-        sigterm_as_interrupt(),
-        _sign_of(words),
+        interrupts.sigterm_as_interrupt(),
+        interrupts.until_first_output(words),
     ):
         code = _main(words, debug or os.environ.get("SVMBENCH_DEBUG") == "1")
     sys.exit(code)
-
-
-def _sign_of(words: list[str]) -> AbstractContextManager[None]:
-    """Return a context with signs of life until the first output, unless they aren't wanted."""
-    command = next((word for word in words if not word.startswith("-")), "")
-    if command in {"", "completion"} or {"-q", "--quiet"} & set(words):
-        return nullcontext()
-    return interrupts.until_first_output(escape.line(f"svmbench {command}", 80))
 
 
 def _usage(error: click.ClickException) -> str:

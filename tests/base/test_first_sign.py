@@ -55,7 +55,7 @@ def test_a_waiting_step_takes_the_signs_over() -> None:
     _, err = said(
         """
 from svmbench.cli.progress import Waiting
-with interrupts.until_first_output("svmbench run"):
+with interrupts.until_first_output(["run"]):
     with Waiting("reading"):
         time.sleep(0.1)
 """
@@ -70,7 +70,7 @@ def theirs(*_):
     print("theirs")
 signal.signal(signal.SIGALRM, theirs)
 signal.setitimer(signal.ITIMER_REAL, 0.1)
-with interrupts.until_first_output("svmbench run"):
+with interrupts.until_first_output(["run"]):
     assert interrupts.end_signs() is None
     time.sleep(0.3)
 """
