@@ -29,13 +29,13 @@ from svmbench.studies.racing import (
     Racer,
     RaceResult,
     RaceSettings,
-    formatted,
     parse_racers,
     race_config,
     ratio_sentences,
     result_rows,
     shares_solved,
     time_solvers,
+    time_to_rows,
     version_config,
 )
 
@@ -52,24 +52,13 @@ def print_result(result: RaceResult) -> None:
     terminal.print_columns(rows, header=header)
     for sentence in ratio_sentences(result):
         terminal.print_line(sentence)
-    _print_times_to(result)
+    if table := [*time_to_rows(result)]:
+        terminal.print_line("cpu s to a certified relative gap (-: not reached by any setting)")
+        terminal.print_columns(table[1:], header=table[0])
     if result["note"]:
         terminal.print_line(f"note: {result['note']}")
     for sentence in result["notes"]:
         terminal.print_line(f"note: {sentence}")
-
-
-def _print_times_to(result: RaceResult) -> None:
-    """Print the CPU time of each solver to each certified accuracy that the race was asked for."""
-    accuracies = list(result["solvers"][0]["times_to"])
-    if not accuracies:
-        return
-    rows = [
-        (racer["solver"], *(formatted(racer["times_to"][each], ".4g") for each in accuracies))
-        for racer in result["solvers"]
-    ]
-    terminal.print_line("cpu s to a certified relative gap (-: not reached by any setting)")
-    terminal.print_columns(rows, header=("solver", *accuracies))
 
 
 def print_profiles(results: list[RaceResult]) -> None:
@@ -478,17 +467,14 @@ def _race_versions(
 def print_versions(result: dict[str, Any]) -> None:
     """Print a comparison of versions as a table, and a line for each failure."""
     from svmbench.experiment.run.session import counted
-    from svmbench.studies.versions import version_rows
+    from svmbench.studies.versions import version_failures, version_rows
 
     rounds = counted(result["rounds"], "round")
     terminal.print_line(f"{result['new']} (new) against {result['base']} (base), {rounds}")
     header, *rows = version_rows(result)
     terminal.print_columns(rows, header=header)
-    for row in result["results"]:
-        for side in ("base", "new"):
-            if row[side]["reason"]:
-                reason = row[side]["reason"]
-                terminal.print_line(f"{row['solver']} on {row['dataset']}, {side}: {reason}")
+    for sentence in version_failures(result):
+        terminal.print_line(sentence)
 
 
 def register(group: click.Group) -> None:

@@ -722,6 +722,16 @@ def result_rows(result: RaceResult) -> Iterator[tuple[str, ...]]:
         )
 
 
+def time_to_rows(result: RaceResult) -> Iterator[tuple[str, ...]]:
+    """Yield the head and the rows of CPU times to certified accuracies; nothing without them."""
+    accuracies = list(result["solvers"][0]["times_to"])
+    if accuracies:
+        yield ("solver", *accuracies)
+        for racer in result["solvers"]:
+            times = (formatted(racer["times_to"][each], ".4g") for each in accuracies)
+            yield (racer["solver"], *times)
+
+
 def formatted(value: float | None, form: str) -> str:
     """Return a number as a race prints it; a dash if there is none."""
     return "-" if value is None else format(value, form)

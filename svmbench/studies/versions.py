@@ -428,6 +428,14 @@ def version_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         yield (row["dataset"], row["solver"], ratio, *changes)
 
 
+def version_failures(result: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each solver that has no result on one side, with the reason."""
+    for row in result["results"]:
+        for side in ("base", "new"):
+            if row[side]["reason"]:
+                yield f"{row['solver']} on {row['dataset']}, {side}: {row[side]['reason']}"
+
+
 def _change(base: float | None, new: float | None, form: str) -> str:
     """Return a value if both versions have it, else both."""
     texts = [formatted(value, form) for value in (base, new)]

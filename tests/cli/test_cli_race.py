@@ -395,3 +395,13 @@ def test_two_builds_of_equal_objectives_are_not_called_unequal() -> None:
     assert "not for equal work" in racing.unequal_work(one, two)
     two |= {"objective": 1.0, "problem": "hinge"}
     assert "not for equal work" in racing.unequal_work(one, two)
+
+
+def test_failed_sides_and_times_to_an_accuracy_are_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    race.print_result(result_with([0.0, 0.0], {"1e-3": 0.25}))
+    assert "cpu s to a certified relative gap" in capsys.readouterr().out
+    sides = {"base": {"reason": "no memory"}, "new": {"reason": ""}}
+    result = {"results": [{"solver": "s", "dataset": "d", **sides}]}
+    assert [*versions.version_failures(result)] == ["s on d, base: no memory"]
