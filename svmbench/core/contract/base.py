@@ -25,6 +25,7 @@ sample is its own times its class's, as in scikit-learn.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -329,17 +330,15 @@ class Solver(Versioned):
         return "can make no more progress in float64"
 
     def _warn_unless_finished(self, reason: str) -> None:
-        """Warn if the stop reason is `UNFINISHED`; `_store` calls this (stack level)."""
+        """Warn if the stop reason is `UNFINISHED`."""
         if reason not in UNFINISHED:
             return
         # A baseline's program may have a limit that is no parameter.
         limit = f"max_iter={self.max_iter}" if hasattr(self, "max_iter") else "a limit"
         why = f"stopped at {limit}" if reason == "max_iter" else self._where_it_stalls()
-        warnings.warn(
-            f"{self.declaration.name} {why} before the optimality conditions held within "
-            + (f"tol={self.tol:g}" if hasattr(self, "tol") else "its precision"),
-            ConvergenceWarning,
-            stacklevel=4,
+        within = f"tol={self.tol:g}" if hasattr(self, "tol") else "its precision"
+        warn_user(
+            f"{self.declaration.name} {why} before the optimality conditions held within {within}"
         )
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -707,15 +706,30 @@ def most_iterations(max_iter: int) -> int:
     return BEYOND_REACH if max_iter == NO_LIMIT else int(max_iter)
 
 
+def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """Warn of the line that called this package, however deep in it the cause was found.
+
+    Parameters
+    ----------
+    message : str
+    category : type, optional
+        Default: ConvergenceWarning.
+    """
+    caller, level = sys._getframe(1), 2  # 1 is this function
+    while caller.f_back and caller.f_globals.get("__name__", "").startswith("svmbench."):
+        caller, level = caller.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
 def warn_without_margin(model: Any, data: Any) -> bool:
     """Warn, as `fit` does, if a model of a path has no margin; return whether it has none."""
     if model.stop_reason_ != NO_MARGIN:
         return False
-    warn_if_useless(model, data, stacklevel=4)
+    warn_if_useless(model, data)
     return True
 
 
-def warn_if_useless(model: Any, data: Any, stacklevel: int = 5) -> None:
+def warn_if_useless(model: Any, data: Any) -> None:
     """Warn if a converged model is useless: no margin, or an objective far from the optimum.
 
     A model's method `what_is_useless`, if it has one, returns the predicate of a warning, or "".
@@ -723,8 +737,7 @@ def warn_if_useless(model: Any, data: Any, stacklevel: int = 5) -> None:
     ask = getattr(model, "what_is_useless", None)
     what = ask(data) if ask is not None else ""
     if what:
-        said = f"{model.declaration.name} {what}"
-        warnings.warn(said, ConvergenceWarning, stacklevel=stacklevel)
+        warn_user(f"{model.declaration.name} {what}")
     elif hasattr(model, "lower_bound"):
         warn_if_loose(model, model.lower_bound())
 
@@ -744,12 +757,10 @@ def warn_if_loose(model: Any, dual: float) -> None:
     # The gap is proportional to the tolerance.
     better = GOOD_GAP * tolerance * max(dual, 0.0) / gap
     advice = f"; set {declared.promised_by}={better:.0e}" if better > 0.0 else ""
-    warnings.warn(
+    warn_user(
         f"{declared.name} converged within {declared.promised_by}={tolerance:g}, which allows for"
         f" an objective far from the optimum: here {model.objective_:.2g}, where the optimum is at"
-        f" least {dual:.2g}{advice}",
-        ConvergenceWarning,
-        stacklevel=6,
+        f" least {dual:.2g}{advice}"
     )
 
 

@@ -8,14 +8,13 @@ a row to L and one coordinate to every projection; the other coordinates stay as
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from svmbench.base.compiled import compiled_sums
-from svmbench.core.contract.base import require_count
+from svmbench.core.contract.base import require_count, warn_user
 from svmbench.core.kernel_svm.preimage import NearSums
 from svmbench.core.kernels.kernels import PIVOT_TOL, KernelFunction
 from svmbench.core.models.kernel_base import ClassifierWithC
@@ -225,9 +224,8 @@ class BasisClassifier(ClassifierWithC):
 
     def _warn_of_few(self, n_samples: int) -> None:
         if int(self.n_basis) > n_samples:
-            warnings.warn(
+            warn_user(
                 f"n_basis={self.n_basis} is more than there are training samples: all {n_samples} "
                 "are used",
                 UserWarning,
-                stacklevel=4,
             )

@@ -23,7 +23,6 @@ Deviations
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import process_time
@@ -32,7 +31,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.contract.base import TrainingData, require_count
+from svmbench.core.contract.base import TrainingData, require_count, warn_user
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import larger
 from svmbench.core.kernels.columns import Columns, DoubleColumns, columns_of, warm_up_columns
@@ -508,10 +507,9 @@ class SGDLSSVM(ClassifierWithC):
         """Descend, and store the model."""
         n = data.X.shape[0]
         if int(self.t) > n:
-            warnings.warn(
+            warn_user(
                 f"t={self.t} is more than there are training samples: all {n} are used",
                 UserWarning,
-                stacklevel=3,
             )
         source = KernelSource.from_inputs(data.X, self.function)
         solution, state = self._descend(source, data.y)

@@ -31,7 +31,6 @@ Deviations
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,11 +40,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, eigh
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from svmbench.core.contract.base import TrainingData
+from svmbench.core.contract.base import TrainingData, warn_user
 from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear import least_squares
@@ -465,10 +463,8 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         return self._keep(P, w)
 
     def _warn_of_sums(self, why: str) -> None:
-        warnings.warn(
-            f"{self.declaration.name} has the sums of its samples alone, and {why}: fit it anew",
-            ConvergenceWarning,
-            stacklevel=4,
+        warn_user(
+            f"{self.declaration.name} has the sums of its samples alone, and {why}: fit it anew"
         )
 
     def _weights(self) -> np.ndarray:
@@ -579,11 +575,9 @@ class FALSVM(_SequentialLeastSquares):
         seen: LabelOrder = self.__dict__.setdefault("_order_seen", LabelOrder())
         seen.see(np.asarray(y))
         if seen.is_sorted():
-            warnings.warn(
+            warn_user(
                 "falsvm looks at each row once, and these rows come class by class: the model may "
-                "know the last class alone; shuffle the rows, or take alsvm",
-                ConvergenceWarning,
-                stacklevel=2,
+                "know the last class alone; shuffle the rows, or take alsvm"
             )
         return self
 

@@ -26,17 +26,15 @@ Deviations
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.contract.base import TrainingData, require_count, warn_if_useless
+from svmbench.core.contract.base import TrainingData, require_count, warn_if_useless, warn_user
 from svmbench.core.contract.problems import Problem, Values, not_one
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.columns import (
@@ -597,11 +595,9 @@ class FOSVM2(CuttingDetector):
         """Set the same attributes as :class:`FOSVM1`; warn if scores are below (1 - theta) rho."""
         super().evaluate_objective(data)
         if self.n_below_ and self.stop_reason_ == PROBABLY:
-            warnings.warn(
+            warn_user(
                 f"fosvm2's precision holds with a probability: {self.n_below_} of the "
                 f"{len(data.y)} training samples are below (1 - theta) of the margin, with "
                 f"theta={self.theta:g}; more n_candidates make that rarer, and fosvm1 is certain",
-                ConvergenceWarning,
-                stacklevel=3,
             )
         return self

@@ -14,8 +14,9 @@ import pytest
 from certified import Kernel, optimum
 from promises import complaints, kernel_of, parameter_of
 from sklearn.exceptions import ConvergenceWarning
-from small_problems import needs_jit
+from small_problems import make_problem, needs_jit
 
+import svmbench
 from svmbench.baselines import catalogue
 from svmbench.core.contract.declaration import PROMISES
 from svmbench.core.contract.problems import FREE, PROBLEMS, LossProblem
@@ -199,3 +200,21 @@ def test_the_oracle_brackets_an_optimum_that_is_known():
     ball = optimum("svdd", 1.0, Kernel("linear"), X + 1e4, np.ones(2), FREE)
     assert ball.upper == pytest.approx(1.0)
     assert ball.lower == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        svmbench.CSVC(max_iter=1),
+        svmbench.DCDL1(max_iter=1),
+        svmbench.NewtonL2(max_iter=1),
+        svmbench.OneClass(max_iter=1),
+        svmbench.Nystrom(n_basis=1000),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_warning_names_the_line_that_called_fit(estimator):
+    X, y = make_problem(n=60, d=4)
+    with pytest.warns(UserWarning, match="max_iter=1|n_basis=1000") as caught:
+        estimator.fit(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
