@@ -2,8 +2,9 @@
 
 Plans and environments may come from another version, or from a merge or an edit by hand. This
 module reports the first error in a file with its place; later code relies on these checks.
-pydantic's TypeAdapter checks 200,000 cells in 1.1 times the CPU time, but copies them and reads no
-limit on the length of unknown keys, which needs a second pass.
+pydantic's TypeAdapter reads and checks 200,000 cells in the same CPU time, but collects every error
+of a mapping before it reports the first: 1.4 GB for 300,000 lists in place of a cell's dimensions.
+Only from version 2.14 on does its FailFast stop at the first error of a mapping.
 """
 
 from __future__ import annotations
