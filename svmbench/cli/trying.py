@@ -115,7 +115,7 @@ def try_(
     The pipeline takes frames with the same columns and returns labels of the file's type: whole
     numbers, truth values or text. The table has two baselines: always the most frequent class, and
     scikit-learn's logistic regression. Scores are of the test rows; beside them stand mean ±
-    standard deviation over the three folds of the search.
+    standard deviation over the three folds of the search, and these choose the solver.
 
     \b
     Example:

@@ -2,8 +2,9 @@
 
 The columns are encoded by scikit-learn's transformers, which become part of the pipeline. Every
 solver searches its parameters on the training rows, by cross-validation, within an equal share of
-the time; the test rows score the refitted pipelines once, beside two baselines: the most frequent
-class, and scikit-learn's logistic regression.
+the time; the scores over these folds choose the solver, too. The test rows score the refitted
+pipelines once, beside two baselines: the most frequent class, and scikit-learn's logistic
+regression.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ class Trial:
     ----------
     solver : str
     score_pct : float
-        Of the test rows, by the metric that chooses.
+        Of the test rows, by the metric that chooses; they choose nothing.
     interval_pct : tuple of float
         The 95 % interval of the score that the drawing of the test rows leaves.
     folds_pct, folds_spread_pct : float or None
         Mean and standard deviation of the same score over the folds of the search, which are
-        training rows; None for a baseline.
+        training rows, and which choose; None for a baseline.
     accuracy_pct, balanced_accuracy_pct : float
         Of the test rows.
     fit_s, predict_s : float
@@ -119,6 +120,8 @@ class Searched:
         Points that were tried, and points of the grid.
     seconds : float
         Wall time of the search.
+    n_predicted : int
+        Most classes that the best point predicted in a fold.
     """
 
     params: dict[str, Any]
@@ -126,6 +129,7 @@ class Searched:
     n_tried: int
     n_points: int
     seconds: float
+    n_predicted: int = 1
 
     @property
     def seconds_of_all(self) -> float:
@@ -140,13 +144,28 @@ class Fitted:
     ``influences`` has an array for each group of test rows. The variance of the score, and that of
     a difference between two scores on the same rows, is the sum over groups of the variance of
     these values divided by the number of rows (for the area under the ROC curve: DeLong et al.
-    1988, equation 5).
+    1988, equation 5). ``searched`` is the search of its parameters, None for a baseline.
     """
 
     trial: Trial
     model: Any
     predicted: np.ndarray
     influences: list[np.ndarray]
+    searched: Searched | None = None
+
+    @property
+    def folds(self) -> Searched:
+        """The search of its parameters.
+
+        Raises
+        ------
+        ValueError
+            For a baseline.
+        """
+        if self.searched is None:
+            msg = f"{self.trial.solver} was not searched"
+            raise ValueError(msg)
+        return self.searched
 
 
 def build_solver(name: str, n_classes: int, params: dict[str, Any]) -> Any:
@@ -196,22 +215,30 @@ def search(
     `pipeline` is called with a point of the grid. At least one point is tried.
     """
     import numpy as np
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.metrics import get_scorer
+    from sklearn.model_selection import StratifiedKFold, cross_validate
+
+    scorer = get_scorer(metric)
+
+    def scored(model: Any, rows: Any, labels: Any) -> dict[str, float]:
+        n_predicted = len(np.unique(model.predict(rows)))
+        return {"score": scorer(model, rows, labels), "n_predicted": n_predicted}
 
     start = time.monotonic()
     folds = StratifiedKFold(SEARCH_FOLDS, shuffle=True, random_state=0)
     best: dict[str, Any] = {}
-    best_scores, tried = np.full(SEARCH_FOLDS, -1.0), 0
+    best_scores, n_predicted, tried = np.full(SEARCH_FOLDS, -1.0), 1, 0
     for point in points_of(grid):
         began = time.monotonic()
-        scores = cross_val_score(pipeline(point), X, y, cv=folds, scoring=metric)
+        results = cross_validate(pipeline(point), X, y, cv=folds, scoring=scored)
         tried += 1
-        if np.mean(scores) > np.mean(best_scores):
-            best, best_scores = point, scores
+        if np.mean(results["test_score"]) > np.mean(best_scores):
+            best, best_scores = point, results["test_score"]
+            n_predicted = int(np.max(results["test_n_predicted"]))
         if time.monotonic() + (time.monotonic() - began) > start + seconds:
             break
     n_points = math.prod(map(len, grid.values()))
-    return Searched(best, best_scores, tried, n_points, time.monotonic() - start)
+    return Searched(best, best_scores, tried, n_points, time.monotonic() - start, n_predicted)
 
 
 def time_was_short(searches: dict[str, Searched], fits_s: list[float]) -> str:
@@ -302,19 +329,38 @@ def number_to_quote(chosen: Fitted, n_test: int, metric: str) -> str:
     low, high = chosen.trial.interval_pct
     return (
         f"To quote: {METRICS[metric]} {chosen.trial.score_pct:.2f} % (95 % interval {low:.1f} to"
-        f" {high:.1f} %) on {n_test:,} test rows, on which nothing was trained. It is the best of"
-        f" {len(CANDIDATES)} solvers on these rows, so it can be slightly too high. Other test rows"
-        " (--seed) give another number."
+        f" {high:.1f} %) on {n_test:,} test rows, on which nothing was trained or chosen. Other"
+        " test rows (--seed) give another number."
     )
 
 
 def standard_error(first: Fitted, second: Fitted) -> float:
-    """Return the standard error, in points, of the difference between two solvers' scores."""
+    """Return the standard error, in points, of a difference between scores of the test rows."""
     import numpy as np
 
     groups = zip(first.influences, second.influences, strict=True)
     variance = sum(np.var(ours - theirs) / len(ours) for ours, theirs in groups)
     return 100 * float(np.sqrt(variance))
+
+
+def error_over_folds(first: Fitted, second: Fitted) -> float:
+    """Return the standard error, in points, of the mean difference between scores over folds."""
+    differences = first.folds.scores - second.folds.scores
+    return 100 * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+
+
+def over_folds(solver: Fitted) -> float:
+    """Return the mean score over the folds of the search, in per cent."""
+    return 100 * float(solver.folds.scores.mean())
+
+
+def interval_over_folds(solver: Fitted) -> tuple[float, float]:
+    """Return the 95 % interval of the mean score over folds, by Student's t, in per cent."""
+    from scipy.stats import t
+
+    scores = 100 * solver.folds.scores
+    half = float(t.ppf(0.975, len(scores) - 1) * scores.std(ddof=1)) / math.sqrt(len(scores))
+    return over_folds(solver) - half, over_folds(solver) + half
 
 
 def drawn_by_class(y: pd.Series, n_rows: int, at_least: int, seed: int) -> Any:
@@ -387,7 +433,7 @@ def try_solvers(
     Returns
     -------
     solvers, baselines : list of Fitted
-        The solvers with the best score first; the baselines.
+        The solvers with the best score over folds first; the baselines.
     y_test : Series
         Labels of the test rows.
 
@@ -448,7 +494,7 @@ def try_solvers(
             folds_pct=100 * float(searched.scores.mean()),
             folds_spread_pct=100 * float(searched.scores.std(ddof=1)),
         )
-        solvers.append(replace(solver, trial=trial))
+        solvers.append(replace(solver, trial=trial, searched=searched))
     if advice := time_was_short(searches, fits_s):
         tell(advice)
     weight = None if metric == ACCURACY else "balanced"
@@ -461,7 +507,7 @@ def try_solvers(
         fitted = pipeline(model).fit(X_few, y_few)
         fit_s = time.monotonic() - began
         baselines.append(tested(name, {}, fitted, fit_s, X_test, y_test, metric))
-    return sorted(solvers, key=lambda solver: -solver.trial.score_pct), baselines, y_test
+    return sorted(solvers, key=over_folds, reverse=True), baselines, y_test
 
 
 def split(X: Any, y: Any, test_share: float, seed: int) -> tuple[Any, Any, Any, Any]:
@@ -489,47 +535,68 @@ def split(X: Any, y: Any, test_share: float, seed: int) -> tuple[Any, Any, Any, 
     )
 
 
-def recommended(fitted: list[Fitted], n_test: int, metric: str) -> tuple[Fitted, str]:
-    """Return the solver to take and a sentence with the reason.
+def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
+    """Return the solver to take and a sentence with the reason, from training rows alone.
 
-    Solvers whose score differs from the best by at most a standard error are equally good. Of
-    these, the ones that predict most classes are left, of these the ones that predict in at most
-    twice the least time, and of these the one that stands first in ``CANDIDATES``.
+    Solvers whose score over folds differs from the best by at most a standard error are equally
+    good. Of these, the ones that predict most classes are left, of these the ones that predict in
+    at most twice the least time, and of these the one that stands first in ``CANDIDATES``.
     """
-    best = max(fitted, key=lambda candidate: candidate.trial.score_pct)
+    best = max(fitted, key=over_folds)
+    top = over_folds(best)
     near = [
         candidate
         for candidate in fitted
-        if best.trial.score_pct - candidate.trial.score_pct
-        <= min(standard_error(best, candidate), MOST_POINTS_LESS)
+        if top - over_folds(candidate) <= min(error_over_folds(best, candidate), MOST_POINTS_LESS)
     ]
-    others = [f"{o.trial.solver} ({o.trial.score_pct:.2f} %)" for o in near if o is not best]
-    n_predicted = [len(set(candidate.predicted)) for candidate in near]
-    near = [
-        candidate for candidate, n in zip(near, n_predicted, strict=True) if n == max(n_predicted)
-    ]
+    others = [f"{o.trial.solver} ({over_folds(o):.2f} %)" for o in near if o is not best]
+    most = max(candidate.folds.n_predicted for candidate in near)
+    near = [candidate for candidate in near if candidate.folds.n_predicted == most]
     least = min(candidate.trial.predict_s for candidate in near)
     quick = [candidate for candidate in near if candidate.trial.predict_s <= MUCH_FASTER * least]
     order = [name for name, _, _ in CANDIDATES]
     chosen = min(quick, key=lambda candidate: order.index(candidate.trial.solver))
-    trial, top = chosen.trial, best.trial
+    name = chosen.trial.solver
     if chosen is best:
         equal = f"; within a standard error of it: {', '.join(others)}" if others else ""
-        praise = f"{top.score_pct:.2f} % is the best {METRICS[metric]} of the SVMs{equal}."
-        return best, f"Take {top.solver}: {praise}"
-    error = standard_error(best, chosen)
+        return best, (
+            f"Take {name}: {top:.2f} % is the best {METRICS[metric]} of the SVMs over the folds of"
+            f" the training rows{equal}."
+        )
     reason = (
         "predicts more of the classes"
-        if len(set(best.predicted)) < len(set(chosen.predicted))
-        else f"predicts {top.predict_s / trial.predict_s:.2g} times as fast"
-        if top.predict_s > MUCH_FASTER * trial.predict_s
+        if best.folds.n_predicted < most
+        else f"predicts {best.trial.predict_s / chosen.trial.predict_s:.2g} times as fast"
+        if best.trial.predict_s > MUCH_FASTER * chosen.trial.predict_s
         else "is the simpler model"
     )
     return chosen, (
-        f"Take {trial.solver}: it {reason}, and its {METRICS[metric]} of {trial.score_pct:.2f} % is"
-        f" as good as the {top.score_pct:.2f} % of {top.solver} (standard error of the difference"
-        f" on {n_test:,} test rows: {error:.2f} points)."
+        f"Take {name}: it {reason}, and its {METRICS[metric]} of {over_folds(chosen):.2f} % over"
+        f" the folds of the training rows is as good as the {top:.2f} % of {best.trial.solver}"
+        f" (standard error of the difference: {error_over_folds(best, chosen):.2f} points)."
     )
+
+
+def disagreement(chosen: Fitted, solvers: list[Fitted], metric: str) -> str:
+    """Return a sentence if folds and test rows disagree beyond 95 % intervals, else ""."""
+    low, high = interval_over_folds(chosen)
+    from_, to = chosen.trial.interval_pct
+    if high < from_ or to < low:
+        return (
+            f"Folds and test rows disagree: the {METRICS[metric]} of {chosen.trial.solver} is"
+            f" {over_folds(chosen):.2f} % over the folds of the training rows (95 % interval"
+            f" {max(low, 0):.1f} to {min(high, 100):.1f} %), and {chosen.trial.score_pct:.2f} % on"
+            " the test rows."
+        )
+    first = max(solvers, key=lambda solver: solver.trial.score_pct)
+    gain, error = first.trial.score_pct - chosen.trial.score_pct, standard_error(first, chosen)
+    if gain > 2 * error:
+        return (
+            f"Folds and test rows disagree: on the test rows {first.trial.solver} is"
+            f" {gain:.2f} points better than {chosen.trial.solver} (standard error {error:.2f}"
+            " points). Other splits (--seed) tell more."
+        )
+    return ""
 
 
 def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
@@ -540,7 +607,7 @@ def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
     error = standard_error(best, chosen)
     near = best.trial.score_pct - chosen.trial.score_pct <= error
     return (
-        f" The baseline {best.trial.solver} reaches {best.trial.score_pct:.2f} %"
+        f" On the test rows the baseline {best.trial.solver} reaches {best.trial.score_pct:.2f} %"
         f" ({'within' if near else 'beyond'} the standard error of {error:.2f} points):"
         " an SVM gains nothing over it here."
     )
@@ -626,7 +693,8 @@ class TrySettings:
     Attributes
     ----------
     metric : {"auto", "accuracy", "balanced_accuracy", "roc_auc"}, default "auto"
-        The score that chooses; "auto" is accuracy, or balanced accuracy if the classes are uneven.
+        The score that chooses, over folds of the training rows; "auto" is accuracy, or balanced
+        accuracy if the classes are uneven.
     minutes : float, default 2
         Time for the search of all solvers; each tries one setting at least.
     test_share : float, default 0.25
@@ -656,7 +724,7 @@ class TryResult:
     metric : str
         The score that chose.
     solvers, baselines : list of Fitted
-        The solvers with the best score first; the baselines.
+        The solvers with the best score over folds first; the baselines.
     chosen : Fitted
         The solver to take; ``chosen.model`` is its fitted pipeline.
     reason : str
@@ -781,9 +849,11 @@ def try_table(
             metric=metric,
             tell=tell,
         )
-    chosen, reason = recommended(solvers, len(y_test), metric)
+    chosen, reason = recommended(solvers, metric)
     reason += beaten_by(chosen, baselines, metric)
     notes = list(cautions(chosen, baselines[0], metric, y_test.to_numpy()))
+    if apart := disagreement(chosen, solvers, metric):
+        notes.insert(0, apart)
     if wanted is None:
         reader = table.reader
     else:

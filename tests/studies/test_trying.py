@@ -106,11 +106,17 @@ def test_a_table_that_can_not_be_used_is_a_sentence(
     assert svmbench("try", tmp_path / "none.csv", "--label", "churn").code == 2
 
 
-def fitted(solver: str, right: np.ndarray, predict_s: float) -> trying.Fitted:
-    """Return a trial that is right on some of the test rows."""
+def fitted(
+    solver: str, right: np.ndarray, predict_s: float = 1.0, folds: tuple[float, ...] = ()
+) -> trying.Fitted:
+    """Return a trial that is right on some of the test rows, and over folds as often as stated."""
     accuracy = 100 * float(np.mean(right))
-    trial = trying.Trial(solver, accuracy, accuracy, accuracy, 1.0, predict_s, 1.0, {})
-    return trying.Fitted(trial, None, right, [right.astype(float)])
+    interval = trying.interval_of(trying.ACCURACY, [right.astype(float)])
+    trial = trying.Trial(
+        solver, accuracy, accuracy, accuracy, 1.0, predict_s, 1.0, {}, interval_pct=interval
+    )
+    searched = trying.Searched({}, np.array(folds), 1, 1, 1.0, 2) if folds else None
+    return trying.Fitted(trial, None, right, [right.astype(float)], searched)
 
 
 def right_at(n_rows: int, n_right: int, first: int = 0) -> np.ndarray:
@@ -118,36 +124,86 @@ def right_at(n_rows: int, n_right: int, first: int = 0) -> np.ndarray:
     return np.roll(np.arange(n_rows) < n_right, first)
 
 
+def over_folds(solver: str, folds: tuple[float, ...], predict_s: float = 1.0) -> trying.Fitted:
+    """Return a trial with these scores over folds, right on 9 of 10 test rows."""
+    return fitted(solver, right_at(500, 450), predict_s, folds)
+
+
 def test_the_recommendation_is_the_simplest_of_equally_good_and_fast_solvers() -> None:
-    best = fitted("csvc", right_at(500, 450), 1.0)
-    simple = fitted("newton-l2", right_at(500, 448, 30), 1.9)
-    quick = fitted("nystrom", right_at(500, 447, 30), 0.1)
-    worse = fitted("dcd-l1", right_at(500, 425), 0.01)
-    chosen, said = trying.recommended([best, simple, worse], 500, "accuracy")
+    best = over_folds("csvc", (0.89, 0.90, 0.91))
+    simple = over_folds("newton-l2", (0.900, 0.895, 0.900), 1.9)
+    quick = over_folds("nystrom", (0.901, 0.891, 0.900), 0.1)
+    worse = over_folds("dcd-l1", (0.85, 0.84, 0.86), 0.01)
+    chosen, said = trying.recommended([best, simple, worse], "accuracy")
     assert chosen is simple
     assert "Take newton-l2: it is the simpler model" in said
     # One that predicts far faster comes before a simpler one.
-    chosen, said = trying.recommended([best, simple, quick, worse], 500, "accuracy")
+    chosen, said = trying.recommended([best, simple, quick, worse], "accuracy")
     assert chosen is quick
     assert "predicts 10 times as fast" in said
     # The best is taken, and those that are as good are named.
-    slow = fitted("csvc", right_at(500, 448, 30), 1.0)
-    first = fitted("newton-l2", right_at(500, 450), 1.0)
-    chosen, said = trying.recommended([first, slow, worse], 500, "accuracy")
+    slow = over_folds("csvc", (0.900, 0.895, 0.900))
+    first = over_folds("newton-l2", (0.89, 0.90, 0.91))
+    chosen, said = trying.recommended([first, slow, worse], "accuracy")
     assert chosen is first
-    assert "90.00 % is the best accuracy of the SVMs; within a standard error of it: csvc" in said
-    # A quarter of the test rows apart is no tie, however fast the other is.
-    assert trying.recommended([best, worse], 500, "accuracy")[0] is best
+    assert "90.00 % is the best accuracy of the SVMs over the folds of the training rows" in said
+    assert "; within a standard error of it: csvc (89.83 %)" in said
+    # Five points in each fold are no tie, however fast the other is.
+    assert trying.recommended([best, worse], "accuracy")[0] is best
     # Times that differ by less than the factor change nothing.
-    again = fitted("newton-l2", right_at(500, 448, 30), 0.6)
-    assert trying.recommended([best, again, worse], 500, "accuracy")[0] is again
+    again = over_folds("newton-l2", (0.900, 0.895, 0.900), 0.6)
+    assert trying.recommended([best, again, worse], "accuracy")[0] is again
     # A model of one class alone is not taken if another one is as good.
-    blind = replace(best, predicted=np.zeros(500, dtype=bool))
-    chosen, said = trying.recommended(
-        [blind, quick, replace(again, predicted=blind.predicted)], 500, "accuracy"
-    )
+    blind = [replace(one, searched=replace(one.folds, n_predicted=1)) for one in (best, again)]
+    chosen, said = trying.recommended([blind[0], quick, blind[1]], "accuracy")
     assert chosen is quick
     assert "it predicts more of the classes" in said
+
+
+def test_the_test_rows_choose_nothing() -> None:
+    # As over folds, so is the choice, whatever the test rows say.
+    linear = fitted("newton-l2", right_at(500, 290), 1.0, (0.70, 0.75, 0.80))
+    kernel = fitted("csvc", right_at(500, 314), 1.0, (0.56, 0.65, 0.73))
+    chosen, said = trying.recommended([kernel, linear], "balanced_accuracy")
+    assert chosen is linear
+    assert (
+        "Take newton-l2: 75.00 % is the best balanced accuracy of the SVMs over the folds" in said
+    )
+    # The number to quote is that of the test rows, and no solver was chosen by it.
+    quoted = trying.number_to_quote(chosen, 500, "balanced_accuracy")
+    assert "To quote: balanced accuracy 58.00 %" in quoted
+    assert "nothing was trained or chosen" in quoted
+
+
+def test_folds_and_test_rows_that_disagree_are_said() -> None:
+    wide = fitted("newton-l2", right_at(500, 310), 1.0, (0.70, 0.75, 0.80))
+    near = fitted("csvc", right_at(500, 312), 1.0, (0.56, 0.65, 0.73))
+    assert trying.disagreement(wide, [wide, near], "accuracy") == ""
+    # Intervals that don't overlap: over folds, and on the test rows.
+    narrow = replace(wide, searched=replace(wide.folds, scores=np.array([0.74, 0.75, 0.76])))
+    said = trying.disagreement(narrow, [narrow, near], "accuracy")
+    assert "75.00 % over the folds of the training rows (95 % interval 72.5 to 77.5 %)" in said
+    assert "62.00 % on the test rows" in said
+    # Another solver that is clearly better on the test rows.
+    better = replace(
+        near, trial=replace(near.trial, score_pct=80.0), influences=[right_at(500, 400) * 1.0]
+    )
+    said = trying.disagreement(wide, [wide, better], "accuracy")
+    assert "on the test rows csvc is 18.00 points better than newton-l2" in said
+
+
+def test_a_search_counts_the_classes_that_the_folds_predict() -> None:
+    from sklearn.dummy import DummyClassifier
+
+    X, y = np.zeros((30, 1)), np.arange(30) % 3
+    for strategy, n_predicted in (("most_frequent", 1), ("uniform", 3)):
+
+        def build(point: dict[str, object], strategy: str = strategy) -> DummyClassifier:
+            return DummyClassifier(strategy=strategy, random_state=0)
+
+        found = trying.search(build, {"C": [1.0]}, X, y, 10.0, trying.ACCURACY)
+        assert found.n_predicted == n_predicted
+        assert len(found.scores) == trying.SEARCH_FOLDS
 
 
 def test_a_search_that_ran_out_of_time_says_what_to_do() -> None:
