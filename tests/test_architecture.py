@@ -351,6 +351,7 @@ OTHER_FOLDERS = {
 #: Tests of what no single module does; the first line of each says what that is.
 OF_SEVERAL_MODULES = {
     "": "architecture cpu_limit docs package patterns public_names results untraced warm_python",
+    "base": "first_sign",
     "baselines": "hinge_peers installed_plugins kernel_programs",
     "cli": "comforts",
     "cluster": "cluster remote_records",

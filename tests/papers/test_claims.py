@@ -874,7 +874,7 @@ def test_groups_of_too_few_sets_and_groups_that_differ_leave_a_majority_open(tmp
     found = srbo_verdict("srbo-4", tmp_path / "few", few)
     (part,) = (one for one in found.parts if one.what == "most groups")
     assert part.holds is None
-    assert "below 0.05 in 0 of 12 groups, not in 0: " in part.measured
+    assert "below 0.05 in 0 of 12 groups, not in 0, open in 12: " in part.measured
 
     kept = Kept()
     SCENES["srbo-4"].build(kept)
@@ -883,7 +883,7 @@ def test_groups_of_too_few_sets_and_groups_that_differ_leave_a_majority_open(tmp
             SCENES["srbo-4"].edit(cell)
     (part,) = verdict("srbo-4", kept.write(tmp_path / "eight")).parts
     assert (part.holds, part.printed) == (True, "10 of 12 groups")  # eight of twelve
-    assert "below 0.05 in 8 of 12 groups, not in 4: " in part.measured
+    assert "below 0.05 in 8 of 12 groups, not in 4, open in 0: " in part.measured
 
 
 def test_missing_sets_leave_a_count_open_only_if_they_could_change_it(tmp_path):

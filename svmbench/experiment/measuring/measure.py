@@ -14,16 +14,21 @@ import gc
 import math
 import statistics
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from svmbench.core.contract.base import Solver, now, warm_up
 
 __all__ = [
     "Timing",
+    "fit_a_few_rows",
     "fit_once",
     "fit_repeatedly",
     "now",
@@ -34,6 +39,9 @@ __all__ = [
     "warm",
 ]
 
+#: Rows of the untimed fit of a class of others, and the classes that have had theirs.
+_FEW_ROWS = 100
+_FITTED: set[type] = set()
 #: Short fits are repeated until they take this many seconds in all.
 MIN_TOTAL_S = 0.1
 #: Largest number of repeats of a fit.
@@ -85,8 +93,34 @@ def warm(solver_name: str) -> None:
     from svmbench.baselines.catalogue import solver_class
 
     cls = solver_class(solver_name)
-    if issubclass(cls, Solver):  # of a class of others, importing it is all that can be done
+    if issubclass(cls, Solver):  # a class of others: `fit_a_few_rows`
         warm_up(cls)
+
+
+def fit_a_few_rows(estimator: Any, X: Any, y: np.ndarray | None) -> None:
+    """Fit a class of others once in this process, untimed, on a few rows.
+
+    What it compiles or imports at its first fit is then no training time. Its errors are left to
+    the fit that is measured.
+
+    Parameters
+    ----------
+    estimator : object
+        Or a one-vs-one classifier of such. Nothing happens for any other.
+    X : ndarray or csr_array of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or None
+    """
+    alone = estimator if hasattr(estimator, "wrapped") else getattr(estimator, "estimator", None)
+    wrapped = getattr(alone, "wrapped", None)
+    if wrapped is None or wrapped in _FITTED:
+        return
+    _FITTED.add(wrapped)
+    of_each_class = [] if y is None else np.unique(y, return_index=True)[1]
+    rows = np.unique(np.r_[: min(_FEW_ROWS, X.shape[0]), of_each_class]).astype(int)
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        few = clone(estimator)
+        few.train(few.prepare(X[rows], None if y is None else y[rows]))
 
 
 def fit_once(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
@@ -135,6 +169,7 @@ def quiet() -> Iterator[None]:
 
 
 def _prepare(estimator: Any, X: Any, y: Any, timing: Timing) -> Any:
+    fit_a_few_rows(estimator, X, y)
     start = time.perf_counter()
     data = estimator.prepare(X, y)
     timing.conversion = time.perf_counter() - start

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from svmbench.core.contract.problems import ObjectiveId
+from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols.certified import (
     ACCURACIES,
     CERTIFIED_METRICS,
@@ -77,6 +78,7 @@ class _Racer:
         self.prefix = "" if type(alone) is type(self.estimator) else "estimator__"
         #: The problem it minimises; None for other people's classes that name none.
         self.objective_id: ObjectiveId | None = getattr(alone, "objective_id", None)
+        measure.fit_a_few_rows(self.estimator, X, task.labels(y))
         self.data, self.conversion_s, _ = timed(lambda: self.estimator.prepare(X, task.labels(y)))
         C = settings["params"].get("C", 0.0)
         self.settings = [(float(point.get("C", C)), k) for k, point in enumerate(self.points)]

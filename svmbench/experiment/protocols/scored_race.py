@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
 from svmbench.experiment.protocols.turns import Costs, outcome_of_rounds, take_turns, timed
@@ -63,6 +64,7 @@ class _Racer:
         self.name, self.points = settings["shown"], settings["grid"]
         self.own, self.test = (X, task.labels(y)), (X_test, y_test)
         self.estimators = [task.build(settings, **point) for point in self.points]
+        measure.fit_a_few_rows(self.estimators[0], *self.own)
         self.data, seconds, _ = timed(lambda: [e.prepare(*self.own) for e in self.estimators])
         self.conversion_s = seconds / len(self.points)
         self.costs = [Costs() for _ in self.points]

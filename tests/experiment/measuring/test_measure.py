@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import threadpoolctl
+from small_problems import make_problem
 
+from svmbench.baselines.foreign import adapted
 from svmbench.experiment.measuring import environment, measure, proc
 
 
@@ -27,6 +30,39 @@ def repeats(seconds: float) -> int:
 )
 def test_short_fits_are_repeated_and_long_ones_are_not(seconds: float, expected: int) -> None:
     assert repeats(seconds) == expected
+
+
+SLOW_AT_FIRST = """
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+ROWS = []
+
+class Compiles(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        if not ROWS:
+            sum(range(20_000_000))  # as long as a compilation
+        ROWS.append(len(y))
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+"""
+
+
+def test_what_a_class_compiles_at_its_first_fit_is_not_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_at_first.py").write_text(SLOW_AT_FIRST)
+    monkeypatch.syspath_prepend(tmp_path)
+    estimator = adapted("slow_at_first.Compiles")()
+    X, y = make_problem(n=300, d=3)
+    y = np.sort(y)  # the first rows are of one class
+    _, timing = measure.fit_once(estimator, X, y)
+    assert timing.cpu_s < 0.05
+    (few, all_rows) = sys.modules["slow_at_first"].ROWS
+    assert (few, all_rows) == (101, 300)
 
 
 def test_spread_is_not_moved_by_one_disturbed_repeat() -> None:
