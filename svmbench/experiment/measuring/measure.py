@@ -115,7 +115,7 @@ def fit_a_few_rows(estimator: Any, X: Any, y: np.ndarray | None) -> None:
     if wrapped is None or wrapped in _FITTED:
         return
     _FITTED.add(wrapped)
-    of_each_class = [] if y is None else np.unique(y, return_index=True)[1]
+    of_each_class = np.unique(y, return_index=True)[1] if y is not None else np.arange(0)
     rows = np.unique(np.r_[: min(_FEW_ROWS, X.shape[0]), of_each_class]).astype(int)
     with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
