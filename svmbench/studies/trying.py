@@ -183,15 +183,34 @@ def metric_for(y: pd.Series) -> str:
     return BALANCED if uneven else ACCURACY
 
 
+def takes_weights(name: str) -> bool:
+    """Return True if a solver takes class weights."""
+    from svmbench.baselines.catalogue import solver
+
+    return "class_weight" in solver(name).get_params()
+
+
+def why_weighted(y: pd.Series, metric: str) -> str:
+    """Return what uneven classes change, and which solvers take no class weights."""
+    counts = y.value_counts()
+    without = [name for name, _, _ in CANDIDATES if not takes_weights(name)]
+    verb = "takes" if len(without) == 1 else "take"
+    but = f" ({' and '.join(without)} {verb} no class weights)" if without else ""
+    return (
+        f"The classes are uneven: always predicting {counts.index[0]} would be right for"
+        f" {100 * counts.iloc[0] / len(y):.1f} % of the rows. So {METRICS[metric]} (the mean of the"
+        f" classes' accuracies) chooses, and class weights are tried{but}; --metric chooses"
+        " otherwise."
+    )
+
+
 def grid_for(name: str, grid: dict[str, list[Any]], metric: str) -> dict[str, list[Any]]:
     """Return a solver's grid; for uneven classes with class weights, if the solver takes them.
 
     The area under the ROC curve doesn't depend on the offset: without weights, a model that never
     predicts a rare class can have the largest.
     """
-    from svmbench.baselines.catalogue import solver
-
-    if metric == ACCURACY or "class_weight" not in solver(name).get_params():
+    if metric == ACCURACY or not takes_weights(name):
         return grid
     weights = ["balanced"] if metric == ROC_AUC else ["balanced", None]
     return {"class_weight": weights, **grid}
@@ -831,12 +850,7 @@ def try_table(
     if metric == "auto":
         metric = metric_for(y)
         if metric != ACCURACY:
-            tell(
-                f"The classes are uneven: always predicting {counts.index[0]} would be right for"
-                f" {100 * counts.iloc[0] / len(y):.1f} % of the rows. So balanced accuracy (the"
-                " mean of the classes' accuracies) chooses, and class weights are tried; --metric"
-                " chooses otherwise."
-            )
+            tell(why_weighted(y, metric))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # settings of the search that don't converge, say
         solvers, baselines, y_test = try_solvers(

@@ -225,6 +225,12 @@ def test_a_ranking_metric_tries_weighted_classes_alone() -> None:
     assert trying.grid_for("csvc", {"C": [1.0]}, "accuracy") == {"C": [1.0]}
 
 
+def test_solvers_without_class_weights_are_named() -> None:
+    said = trying.why_weighted(pd.Series(["no"] * 90 + ["yes"] * 10), trying.BALANCED)
+    assert "always predicting no would be right for 90.0 % of the rows" in said
+    assert "class weights are tried (nystrom takes no class weights);" in said
+
+
 @pytest.mark.parametrize(
     ("n_right", "said"),
     [
