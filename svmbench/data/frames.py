@@ -26,7 +26,7 @@ from svmbench.data.libsvm import text_lines
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A text column with more different words keeps the most frequent ones; the others share a feature.
+#: A text column with more different values keeps the most frequent; the others share a feature.
 MOST_WORDS = 50
 #: Default encoding of columns of words.
 DEFAULT_TEXT = "one-hot"
@@ -44,6 +44,8 @@ SEPARATOR_LINE = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)
 NEARLY_ALL = 0.9
 #: From this number of rows on, a column with another value in each row is not used as a feature.
 LEAST_ROWS_OF_IDS = 20
+#: A text column is free text if a larger share of its values occurs in one row alone.
+MOST_OWN_VALUES = 0.5
 #: A date, such as 2024-12-31, 31/12/2024, 12/31/24, 31.12.2024 or 31 Dec 2024, and the time of a
 #: day. Three numbers with points are a date only if the year has four digits, as no version has.
 DATE = (
@@ -231,8 +233,8 @@ def read_frame(
 ) -> Any:
     """Return the columns and the labels of a table, by default one with a header.
 
-    Columns of dates, and columns of words or running numbers that differ in every row, are left
-    out.
+    Columns of dates and of free text, and columns of text or running numbers that differ in every
+    row, are left out.
 
     Parameters
     ----------
@@ -379,7 +381,14 @@ def _useless(frame: pd.DataFrame) -> dict[Any, str]:
                     " them to use them, such as days since the first)"
                 )
             elif values.nunique() == len(frame):
-                descriptions[column] = f"the column {column} (another word in each row, as ids are)"
+                descriptions[column] = (
+                    f"the column {column} (another value in each row, as ids are)"
+                )
+            elif (own := (~values.duplicated(keep=False)).mean()) > MOST_OWN_VALUES:
+                descriptions[column] = (
+                    f"the column {column} (free text: {100 * own:.0f} % of its values occur once;"
+                    " make numbers or categories of it to use it)"
+                )
     if len(descriptions) == frame.shape[1]:
         return {}
     return descriptions
@@ -565,7 +574,7 @@ def encoder(
     text : {"one-hot", "ordinal"}
         Encoding of columns of words.
     impute : bool, default=False
-        True to fill in missing values: numbers by the median, words by the most frequent one.
+        True to fill in missing values: numbers by the median, text by the most frequent value.
     scale : bool, default=True
         True to scale numbers to [0, 1].
 
@@ -583,19 +592,19 @@ def encoder(
     words = [c for c in X.columns if c not in numbers]
     sentences = [f"{_counted('numeric', numbers)}{', scaled to [0, 1]' if scale else ''}"]
     if words:
-        listed_words = listed([f"{c} ({X[c].nunique()} words)" for c in words])
+        listed_words = listed([f"{c} ({X[c].nunique()} values)" for c in words])
         sentences.append(f"{_counted('text', words)}, {text}: {listed_words}")
         many = [str(c) for c in words if X[c].nunique() > MOST_WORDS]
         if many and text == "one-hot":
             sentences.append(
-                f"the {MOST_WORDS - 1} most frequent words each have a feature, and all others one:"
+                f"the {MOST_WORDS - 1} most frequent values have a feature each, all others one:"
                 f" {listed(many)}"
             )
     if missing := missing_values(X):
         if not impute:
             raise DataError(
                 f"values are missing: {missing}; --impute fills them in, or a config's impute:"
-                " true (numbers by the median, words by the most frequent one)"
+                " true (numbers by the median, text by the most frequent value)"
             )
         sentences.append(f"missing values, filled in from the training rows: {missing}")
     sentences += [f"left out: {description}" for description in X.attrs.get(LEFT_OUT, ())]

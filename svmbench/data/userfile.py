@@ -22,7 +22,7 @@ from svmbench.data.derive import MOST_RANGES, LabelledRows, derive, ranges, why_
 from svmbench.data.entries import Derivation, Reading
 
 #: Part of the key of a prepared file; raise it when files are read in another way.
-FORMAT = "5"
+FORMAT = "6"
 
 #: A LIBSVM file with more columns is read without those that have no value, if these are at least
 #: `MIN_EMPTY_SHARE` of all: solvers take up to 500 bytes for each column.

@@ -84,7 +84,7 @@ def test_describe_counts_rows_classes_words_and_gaps(file: Path) -> None:
     card = json.loads(ended.out)
     assert card["counts"] == {"no": 60, "yes": 30}
     assert card["features"] == 4
-    assert card["columns"] == ["1 numeric column", "1 text column, one-hot: plan (3 words)"]
+    assert card["columns"] == ["1 numeric column", "1 text column, one-hot: plan (3 values)"]
     assert card["missing values"] == "age (1): refused unless --impute is given"
     ended = svmbench("describe", file, "--text", "ordinal")
     assert ended.code == 2
@@ -273,7 +273,7 @@ def test_ids_and_dates_are_left_out_and_named(tmp_path: Path) -> None:
     X, _ = read_frame(file, "class")
     assert list(X.columns) == ["size"]
     assert X.attrs[LEFT_OUT] == [
-        "the column id (another word in each row, as ids are)",
+        "the column id (another value in each row, as ids are)",
         "the column day (dates such as 2024-01-01; make numbers of them to use them, such as days"
         " since the first)",
     ]
@@ -284,6 +284,21 @@ def test_ids_and_dates_are_left_out_and_named(tmp_path: Path) -> None:
     running.to_csv(file, index=False)
     X, _ = read_frame(file, "class")
     assert list(X.columns) == ["year", "size"]
+
+
+@pytest.mark.parametrize(("n_same", "is_text"), [(0, False), (9, True), (19, True), (20, False)])
+def test_free_text_is_left_out_and_named(tmp_path: Path, n_same: int, is_text: bool) -> None:
+    rows = [
+        f"{'call back' if i < n_same else f'asked for {i * i} days'},{i % 7},{'ab'[i % 2]}\n"
+        for i in range(40)
+    ]
+    (tmp_path / "t.csv").write_text("notes,size,class\n" + "".join(rows))
+    X, _ = read_frame(tmp_path / "t.csv", "class")
+    said = "".join(X.attrs.get(LEFT_OUT, ()))
+    assert list(X.columns) == (["notes", "size"] if n_same == 20 else ["size"])
+    own = f"the column notes (free text: {100 * (40 - n_same) / 40:.0f} % of its values occur once;"
+    assert (own in said) is is_text
+    assert ("another value in each row" in said) is (n_same == 0)
 
 
 @pytest.mark.parametrize(
@@ -315,4 +330,4 @@ def test_dates_of_all_countries_are_left_out_and_named(
 def test_the_cap_of_categories_is_said() -> None:
     X = pd.DataFrame({"town": [f"t{i % 60}" for i in range(120)], "plan": ["a", "b"] * 60})
     _, said = encoder(X)
-    assert "the 49 most frequent words each have a feature, and all others one: town" in said
+    assert "the 49 most frequent values have a feature each, all others one: town" in said

@@ -313,7 +313,7 @@ def test_describe_shows_what_openml_says(server: Server) -> None:
     assert card["what"] == "visits, version 2"
     assert (card["label"], card["licence"]) == ("churn", "CC BY 4.0")
     assert card["missing values"] == "age (2): refused unless --impute is given"
-    assert card["columns"][1] == "2 text columns, one-hot: plan (3 words), zone (2 words)"
+    assert card["columns"][1] == "2 text columns, one-hot: plan (3 values), zone (2 values)"
     assert card["sha256"] == hashlib.sha256(arff(columns())).hexdigest()
 
 

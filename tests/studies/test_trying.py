@@ -48,7 +48,7 @@ def test_a_table_becomes_a_pipeline(tmp_path: Path, text: str) -> None:
     table().to_csv(file, index=False)
     ended = svmbench("try", file, "--label", "churn", "--minutes", 0.05, "--text", text)
     assert ended.code == 0, ended.said
-    assert f"1 text column, {text}: plan (3 words)" in ended.out
+    assert f"1 text column, {text}: plan (3 values)" in ended.out
     assert "Take " in ended.out
     assert re.search(r"To quote: accuracy .* % \(95 % interval .* %\) on 40 test rows", ended.out)
     *_, first, second, third = ended.out.splitlines()
