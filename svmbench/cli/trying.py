@@ -13,6 +13,7 @@ from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT, table_form
 from svmbench.studies.trying import (
+    LOADING,
     METRICS,
     ROC_AUC,
     Trial,
@@ -145,8 +146,7 @@ def try_(
 
         def print_step(sentence: str) -> None:
             terminal.print_line(sentence)
-            is_first = sentence.startswith("compiling")
-            waiting.turn_to("compiling the solvers" if is_first else "searching settings")
+            waiting.turn_to(LOADING if sentence == LOADING else "searching settings")
 
         result = try_table(
             file, label, settings, form=form, print_line=None if as_json else print_step

@@ -261,11 +261,12 @@ class Table:
 
     @property
     def reader(self) -> str:
-        """The call of pandas that reads the frame of a file."""
+        """The call of pandas that reads another file of this form, named new."""
         n_columns = self.columns[0].shape[1] + 1
-        if self._path.suffix.lower() == ".parquet":
-            return f"pandas.read_parquet({self.name!r})"
-        return self.form.reader(self._content, self._path, n_columns)
+        new = Path(f"new{ending_of(self._path)}")
+        if new.suffix == ".parquet":
+            return f"pandas.read_parquet({str(new)!r})"
+        return self.form.reader(self._content, new, n_columns)
 
     @cached_property
     def columns(self) -> tuple[Any, Any]:

@@ -67,6 +67,8 @@ METRICS = {
     "roc_auc": "area under the ROC curve",
 }
 ACCURACY, BALANCED, ROC_AUC = METRICS
+#: What is told before the first fits.
+LOADING = "loading the solvers (on a new machine they are compiled, a minute or two)"
 
 
 @dataclass(frozen=True)
@@ -476,7 +478,7 @@ def try_solvers(
     if len(X_train) > SEARCH_ROWS:
         drawn = drawn_by_class(y_train, SEARCH_ROWS, 2 * SEARCH_FOLDS, seed)
         X_few, y_few = X_train.loc[drawn], y_train.loc[drawn]
-    tell("compiling the solvers, where this was not done before")
+    tell(LOADING)
     for name, fixed, _ in CANDIDATES:
         untimed = pipeline(build_solver(name, n_classes, fixed))
         untimed.fit(X_few, y_few).predict(X_few)
@@ -755,7 +757,7 @@ class TryResult:
     y_test : Series
         Labels of the test rows.
     reader : str
-        Python code that reads the table.
+        Python code that reads a table of new rows.
     """
 
     metric: str

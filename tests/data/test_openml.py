@@ -328,6 +328,7 @@ def test_try_writes_a_pipeline_for_the_frames_of_scikit_learn(
     ended = svmbench("try", "openml:77", "--impute", "--minutes", 0.02)
     assert ended.code == 0, ended.said
     assert "openml:77: 90 rows, 2 classes of churn" in ended.out
+    assert "loading the solvers (on a new machine they are compiled, a minute" in ended.out
     assert (
         "print(model.predict(sklearn.datasets.fetch_openml(data_id=77, parser='liac-arff').frame"
         in ended.out

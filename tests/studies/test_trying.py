@@ -15,6 +15,7 @@ import pytest
 from runs import svmbench
 from scipy.stats import binomtest
 
+from svmbench.data.userfile import Table
 from svmbench.studies import trying
 
 pytestmark = pytest.mark.usefixtures("workshop")
@@ -53,14 +54,28 @@ def test_a_table_becomes_a_pipeline(tmp_path: Path, text: str) -> None:
     assert re.search(r"To quote: accuracy .* % \(95 % interval .* %\) on 40 test rows", ended.out)
     *_, first, second, third = ended.out.splitlines()
     assert (tmp_path / "my.joblib").is_file()
-    # The three lines load it and predict, in a process of their own.
+    # The three lines load it and predict the rows of new.csv, in a process of their own.
+    table().drop(columns="churn").to_csv(tmp_path / "new.csv", index=False)
     lines = "\n".join(line.strip() for line in (first, second, third))
     done = subprocess.run(
-        [sys.executable, "-c", lines], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", lines],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     predicted = done.stdout.replace("[", " ").replace("]", " ").replace("'", "").split()
     assert np.mean(np.array(predicted) == table().churn) > (0.9 if text == "one-hot" else 0.75)
+
+
+@pytest.mark.parametrize(
+    ("name", "read"), [("my.csv", "'new.csv'"), ("my.tsv", r"'new.tsv', sep='\t'")]
+)
+def test_new_rows_are_read_from_a_file_of_their_own(tmp_path: Path, name: str, read: str) -> None:
+    table().to_csv(tmp_path / name, index=False, sep="\t" if name == "my.tsv" else ",")
+    assert Table(tmp_path / name, "churn").reader == f"pandas.read_csv({read})"
 
 
 @pytest.mark.usefixtures("few")
