@@ -30,6 +30,7 @@ from svmbench.cli.options import (
     LABEL,
     MIRROR,
     POSITIVE_NUMBER,
+    QUIET,
     RETRY,
     TEXT,
     TRUST,
@@ -41,11 +42,10 @@ from svmbench.cli.options import (
 if TYPE_CHECKING:
     from svmbench.data.frames import TableForm
 
-_QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-
 
 def _with_line_breaks(text: str | None) -> str | None:
-    # Click wants a backspace character before lines to keep; in a raw docstring it is two others.
+    # Click keeps the lines after a backspace character. A raw docstring has a backslash and a b
+    # there.
     return text.replace("\\b", "\b") if text else text
 
 
@@ -270,7 +270,7 @@ def validate(configs: tuple[str, ...], folders: tuple[Path, ...], trust: bool) -
 @click.option("--all", "all_", is_flag=True, help="Fetch every registered data set.")
 @MIRROR
 @jobs_option("Number of data sets prepared at a time.")
-@_QUIET
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def fetch_command(
     names: tuple[str, ...], all_: bool, mirror: str | None, jobs: int, quiet: bool
 ) -> None:
@@ -293,7 +293,7 @@ def fetch_command(
     wanted = datasets_named(names, all_=all_)
     # Asked for by name, a file may come from its official address, unless that was ruled out.
     official = None if os.environ.get("SVMBENCH_OFFLINE") else True
-    with Fetching(terminal.console(quiet=quiet), len(wanted)) as fetching:
+    with Fetching(terminal.console(quiet=quiet)) as fetching:
         outcomes = data.fetch_many(
             wanted, mirror=mirror, official=official, jobs=jobs, on_event=fetching.event
         )
@@ -378,7 +378,7 @@ def fetch_command(
 )
 @MIRROR
 @TRUST
-@_QUIET
+@QUIET
 def run_command(
     config: str,
     profile: str,

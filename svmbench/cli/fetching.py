@@ -28,13 +28,10 @@ class Fetching(WithBar):
     ----------
     console : rich.console.Console
         Where to write; only a terminal gets a bar.
-    total : int
-        How many data sets were asked for.
     """
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Console) -> None:
         self.console = console
-        self.total = total
         self._bar = None
         if console.is_terminal:
             self._bar = Progress(

@@ -116,10 +116,12 @@ FRESHNESS = click.option(
     show_default=True,
     help="Show which results are fresh, rechecked, changed or older.",
 )
+#: Of commands that run cells.
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors and the final summary only.")
 TRUST = click.option(
     "--trust",
     is_flag=True,
-    help="Allow a config to import classes from outside scikit-learn, and to run programs.",
+    help="Allow classes from outside scikit-learn to be imported, and programs to be run.",
 )
 TRUST_CHECKS = click.option(
     "--trust", is_flag=True, help="Run the checks of papers that don't ship with the package."

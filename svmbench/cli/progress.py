@@ -142,7 +142,7 @@ class Watcher(WithBar):
     cells : list of Cell
         The cells that will run.
     quiet : bool
-        Print nothing but errors.
+        Print failures and notes only.
     """
 
     def __init__(self, console: Console, cells: list[Cell], *, quiet: bool = False) -> None:
@@ -227,7 +227,7 @@ class Narrator:
     ----------
     console : rich.console.Console
     quiet : bool
-        Print nothing but errors.
+        Print failures and notes only.
     """
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:

@@ -63,8 +63,8 @@ def recheck(
     rechecks.jsonl in each run's folder; with --no-keep, nothing is written. A cell stopped at its
     time limit counts as not run. A cell that several of RESULTS keep is run once, and compared with
     each record. The exit code is 4 if a cell disagrees, unless a line of the changelog such as "-
-    Results change: `smo`, `csvc`: why" names its solver or config. It is 3 if a config can't be run
-    any more.
+    Results change: `smo`, `csvc`: why" names its solver or its run's folder. It is 3 if a config
+    can't be run any more.
 
     \b
     Examples:

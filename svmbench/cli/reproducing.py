@@ -13,7 +13,17 @@ import click
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsError
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
-from svmbench.cli.options import AUTO, FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS, RETRY, TRUST, Jobs
+from svmbench.cli.options import (
+    AUTO,
+    FOLDER,
+    MIRROR,
+    POSITIVE_NUMBER,
+    QUIET,
+    RESULTS,
+    RETRY,
+    TRUST,
+    Jobs,
+)
 
 if TYPE_CHECKING:
     from svmbench.experiment.run.batch import ConfigOutcome, Hooks
@@ -33,9 +43,6 @@ _OUTPUT = click.option(
     default=Path("results"),
     show_default=True,
     help="Parent of the run folders <name>-<profile>.",
-)
-_QUIET = click.option(
-    "-q", "--quiet", is_flag=True, help="Print errors and the final summary only."
 )
 
 
@@ -93,7 +100,7 @@ _QUIET = click.option(
 )
 @MIRROR
 @TRUST
-@_QUIET
+@QUIET
 def reproduce(
     configs: tuple[str, ...],
     profile: str,
@@ -208,7 +215,7 @@ def _print_plans(requests: Sequence[Request]) -> None:
     "--dry-run", is_flag=True, help="List the cells that would run; run and write nothing."
 )
 @MIRROR
-@_QUIET
+@QUIET
 def refresh_command(
     results: tuple[Path, ...],
     budget: float | None,

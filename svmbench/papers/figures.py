@@ -76,8 +76,8 @@ from svmbench.report.reading.records import read_run
 from svmbench.schema.record import canonical
 
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
-# Nothing reaches beyond the next comment of its kind: a text full of beginnings without an end
-# would else be gone over once for each of them.
+# A match ends at the next comment of its kind. Otherwise a page of unclosed comments would take
+# quadratic time.
 _FIGURE = re.compile(
     rf"<!--=(?P<what>(?:(?!<!--|-->).)*)-->(?P<figure>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL
 )

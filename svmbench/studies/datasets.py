@@ -125,6 +125,7 @@ def race_entries(
                 label if name in labelled else None,
                 text,
                 impute,
+                # Without files, dataset_entry refuses the form with its own message.
                 form if name in files or not files else None,
             )
             if name in files or name in of_openml

@@ -259,6 +259,7 @@ def table_card(
     )
     if not (is_table or label or text or impute or form):
         return None
+    # Only for its errors: options that say nothing here.
     dataset_entry(name, label, text, impute, form)
     return data.file_card(name, label, text, impute, form)
 

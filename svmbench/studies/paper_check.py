@@ -38,7 +38,10 @@ def paper_problems(folder: Path | str, *, trust: bool = False) -> list[str]:
 
 
 def _read(path: Path) -> Paper:
-    """Return the paper of a folder, which needn't be registered."""
+    """Return the paper of a folder.
+
+    A paper that isn't registered yet is registered for the rest of the process.
+    """
     known = [known_paper.folder.resolve() for known_paper in papers().values()]
     if path not in known:
         earlier = os.environ.get(paths.FURTHER_PAPERS, "")

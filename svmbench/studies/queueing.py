@@ -105,6 +105,8 @@ def run_queue(
 ) -> list[ConfigOutcome]:
     """Run the missing cells of some configs in the order of their value.
 
+    The process has a low priority from then on.
+
     Parameters
     ----------
     requests : sequence of Request

@@ -71,7 +71,11 @@ class Racer:
 
     @property
     def problem(self) -> tuple[str, Any] | None:
-        """The problem that the solver declares, with its offset; None if it declares none."""
+        """The problem on which the solver is judged, with its offset; None if it is unknown.
+
+        It is declared, written after the solver's name, or assumed to be a rival's. A program has
+        none without ``problem=``.
+        """
         from svmbench.baselines.catalogue import solver
         from svmbench.baselines.certify import declared_problem
 

@@ -68,8 +68,9 @@ class RecheckSample:
         The drawn cells of each run.
     seed : int
     minutes : float
+        Recorded time to draw, and the time from the draw until the recheck stops.
     deadline : float
-        On the clock of `time.monotonic`.
+        When it stops, on the clock of `time.monotonic`.
     """
 
     runs: Mapping[str, KeptRun]
@@ -150,6 +151,7 @@ def draw_kept(
     folders : sequence of Path or str
         Run folders, or folders that hold some.
     minutes : float, default 5
+        Recorded time to draw, and the time until :func:`recheck` stops, counted from this call.
     seed : int, default 0
     """
     from svmbench.baselines.catalogue import load_plugins
@@ -529,7 +531,7 @@ def _range(record: Any, name: str, value: float) -> tuple[float, float]:
 
 
 def named_changes(changelog: Path) -> frozenset[str]:
-    """Return the solvers and configs whose changed results a changelog's first section names."""
+    """Return the solvers and runs whose changed results a changelog's first section names."""
     from svmbench.base.files import read_text
 
     try:
@@ -546,7 +548,7 @@ def named_changes(changelog: Path) -> frozenset[str]:
 
 
 def is_named(comparison: Recheck, accepted: frozenset[str]) -> bool:
-    """Return True if a changelog names the solver or the run of a comparison."""
+    """Return True if a changelog names one of a comparison's solvers, or the folder of its run."""
     solvers = comparison["solver"].split("|")
     run = Path(comparison["cell"].partition(" · ")[0]).name
     return bool(accepted & {*solvers, run})

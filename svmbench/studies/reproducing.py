@@ -1,4 +1,4 @@
-"""The configs that `svmbench reproduce` runs, and how long each is expected to take."""
+"""Run many configs in one call: which ones, their expected times, and the run itself."""
 
 from __future__ import annotations
 

@@ -557,11 +557,13 @@ def split(X: Any, y: Any, test_share: float, seed: int) -> tuple[Any, Any, Any, 
 
 
 def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
-    """Return the solver to take and a sentence with the reason, from training rows alone.
+    """Return the solver to take and a sentence with the reason.
 
-    Solvers whose score over folds differs from the best by at most a standard error are equally
-    good. Of these, the ones that predict most classes are left, of these the ones that predict in
-    at most twice the least time, and of these the one that stands first in ``CANDIDATES``.
+    The choice rests on the scores over folds of the training rows and on prediction times. Solvers
+    whose score over folds differs from the best by at most a standard error, and by at most
+    `MOST_POINTS_LESS` points, are equally good. Of these, the ones that predict most classes are
+    left, of these the ones that predict in at most twice the least time, and of these the one that
+    stands first in ``CANDIDATES``.
     """
     best = max(fitted, key=over_folds)
     top = over_folds(best)

@@ -166,7 +166,8 @@ def compare_versions(
     Parameters
     ----------
     config : dict
-        A config of one block whose cells have one solver each.
+        What :func:`svmbench.studies.racing.version_config` returns: the block `VERSIONS`, and
+        `CERTIFICATES` for classes that declare a problem.
     racers : list of Racer
         The solvers of the config.
     reference : str
@@ -183,8 +184,9 @@ def compare_versions(
     result : dict
         ``base`` (the commit), ``new``, ``rounds``, and ``results``: for each data set and solver,
         the CPU time of the working tree over that of the base (``times``, the median over rounds,
-        and its ``range``), and ``base`` and ``new`` with ``cpu_time_s``, ``accuracy_pct``,
-        ``objective`` and ``reason`` (empty for a cell without failure).
+        and its ``range``), the ratio of the median wall times (``wall_times``), and ``base`` and
+        ``new`` with ``cpu_time_s``, ``wall_range_s``, ``accuracy_pct``, ``objective``,
+        ``certified_gap`` and ``reason`` (empty for a cell without failure).
 
     Raises
     ------
@@ -486,14 +488,17 @@ def nothing_worse(result: dict[str, Any], fail_above: float) -> str:
 def regressions(result: dict[str, Any], limit: float) -> list[str]:
     """Return a sentence for each solver that has become slower, less accurate or less exact.
 
+    A solver fails if its CPU time, in the median over the rounds, is more than `limit` times the
+    base's; if, from `FEWEST_ROUNDS` rounds on, each of its wall times is more than `limit` times
+    the base's longest; if its accuracy is more than `ACCURACY_POINTS` lower; or if its objective is
+    more than `OBJECTIVE_SHARE` higher.
+
     Parameters
     ----------
     result : dict
-        What :func:`compare_versions` returns.
+        What :func:`compare_versions` or :func:`compare_environments` returned, or ``rounds`` and
+        ``results`` with rows of :func:`_race_row`: accuracies on training rows, no wall times.
     limit : float
-        The times of the base's CPU time that are allowed, in the median over the rounds. On the
-        test rows, `ACCURACY_POINTS` fewer are allowed; an objective may be larger by
-        `OBJECTIVE_SHARE` of the base's.
     """
     sentences = []
     for row in result["results"]:

@@ -248,7 +248,7 @@ def test_a_fetch_on_a_terminal_shows_a_bar() -> None:
     console = Console(file=screen, force_terminal=True, width=100, color_system=None)
     facts = {"n_samples": 1605, "n_features": 123, "n_test": 30956, "verified": "sha256"}
     facts["source"] = "official"
-    with Fetching(console, 1) as fetching:
+    with Fetching(console) as fetching:
         fetching.event(Event("start", "a1a"))
         fetching.event(Event("bytes", "a1a", "a1a.t", 500_000, 1_000_000))
         fetching._bar.refresh()  # type: ignore[union-attr]

@@ -237,16 +237,16 @@ def updates(claim: Claim, evidence: Evidence) -> list[Part]:
 
 
 def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[float, float]]:
-    """Return a kept file's measurements of one operation, by the number of features."""
-    return _numbers([row for row in rows if row.get("operation") == operation], "d", "updates.csv")
+    """Return the values of one operation by d, from the lines of ``updates.csv``.
 
-
-def _numbers(rows: Sequence[Mapping[str, str]], by: str, file: str) -> list[tuple[float, float]]:
-    """Return the CPU seconds of a kept file's lines, by one of its columns."""
+    They are CPU seconds, or for ``difference of …`` the largest relative difference of a weight.
+    Both stand in the column ``cpu_time_s``.
+    """
+    chosen = [row for row in rows if row.get("operation") == operation]
     try:
-        return [(float(row[by]), float(row["cpu_time_s"])) for row in rows]
+        return [(float(row["d"]), float(row["cpu_time_s"])) for row in chosen]
     except (KeyError, TypeError, ValueError) as error:
-        raise ResultsError(f"{file}: a line has no number {by!r} or 'cpu_time_s'") from error
+        raise ResultsError("updates.csv: a line has no number 'd' or 'cpu_time_s'") from error
 
 
 @check("alsvm-8", datasets=WIDE)

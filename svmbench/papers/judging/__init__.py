@@ -7,6 +7,10 @@ one statement of the claim about one data set or figure, with its numbers and it
 ``measures.py`` leaves the answer open if the uncertainty is too large. ``verdict.py`` makes an
 outcome of the parts, and says at what scale it is. ``export.py`` shows verdicts in a terminal, as
 JSON, Markdown or LaTeX.
+
+``parts.py`` has parts that several papers share; ``cuts.py`` says what runs lack of the paper's
+protocol; ``printed.py`` judges the printed numbers; ``outcomes.py``, ``made_again.py`` and
+``picture.py`` show results.
 """
 
 from __future__ import annotations
@@ -279,7 +283,7 @@ def _first_record(sources: Sequence[Source]) -> str:
 
 
 def _parts(claim: Claim, evidence: Evidence, paper: Paper) -> list[Part]:
-    """Return the verdict that a claim's check reaches on the records."""
+    """Return the parts that a claim's check finds in the records."""
     entry = f"{paper.folder.name}/claims.toml: {claim.id}"
     if claim.id not in CHECKS:
         known = [name for name in CHECKS if name.startswith(f"{paper.key}-")]

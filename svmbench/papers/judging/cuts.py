@@ -124,7 +124,7 @@ def fewer_settings(run: Run, cells: Sequence[CellResult]) -> list[str]:
     ----------
     run : Run
         Its plan has the counts of the full protocol, if the config has one.
-    cells : sequence of Cell
+    cells : sequence of CellResult
     """
     if run.profile == FULL_PROFILE:
         return []

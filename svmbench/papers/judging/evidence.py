@@ -41,7 +41,7 @@ class Source:
     Attributes
     ----------
     run : Run
-    cells : tuple of Cell
+    cells : tuple of CellResult
         Races taken apart; results of other environments as ``elsewhere``.
     machine : str
         The environment whose results count.

@@ -134,8 +134,8 @@ def _places(verdict: Verdict) -> list[str]:
 def _was_made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
     """Return whether runs make a table again, and what they lack of the paper's protocol.
 
-    The run of the full protocol counts before others, and the one with more results before the
-    others; the profile ``quick`` only shows that everything runs.
+    A run that lacks nothing counts first, then the run of the full protocol, then the one with more
+    results; the profile ``quick`` only shows that everything runs.
     """
     results = {
         id(run): sum(cell.status == "ok" for cell in run.cells)

@@ -1,11 +1,11 @@
-"""One sentence on the outcome of each paper, tied to its verdicts.
+"""A short text on the outcome of each paper, tied to its verdicts.
 
-The folder of a paper may hold an ``outcome.toml``: the sentence (``said``), and the verdicts that
+The folder of a paper may hold an ``outcome.toml``: the text (``said``), and the verdicts that
 it rests on (``rests_on``), each as outcome, scale and counts:
-``mixed, reduced: 4 hold, 2 fail, 5 undecided``. ``numbers`` lists the numbers of the sentence, each
+``mixed, reduced: 4 hold, 2 fail, 5 undecided``. ``numbers`` lists the numbers of the text, each
 with its claim and the words of the verdict that it comes from:
 ``"three quarters" = "srbo-7: 75.5 to 98.6 %"``. If a verdict or these words have changed since, the
-sentence is not shown.
+text is not shown.
 """
 
 from __future__ import annotations

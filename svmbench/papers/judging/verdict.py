@@ -44,7 +44,7 @@ class Part:
         The answer of its criteria; None if nothing was measured.
     measured, printed : str
         The measured numbers with their uncertainty, and the paper's numbers.
-    cells : tuple of Cell
+    cells : tuple of CellResult
         The records that it rests on.
     stand_in : bool
         True if its data stand in for the paper's own.
@@ -398,11 +398,11 @@ def size_of(cell: CellResult) -> float | None:
 def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:
     """Return the outcome that the parts of a claim come to, and why.
 
-    The first of these rules that applies gives the outcome. Without a decided part the claim is
-    undecided. If no part fails, it is supported. A claim about most parts is supported if more than
-    half of all parts hold. A claim about every part is contradicted. A claim is contradicted if
-    more parts fail than hold, and one about most parts if half of all fail. Else it is mixed. The
-    reason names failures first.
+    Without a decided part the claim is undecided if something was measured, and not tested
+    otherwise. If no part fails, it is supported. Otherwise, in this order: a claim about most parts
+    is supported if more than half of all parts hold; a claim about every part is contradicted; any
+    claim is contradicted if more parts fail than hold, a claim about most parts also if at least
+    half of all parts fail. What is left is mixed. The reason names failures first.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
         How the claim quantifies: one of `QUANTIFIERS`.
     parts : sequence of Part
     missing : sequence of str
-        A sentence for each config without kept results.
+        Sentences on configs without kept results, and on data sets that no run has.
     """
     held, failed, undecided = _three(parts)
     lost = [part for part in undecided if part.unavailable]

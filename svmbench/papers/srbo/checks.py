@@ -29,8 +29,9 @@ from svmbench.report.numbers.summary import measured
 from svmbench.report.reading import published
 from svmbench.report.reading.records import VERSUS, CellResult
 
-#: Tables of paths: the solver that screens and the one that does not, by config and block.
+#: (solver that screens, solver that does not).
 SUPERVISED, ONE_CLASS = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
+#: The same by config, for the tables of paths.
 PATHS = {
     "srbo_table4": SUPERVISED,
     "srbo_table5": SUPERVISED,
@@ -54,8 +55,8 @@ ARTIFICIAL, N_GRAPHS = ("gauss-1", "gauss-2", "gauss-5", "circle", "exclusive", 
 N_NU = 986
 DIGITS = tuple(f"mnist-1-vs-{digit}" for digit in (0, *range(2, 10)))
 THIRTY_EIGHT = (*TWENTY_SIX, *LARGEST[2:], *DIGITS)
-#: The blocks of these tables: solutions at all values of nu, with the ending of the solvers' names
-#: there, and times at a random sample of them. An older run has both in one block.
+#: Blocks: EXACT has solutions at all values of nu (solver names end in EXACT_ENDING), SAMPLE times
+#: at some; older runs have both in TOGETHER.
 EXACT, EXACT_ENDING, SAMPLE, TOGETHER = "exact", "-pairwise", "sample", "paths"
 #: Smallest ratio of two sizes between which growth is judged.
 MIN_SIZE_RATIO = 4.0
@@ -405,7 +406,6 @@ def _tested(what: str, pairs: _EstimatePairs, test: SignedRank, corrected: float
 
 
 _EstimatePairs = list[tuple[Estimate, Estimate]]
-Cells = tuple[CellResult, ...]
 
 
 def _pairs(
@@ -580,7 +580,7 @@ def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 
 def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
-    """Judge if the seconds' times are significantly shorter; open on too few sets."""
+    """Judge if the second solver's times are significantly shorter than the first's."""
     level = claim.limits["level"]
     test = signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs])
     ratios = [a.value / b.value for a, b in pairs]
