@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import time
@@ -53,9 +54,26 @@ def svmbench(*words: object) -> Ended:
     return Ended(code, out.getvalue(), err.getvalue())
 
 
-def start(*words: object, **options: Any) -> subprocess.Popen[str]:
+#: What a command says on a busy machine, where its first line takes more than two seconds.
+_SIGN = re.compile(r".*(: starting|: \d+ s so far)\n")
+
+
+def without_signs(errors: str) -> str:
+    """Return what a command wrote to standard error, but its signs of life."""
+    return _SIGN.sub("", errors)
+
+
+class Started(subprocess.Popen[str]):
+    """A command in a process of its own, whose signs of life are left out."""
+
+    def communicate(self, *args: Any, **kwargs: Any) -> tuple[str, str]:
+        said, errors = super().communicate(*args, **kwargs)
+        return said, without_signs(errors)
+
+
+def start(*words: object, **options: Any) -> Started:
     """Start a command in a process (and process group) of its own."""
-    return subprocess.Popen(
+    return Started(
         [*COMMAND, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

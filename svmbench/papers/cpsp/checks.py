@@ -420,7 +420,7 @@ def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     for source in _accuracies(evidence):
         linear = {
             condition[0]: solvers[LINEAR_MACHINE]
-            for other in evidence.of(claim.configs[1])
+            for other in evidence.every(claim.configs[1])
             if other.profile == source.profile
             for condition, solvers in estimates(other.block("table1"), metric).items()
             if LINEAR_MACHINE in solvers

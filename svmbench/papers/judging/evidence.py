@@ -119,6 +119,10 @@ class Evidence:
         """Return the runs of a config that count."""
         return self.sources.get(config, [])
 
+    def every(self, config: str) -> list[Source]:
+        """Return all runs of a config, also those in whose place another run counts."""
+        return [_source(run) for run in self.runs if run.name == config]
+
     def why_none(self, configs: Sequence[str]) -> list[str]:
         """Return why there is nothing of some configs, in a sentence or two."""
         bare = [config for config in configs if any(_is_of(name, config) for name in self.bare)]

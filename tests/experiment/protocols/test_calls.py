@@ -53,7 +53,7 @@ def calls_made(monkeypatch):
 def test_a_call_is_timed_for_each_solver_and_in_turn(monkeypatch, private_cache):
     made = calls_made(monkeypatch)
     outcome = run(calls={"trained": "train"})
-    fit = ["fit", "prepare", "train", "finish_fit"]
+    fit = ["fit", "train", "finish_fit"]
     assert made == [*fit, "prepare", "train", *fit, "train", *fit, "train"]
     metrics, spread = outcome["metrics"], outcome["spread"]
     assert metrics["cpu_time_s:csvc"] > 0.0
