@@ -215,8 +215,9 @@ def compiled_fused(function: Callable[..., Any]) -> Callable[..., Any]:
 def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile as :func:`compiled` does, and let sums be reordered so that they vectorise.
 
-    Only the flags ``reassoc`` and ``contract``: NaN and infinities still mean what they say, and
-    a result differs from the written order by rounding alone.
+    Only the flags ``reassoc``, ``contract`` and ``nsz`` (the sign of a zero may change): NaN and
+    infinities still mean what they say, and a result differs from the written order by rounding
+    alone.
     """
     return numba.njit(
         cache=CACHED, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}

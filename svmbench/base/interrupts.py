@@ -23,7 +23,7 @@ SAME_SIGNAL_S = 1.0
 #: between two signs.
 FIRST_SIGN_S, NEXT_SIGN_S = 1.5, 30.0
 
-#: When the command began, by the monotonic clock; None unless it has printed nothing yet.
+#: When the command began (monotonic clock); None once it has written something.
 _began_s: float | None = None
 _name = ""
 

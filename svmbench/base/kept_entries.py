@@ -19,7 +19,7 @@ from typing import Any
 from svmbench.base import files, paths
 from svmbench.base.errors import SvmbenchError
 
-#: Number of entries of a file from which on a process replaces them by its own entries.
+#: A file with this many entries or more is replaced, not extended.
 MOST_KEPT_ENTRIES = 5_000
 
 

@@ -216,8 +216,8 @@ def _prefix(place: tuple[int | str, ...]) -> str:
 def shipped_config(name: str) -> Mapping[str, Any]:
     """Return a config that ships, as its file has it; empty for any other name.
 
-    It tells the title, tables, data sets and profiles of a config of which no run may be kept. A
-    block that names no data sets has those of the config.
+    For readers that need a config's title, tables, data sets and profiles when no run of it may be
+    kept. A block that names no data sets has those of the config.
 
     Parameters
     ----------

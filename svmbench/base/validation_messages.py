@@ -22,6 +22,15 @@ _SHOULD_BE = {
     "mapping": "a mapping of keys to values",
     "model": "a mapping of keys to values",
 }
+#: What a text should do to match the pattern of its field.
+_FORMS = {
+    r"^[A-Za-z0-9][A-Za-z0-9_.-]*$": (
+        "begin with a letter or a digit and hold letters, digits, '_', '-' and '.' alone"
+    ),
+    r"^([0-9a-f]{64})?$": "have 64 hexadecimal digits in lower case",
+    r"^(https://\S+)?$": "begin with 'https://'",
+    r"^[A-Za-z][A-Za-z0-9]*$": "begin with a letter and hold letters and digits alone",
+}
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "above"),
@@ -65,11 +74,8 @@ def sentence(error: Mapping[str, Any]) -> str:
         return (
             f"should have {words} {bound} item{'s'[: bound != 1]}, not {context['actual_length']}"
         )
-    if kind == "string_pattern_mismatch":  # only names of files have a pattern
-        return (
-            "should begin with a letter or a digit and hold letters, digits, '_', '-' and '.'"
-            f" alone, not {shown(value)}"
-        )
+    if kind == "string_pattern_mismatch":
+        return f"should {_FORMS[context['pattern']]}, not {shown(value)}"
     expected = next((words for start, words in _SHOULD_BE.items() if kind.startswith(start)), "")
     if not expected:
         return f"{shown(value)} can't stand here"

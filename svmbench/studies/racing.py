@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
+from svmbench.report.gate.compare import WALL_GROWTH, WALL_SLACK_S
 from svmbench.schema.record import CellRecord
 from svmbench.studies.datasets import dataset_entry
 
@@ -33,9 +34,6 @@ EQUAL_WORK = 1e-2
 EQUAL_OBJECTIVES = 1e-3
 #: End of the reason why a program without a prediction command has no accuracy.
 NO_PREDICTION = "add 'predict' to the config"
-#: The wall time of a solver is told if it is so many times more above a rival's than the CPU time
-#: is, and so many seconds more. It isn't judged: other programs lengthen wall times as well.
-TOLD_WALL_TIMES, TOLD_WAIT_S = 2.0, 0.02
 #: Blocks of the config with which two versions are compared.
 VERSIONS, CERTIFICATES = "versions", "certificates"
 
@@ -682,8 +680,8 @@ def _notes_on_waits(racers: Sequence[Times]) -> Iterator[str]:
     ]
     for other in timed[1:]:
         for (wall, cpu, name), (wall_2, cpu_2, rival) in permutations((timed[0], other)):
-            is_longer = wall / wall_2 > TOLD_WALL_TIMES * cpu / cpu_2
-            if is_longer and wall - cpu > wall_2 - cpu_2 + TOLD_WAIT_S:
+            is_longer = wall / wall_2 > WALL_GROWTH * cpu / cpu_2
+            if is_longer and wall - cpu > wall_2 - cpu_2 + WALL_SLACK_S:
                 yield (
                     f"{name} takes {wall / wall_2:.3g} times the wall time of {rival}, and"
                     f" {cpu / cpu_2:.3g} times its CPU time: it may sleep or wait, or other"

@@ -24,6 +24,7 @@ from typing import Any
 
 from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.experiment.config.yaml_source import yaml_of_value
+from svmbench.report.gate.compare import WALL_GROWTH
 from svmbench.report.reading.records import result_lines
 from svmbench.studies.racing import (
     CERTIFICATES,
@@ -62,8 +63,6 @@ ACCURACY_POINTS = 1.0
 OBJECTIVE_SHARE = 0.01
 #: From so many rounds on, a wall time that is above every wall time of the base fails a gate.
 FEWEST_ROUNDS = 3
-#: A wall time is told if it grew so many times more than the CPU time.
-TOLD_WALL = 2.0
 #: Results that a comparison of versions shows: the name in records, its head, the format.
 SHOWN = (
     ("accuracy_pct", "accuracy (%)", ".2f"),
@@ -450,7 +449,7 @@ def notes_on_versions(racers: list[Racer], result: dict[str, Any]) -> list[str]:
     notes = [*notes_on(racers, lambda racer: racer.label in known)]
     for row in result["results"]:
         walls = [row[side]["wall_range_s"] for side in ("base", "new")]
-        if row["times"] and row["wall_times"] and row["wall_times"] > TOLD_WALL * row["times"]:
+        if row["times"] and row["wall_times"] and row["wall_times"] > WALL_GROWTH * row["times"]:
             base, new = (f"{low:.3g} to {high:.3g} s" for low, high in walls)
             notes.append(
                 f"{row['solver']} on {row['dataset']}: its wall time is {row['wall_times']:.3g}"

@@ -592,8 +592,7 @@ class KernelSolver(Solver):
         self, decide: Callable[..., np.ndarray], X: Any, precision: str, n_jobs: int | None
     ) -> np.ndarray:
         """Check inputs and options, call `decide`, and check its result."""
-        if "n_iter_" not in vars(self):
-            check_is_fitted(self)
+        check_is_fitted(self)
         require_precision(precision)
         n_jobs = getattr(self, "n_jobs", 1) if n_jobs is None else n_jobs
         require_n_jobs(n_jobs)

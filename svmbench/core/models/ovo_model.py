@@ -311,7 +311,7 @@ def lay_out(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return `places`, `others` and `signs` of a `Layout`."""
     places, signs = np.empty(offsets[-1], dtype=np.int64), np.empty(offsets[-1])
-    others = np.empty_like(places)
+    others = np.empty(offsets[-1], dtype=np.int16)
     for p in range(len(first)):
         a, b, k = first[p], second[p], offsets[p]
         for own, other, sign in ((a, b - 1, -1.0), (b, a, 1.0)):
@@ -349,7 +349,7 @@ class Layout:
     second: np.ndarray  # int (n_pairs,): positive class of each pair
     offsets: np.ndarray  # int (n_pairs + 1,): first variable of each pair
     places: np.ndarray  # int (n_variables,): place of each variable's sample
-    # int (n_variables,): the other class of the pair, numbered without the sample's own class
+    # int16 (n_variables,): the other class of the pair, numbered without the sample's own class
     others: np.ndarray
     signs: np.ndarray  # (n_variables,): label of the sample in the pair, -1.0 or 1.0
 

@@ -39,8 +39,9 @@ __all__ = [
     "warm",
 ]
 
-#: Rows of the untimed fit of a class of others, and the classes that have had theirs.
+#: Rows of the untimed first fit of a foreign class.
 _FEW_ROWS = 100
+#: The foreign classes that have had it.
 _FITTED: set[type] = set()
 #: Short fits are repeated until they take this many seconds in all.
 MIN_TOTAL_S = 0.1
@@ -93,12 +94,12 @@ def warm(solver_name: str) -> None:
     from svmbench.baselines.catalogue import solver_class
 
     cls = solver_class(solver_name)
-    if issubclass(cls, Solver):  # a class of others: `fit_a_few_rows`
+    if issubclass(cls, Solver):  # a foreign class: `fit_a_few_rows`
         warm_up(cls)
 
 
 def fit_a_few_rows(estimator: Any, X: Any, y: np.ndarray | None) -> None:
-    """Fit a class of others once in this process, untimed, on a few rows.
+    """Fit a foreign class once in this process, untimed, on a few rows.
 
     What it compiles or imports at its first fit is then no training time. Its errors are left to
     the fit that is measured.
@@ -106,7 +107,7 @@ def fit_a_few_rows(estimator: Any, X: Any, y: np.ndarray | None) -> None:
     Parameters
     ----------
     estimator : object
-        Or a one-vs-one classifier of such. Nothing happens for any other.
+        A foreign class, or a one-vs-one classifier of one; nothing happens for any other.
     X : ndarray or csr_array of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or None
     """
@@ -191,7 +192,7 @@ def since(start: tuple[float, float]) -> tuple[float, float]:
 
 
 def status_bytes(pid: int | str = "self") -> dict[str, int]:
-    """Return the sizes that the kernel states of a process, in bytes; empty beside Linux."""
+    """Return the sizes that the kernel states of a process, in bytes; empty outside Linux."""
     sizes: dict[str, int] = {}
     with contextlib.suppress(OSError), (PROC / str(pid) / "status").open() as lines:
         for line in lines:

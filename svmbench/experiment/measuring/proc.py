@@ -57,7 +57,7 @@ def own_bytes(pid: int | None = None) -> int:
     """Return a process's resident memory without the pages of files.
 
     The kernel counts mapped files of a memory file system among the shared. Those are the run's
-    arrays, in a scratch folder there, so they are taken off where they matter. Beside Linux it is
+    arrays, in a scratch folder there, so they are taken off where they matter. Outside Linux it is
     all resident memory, mapped files among it. Of a process that has ended it is 0.
 
     Parameters

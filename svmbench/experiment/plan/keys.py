@@ -259,10 +259,9 @@ def is_known(name: str) -> bool:
 
 def forget() -> None:
     """Clear the caches, after files have changed while this process ran."""
-    for cached in (code_hash, reaches, decides, _imports, _stub_names, _read, _is_own, source_path):
+    of_files = (code_hash, reaches, decides, _imports, _stub_names, _read, _is_own, source_path)
+    for cached in (*of_files, not_installed, _distributions, _version):
         cached.cache_clear()
-    _distributions.cache_clear()
-    _version.cache_clear()
 
 
 @cache

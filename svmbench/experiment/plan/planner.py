@@ -55,8 +55,8 @@ class Plan:
         Cut by the profile.
     cells : list of Cell
     full : Config or None
-        The config's full protocol, whose counts the plan carries; None for a config that has none
-        beside its own.
+        The config cut by the profile ``paper``, whose counts the plan carries; None if the config
+        has no such profile.
     """
 
     name: str

@@ -34,7 +34,7 @@ class CV(TrainingBlock):
     "cv",
     settings=CV,
     caption="plain cross-validation",
-    # Its folds are its outer folds, so that the first and the third are one.
+    # The folds are the outer folds, so "outer-fold" and "every-fold" are the same.
     scalings={
         "outer-fold": ITSELF,
         "all-rows": ALL_ROWS,

@@ -54,7 +54,7 @@ def holdout_in_blocks(task: Task) -> Outcome:
     seed = task.seed("validation")
     train, _ = folds.holdout_split(rows.y[kept], task.settings["validation"], seed)
     group = np.zeros(len(kept), dtype=np.int32)
-    group[train] = 1  # that of no validation
+    group[train] = 1  # never validated
     best, found = _search(task, rows.only(kept, group), 1)
     return _fit_and_test(task, best, rows.only(kept), tested, found)
 
@@ -153,7 +153,7 @@ def _models(
     Parameters
     ----------
     task : Task
-    rows : Rows
+    rows : BlockRows
     points : list of dict
         Parameters.
     leaving_out : list of int or None

@@ -128,7 +128,7 @@ class _Arrays:
 def _solutions(
     task: Task, X: Any, y: np.ndarray, over: str, values: list[Any]
 ) -> Iterator[tuple[Any, float, float, dict[str, int]]]:
-    """Yield each certified model with its wall seconds, CPU seconds and counters.
+    """Yield each model, its objective evaluated, with its wall seconds, CPU seconds and counters.
 
     The points of a solver with its own path carry state; for other solvers this is a loop of fits.
     """

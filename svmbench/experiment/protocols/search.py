@@ -27,7 +27,7 @@ class Ground:
     splits : list of (ndarray, ndarray)
         Training and validation rows, as positions.
     scaler : str or None
-        Where every split has a scaler of its own, which one; it sees the training rows alone.
+        The scaler that is fitted anew on the training rows of each split; None if X stays as it is.
     """
 
     X: Any

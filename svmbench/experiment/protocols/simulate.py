@@ -62,11 +62,11 @@ def simulate(task: Task) -> Outcome:
         estimator = task.build(**point)
         if not hasattr(estimator, "candidates"):
             raise ValueError(f"{spec['name']} draws no candidates, so there is nothing to simulate")
-        data = estimator.prepare(X, task.labels(y))
-        draws = estimator.train(data).candidates(data)
         name, m = f"{over}={point[over]}", int(point[over])
         if name in task.done:
             continue
+        data = estimator.prepare(X, task.labels(y))
+        draws = estimator.train(data).candidates(data)
         metrics = _frequency(draws, m, int(own["repeats"]), float(own["top"]))
         counters = {name: int(count) for name, count in estimator.counters_.items()}
         dimensions = {f"solver.{over}": point[over]}

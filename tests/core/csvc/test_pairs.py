@@ -231,7 +231,7 @@ def test_pairs_that_are_too_large_are_solved_alone():
 
 def test_a_model_is_no_larger_than_its_support_vectors_ask_for():
     draw = np.random.default_rng(0)
-    y = np.repeat(np.arange(3), 150 if JIT_DISABLED else 300)
+    y = np.repeat(np.arange(3), 100 if JIT_DISABLED else 300)
     X = 9.0 * np.eye(3, 50)[y] + draw.normal(size=(len(y), 50))
     model = CSVC(gamma=0.001).fit(X, y)
     size = len(pickle.dumps(model))
