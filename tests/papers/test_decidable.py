@@ -24,8 +24,9 @@ def run_of(config, seed):
 def outcomes(name):
     claim = ALL[name]
     for seed in SEEDS:
-        found = Evidence({config: [run_of(config, seed)] for config in claim.configs})
-        (verdict,) = judging.judge([claim], found)
+        sources = {config: [run_of(config, seed)] for config in claim.configs}
+        runs = tuple(source.run for (source,) in sources.values())
+        (verdict,) = judging.judge([claim], Evidence(sources, runs=runs))
         yield verdict
 
 
