@@ -52,6 +52,7 @@ IMPUTE = click.option(
     "--impute", is_flag=True, help="Fill in missing values instead of refusing them."
 )
 
+_USUAL_FORM = {"sep": "", "encoding": "", "decimal": ".", "drop": (), "na_values": ()}
 _FORM = (
     click.option(
         "--sep",
@@ -75,6 +76,13 @@ _FORM = (
     click.option(
         "--drop", multiple=True, metavar="COLUMN", help="Leave out a table's column; repeatable."
     ),
+    click.option(
+        "--na",
+        "na_values",
+        multiple=True,
+        metavar="MARK",
+        help="A mark of missing values, such as -999; repeatable.",
+    ),
 )
 
 
@@ -85,16 +93,13 @@ def table_form(command: Callable[..., Any]) -> Any:
     """
 
     @functools.wraps(command)
-    def called(
-        sep: str, encoding: str, decimal: str, no_header: bool, drop: tuple[str, ...], **given: Any
-    ) -> Any:
+    def called(no_header: bool, **given: Any) -> Any:
+        keywords = {name: given.pop(name) for name in _USUAL_FORM}
         form = None
-        if sep or encoding or decimal != "." or no_header or drop:
+        if no_header or keywords != _USUAL_FORM:
             from svmbench.data.frames import TableForm
 
-            form = TableForm.of(
-                sep=sep, encoding=encoding, decimal=decimal, header=not no_header, drop=drop
-            )
+            form = TableForm.of(**keywords, header=not no_header)
         return command(**given, form=form)
 
     for option in reversed(_FORM):

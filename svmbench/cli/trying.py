@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import click
 
 from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
-from svmbench.cli.options import IMPUTE, LABEL, POSITIVE_NUMBER, TEXT, table_form
+from svmbench.cli.options import LABEL, POSITIVE_NUMBER, TEXT, table_form
 from svmbench.studies.trying import (
     LOADING,
     METRICS,
@@ -56,7 +55,9 @@ def _with_spread(trial: Trial) -> str:
 @click.argument("file", metavar="FILE|openml:N", type=click.Path(dir_okay=False, path_type=Path))
 @LABEL
 @TEXT
-@IMPUTE
+@click.option(
+    "--impute/--no-impute", default=True, help="Fill in missing values (default), or refuse them."
+)
 @table_form
 @click.option(
     "--metric",
@@ -110,9 +111,10 @@ def try_(
     r"""Fit linear and RBF solvers to a CSV file, compare them, and write the best pipeline.
 
     The file has a header, and --label names its column of classes. openml:N is a data set of
-    OpenML, whose label OpenML names. A part of the rows is held out to test the models. Each solver
-    gets a share of the time to search its parameters. If there are more than 3,000 training rows,
-    the search uses 3,000 of them.
+    OpenML, whose label OpenML names. Numbers such as 12%, $ 5 or 1,234.50 are read, and missing
+    values are filled in from the training rows; the screen says where. A part of the rows is held
+    out to test the models. Each solver gets a share of the time to search its parameters, on at
+    most 3,000 training rows.
     The pipeline takes frames with the same columns and returns labels of the file's type: whole
     numbers, truth values or text. The table has two baselines: always the most frequent class, and
     scikit-learn's logistic regression. Scores are of the test rows; beside them stand mean ±
@@ -151,19 +153,9 @@ def try_(
         result = try_table(
             file, label, settings, form=form, print_line=None if as_json else print_step
         )
-    fitted, baselines, chosen = result.solvers, result.baselines, result.chosen
-    write_model(chosen.model, target)
+    write_model(result.chosen.model, target)
     if as_json:
-        made = {
-            "metric": result.metric,
-            "trials": [asdict(solver.trial) for solver in fitted],
-            "baselines": [asdict(baseline.trial) for baseline in baselines],
-            "recommended": chosen.trial.solver,
-            "cautions": result.notes,
-            "confusion": dict(zip(("classes", "counts"), result.confusion, strict=True)),
-            "file": str(target),
-        }
-        terminal.write_output(json.dumps(made, indent=1))
+        terminal.write_output(json.dumps({**result.facts, "file": str(target)}, indent=1))
         return
     extra = ("area under ROC (%)",) if result.metric == ROC_AUC else ()
     terminal.print_columns(
@@ -178,7 +170,7 @@ def try_(
                 f"{trial.predict_s:.3g}",
                 f"{trial.size_kb:,.0f}",
             )
-            for trial in (item.trial for item in (*fitted, *baselines))
+            for trial in (item.trial for item in (*result.solvers, *result.baselines))
         ],
         header=(
             "solver",
@@ -194,16 +186,11 @@ def try_(
     for sentence in (result.reason, result.quote, *result.notes):
         terminal.print_line(sentence)
     print_confusion(result)
-    needed = "joblib, pandas" if wanted is None else "joblib, sklearn.datasets"
     terminal.print_line(
         "The pipeline is fitted on the training rows alone; call its fit with all rows to use them"
         " all. Its decision_function gives scores. To use it on new rows:"
     )
-    for line in (
-        f"import {needed}",
-        f"model = joblib.load({str(target)!r})",
-        f"print(model.predict({result.reader}))",
-    ):
+    for line in result.usage(target):
         terminal.print_line(f"  {line}")
     terminal.check_written()
 

@@ -91,7 +91,8 @@ def file_card(
     card : dict
         ``file``, ``rows``, ``features`` (after the encoding), ``counts`` (rows of each class),
         ``density``, ``sha256`` of the uncompressed file; for a table with a header also
-        ``columns`` and ``missing values``; ``left out``, if row names were; ``dataset`` instead of
+        ``columns`` and ``missing values``; ``read as``, if numbers are texts such as 12%;
+        ``left out``, if row names were; ``dataset`` instead of
         ``file``, ``what``, ``label``, ``licence`` and ``homepage`` for a data set of OpenML.
 
     Raises
@@ -125,6 +126,7 @@ def file_card(
         "counts": dict(zip(facts["classes"], facts["counts"], strict=True)),
         "density": f"{facts['density']:.3g}",
         **further,
+        **({"read as": "; ".join(facts["read_as"])} if "read_as" in facts else {}),
         **({"left out": " and ".join(facts["left_out"])} if "left_out" in facts else {}),
         "sha256": next(iter(facts["files"].values())),
     }

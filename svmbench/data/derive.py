@@ -55,6 +55,8 @@ class LabelledRows:
         Labels in the file: words or numbers.
     left_out : tuple of str
         Descriptions of columns that were left out of the file, such as saved row names.
+    read_as : tuple of str
+        Descriptions of columns whose numbers are texts in the file, such as 12%.
     n_columns : int
         Number of columns of a LIBSVM file before its empty columns were left out; else 0.
     """
@@ -63,6 +65,7 @@ class LabelledRows:
     labels: np.ndarray
     left_out: tuple[str, ...] = ()
     n_columns: int = 0
+    read_as: tuple[str, ...] = ()
 
 
 @dataclass

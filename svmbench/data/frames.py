@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -22,6 +22,13 @@ from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.derive import MISSING_WORDS, label_words, why_not_scaled
 from svmbench.data.entries import Reading
 from svmbench.data.libsvm import text_lines
+from svmbench.data.number_texts import (
+    DIGITS,
+    NEARLY_ALL,
+    NumberColumn,
+    number_columns,
+    with_numbers,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,12 +43,10 @@ LISTED_COLUMNS = 6
 ROW_NAMES = "the first column, which the header doesn't name (saved row names)"
 #: Key in a frame's attributes for the descriptions of columns that were left out of its file.
 LEFT_OUT = "left_out"
-#: Marks that Weka, SAS and Excel write among numbers for a missing value or an error.
-MARKS = frozenset({"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
+#: Keys for the columns whose numbers are texts in the file: decimal signs, and descriptions.
+DECIMALS_OF_TEXTS, READ_AS = "decimals_of_texts", "read_as"
 #: A first line that tells Excel the separator.
 SEPARATOR_LINE = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)
-#: Smallest share of a column's values that decides its kind, such as dates.
-NEARLY_ALL = 0.9
 #: From this number of rows on, a column with another value in each row is not used as a feature.
 LEAST_ROWS_OF_IDS = 20
 #: A text column is free text if a larger share of its values occurs in one row alone.
@@ -53,25 +58,6 @@ DATE = (
     r"|\d\d?[- ][A-Za-z]{3,9}[- ,]{1,2}\d{4}|[A-Za-z]{3,9} \d\d?,? \d{4})"
     r"([ T,]{1,2}\d\d?:\d\d.{0,20})?\s*"
 )
-_DIGITS = r"(\d+\.?\d*|\.\d+)"
-#: Patterns of numbers in an unusual form, each with advice.
-WRITTEN_NUMBERS = {
-    r"[-+]?[\d.,]+\s?%": "is a percentage; write plain numbers",
-    r"[-+]?\s?[$€£¥]\s?[-+]?[\d.,]+|[-+]?[\d.,]+\s?[$€£¥]": "has a currency; write plain numbers",
-    r"[-+]?\d{1,3},\d{3}": "has a thousands separator; write plain numbers (or, if it is a decimal"
-    ' comma, say --decimal ",")',
-    r"[-+]?\d{1,3}([,' ]\d{3})+(\.\d+)?": "has a thousands separator; write plain numbers",
-    r"[-+]?\d*,\d+([eE][-+]?\d+)?": 'has a decimal comma: say --decimal "," if all numbers'
-    " of the file have one",
-    r"[-+]?\d{1,3}(\.\d{3})*,\d+": "has a thousands separator; write plain numbers",
-    rf"[−–]\s?{_DIGITS}": "has a typographic minus; write -",
-    rf"{_DIGITS}-": "has its minus at the end; write it in front",
-    rf"\({_DIGITS}\)": "is a negative number in parentheses; write -",
-    rf'=?"?[-+]?{_DIGITS}"?|\'[-+]?{_DIGITS}': "is text of Excel, or has a blank that is no space;"
-    " write plain numbers",
-    rf"[-+]?{_DIGITS}[dD][-+]?\d+": "has an exponent as in Fortran; write e",
-    r"[-+]?0[xX][0-9a-fA-F]+": "is hexadecimal; write plain numbers",
-}
 #: Names of columns that number the rows, as pandas and databases call them.
 ID_NAMES = re.compile(
     r"(.*[ _.])?id|index|(row|sample|record|case)[ _.]?(id|index|number|nr|no)|unnamed: \d+",
@@ -91,6 +77,7 @@ class FormKeywords(TypedDict, total=False):
     decimal: str
     header: bool
     drop: Sequence[str]
+    na_values: Sequence[str]
 
 
 FORM_KEYWORDS = tuple(FormKeywords.__annotations__)
@@ -119,6 +106,8 @@ class TableForm:
         False if the first row is data; the columns are then named 1, 2, 3 …
     drop : tuple of str
         Names of columns to leave out.
+    na_values : tuple of str
+        Further marks of missing values, in all columns but the label's.
     """
 
     separator: str = ""
@@ -126,6 +115,7 @@ class TableForm:
     decimal: str = "."
     header: bool = True
     drop: tuple[str, ...] = ()
+    na_values: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, **keywords: Unpack[FormKeywords]) -> TableForm | None:
@@ -147,6 +137,7 @@ class TableForm:
         sep = keywords.get("sep") or ""
         separator = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
         decimal, drop = keywords.get("decimal", "."), keywords.get("drop", ())
+        na_values = keywords.get("na_values", ())
         if len(separator) > 1:
             raise ConfigError(f"--sep {sep!r} is no single character (write tab for a tab)")
         if decimal not in (".", ","):
@@ -159,6 +150,7 @@ class TableForm:
             decimal,
             keywords.get("header", True),
             (drop,) if isinstance(drop, str) else tuple(drop),
+            (na_values,) if isinstance(na_values, str) else tuple(na_values),
         )
         return None if form == cls() else form
 
@@ -211,6 +203,7 @@ class TableForm:
             arguments.append("skipinitialspace=True")
         arguments += [f"encoding={self.encoding!r}"] if self.encoding else []
         arguments += [f"decimal={self.decimal!r}"] if self.decimal != "." else []
+        arguments += [f"na_values={list(self.na_values)}"] if self.na_values else []
         if SEPARATOR_LINE.match(content.decode(self.encoding or "utf-8").removeprefix("\ufeff")):
             arguments.append("skiprows=1")
         if not self.header:
@@ -290,6 +283,8 @@ def read_frame(
             columns = [str(number) for number in range(1, first.shape[1] + 1)]
             options |= {"header": None, "names": columns}
         key = _label_of(columns, "last" if label is None else label, name)
+        if form.na_values:
+            options["na_values"] = {c: [*form.na_values] for c in columns if c != key}
         frame = pd.read_csv(io.BytesIO(content), dtype={key: object}, **options)
     except ValueError as error:
         if "Expected" in str(error) and " in line 2, " in str(error):
@@ -304,16 +299,13 @@ def read_frame(
     lines = tables.line_numbers(content, len(frame) + form.header, reading)[int(form.header) :]
     suspects = set(lines[frame.iloc[:, -1].isna().to_numpy()])
     tables.refuse_short_rows(suspects, frame.shape[1], content, name, separator)
-    for column in form.drop:
-        if column not in columns or column == key:
-            complaint = (
-                "is the label" if column == key else f"is no column{suggestion(column, columns)}"
-            )
-            raise DataError(f"{name}: --drop {column!r} {complaint}")
+    _refuse_drops(form, columns, key, name)
     kept_columns = [column for column in columns if column not in form.drop]
     names = [word for word, column in zip(names, columns, strict=True) if column in kept_columns]
     frame = frame[kept_columns]
     _refuse_no_data(frame, key, names, name, lines)
+    number_texts = _number_texts(frame.drop(columns=key), form, name, lines)
+    frame = frame.assign(**{column: made.numbers for column, made in number_texts.items()})
     unnamed = [c for c, word in zip(kept_columns, names, strict=True) if not word and c != key]
     saved = [c for c in unnamed if c == columns[0]]
     empty = [c for c in unnamed if c not in saved and frame[c].isna().all()]
@@ -323,11 +315,15 @@ def read_frame(
     left_out = [ROW_NAMES] * bool(saved) + ["columns without a name"] * bool(empty)
     if left_out or useless:
         X.attrs[LEFT_OUT] = [*left_out, *useless.values()]
+    used = {column: made for column, made in number_texts.items() if column in X}
+    if used:
+        X.attrs[DECIMALS_OF_TEXTS] = {column: made.decimal for column, made in used.items()}
+        X.attrs[READ_AS] = [f"column {column}: {made.description}" for column, made in used.items()]
     return X, y
 
 
 def write_plainly(path: Path, label: str | int | None, form: TableForm, target: Path) -> list[str]:
-    """Write a table as UTF-8 with commas and a header; return descriptions of omitted columns.
+    """Write a table as UTF-8 with commas and a header; return what was read unlike it stands there.
 
     Parameters
     ----------
@@ -343,7 +339,31 @@ def write_plainly(path: Path, label: str | int | None, form: TableForm, target: 
     """
     X, y = read_frame(path, label, form=form)
     X.assign(**{str(y.name): y}).to_csv(target, index=False, lineterminator="\n")
-    return list(X.attrs.get(LEFT_OUT, ()))
+    return changes(X.attrs)
+
+
+def changes(facts: Mapping[Any, Any]) -> list[str]:
+    """Return sentences about columns that were left out, and about numbers that were texts.
+
+    `facts` are the attributes of a frame, or the facts of a data set.
+    """
+    read_as = facts.get(READ_AS, [])
+    more = len(read_as) - LISTED_COLUMNS
+    return [
+        *read_as[:LISTED_COLUMNS],
+        *([f"{more} more columns of texts are read as numbers"] if more > 0 else []),
+        *(f"left out: {description}" for description in facts.get(LEFT_OUT, ())),
+    ]
+
+
+def _refuse_drops(form: TableForm, columns: list[str], key: Any, name: str) -> None:
+    """Raise an error for a column to leave out that is the label or does not exist."""
+    for column in form.drop:
+        if column not in columns or column == key:
+            complaint = (
+                "is the label" if column == key else f"is no column{suggestion(column, columns)}"
+            )
+            raise DataError(f"{name}: --drop {column!r} {complaint}")
 
 
 def _refuse_comments(content: bytes, name: str, separator: str) -> None:
@@ -415,7 +435,7 @@ def _label_texts(labels: pd.Series) -> pd.Series:
 def _refuse_no_data(
     frame: pd.DataFrame, key: Any, names: list[str], name: str, lines: pd.Index
 ) -> None:
-    """Raise an error for a repeated header, for totals, and for marks or texts among numbers."""
+    """Raise an error for a repeated header, for totals, and for texts among labels of numbers."""
     words = [c for c in frame.columns if frame[c].dtype.kind == "O"]
     suspects = frame.loc[frame[key] == names[list(frame.columns).index(key)], words].index
     for row in suspects:
@@ -428,50 +448,27 @@ def _refuse_no_data(
             raise DataError(f"{name}, line {lines[totals][0]}: the row holds totals; remove it")
     labels = frame[key].dropna().str.strip()
     labels = labels[~labels.isin([*MISSING_WORDS])]
-    odd = labels[~labels.str.fullmatch(rf"[-+]?{_DIGITS}([eE][-+]?\d+)?")]
+    odd = labels[~labels.str.fullmatch(rf"[-+]?{DIGITS}([eE][-+]?\d+)?")]
     if 0 < len(odd) <= (1 - NEARLY_ALL) * len(labels):
         row = odd.index[0]
         raise DataError(
             f"{name}, line {lines[row]}: the label {odd[row][:40]!r} stands among numbers"
         )
-    complaints = []
-    for column in (c for c in words if c != key):
-        if complaint_at := _unreadable(frame[column].dropna()):
-            row, complaint = complaint_at
-            complaints.append(f"line {lines[row]}, column {column}: {complaint}")
+
+
+def _number_texts(
+    frame: pd.DataFrame, form: TableForm, name: str, lines: pd.Index
+) -> dict[Any, NumberColumn]:
+    """Return the columns whose numbers are texts; raise an error for those that can't be read."""
+    words = frame[[c for c in frame.columns if frame[c].dtype.kind == "O"]]
+    columns, complaints = number_columns(words, form.decimal)
     if complaints:
-        raise DataError("\n  ".join([f"{name}, {complaints[0]}", *complaints[1:]]))
-
-
-def _unreadable(values: pd.Series) -> tuple[Any, str] | None:
-    """Return a row and what is wrong with it, if nearly all texts of a column are numbers."""
-    import pandas as pd
-
-    values = values[values.map(lambda value: not isinstance(value, bool))].astype(str)
-    numbers = pd.to_numeric(values, errors="coerce")
-    other = values[numbers.isna()]
-    for pattern, advice in WRITTEN_NUMBERS.items():
-        match = other.str.strip().str.fullmatch(pattern)
-        if match.any() and match.sum() + len(values) - len(other) >= NEARLY_ALL * len(values):
-            row = match.index[match][0]
-            return row, f"{values[row][:40]!r} {advice}, or --drop the column"
-    if len(values) > len(other) > 0 and len(other) <= (1 - NEARLY_ALL) * len(values):
-        row = other.index[0]
-        return row, (
-            f"{values[row][:40]!r} stands among numbers; leave a missing value empty, or --drop the"
-            " column"
-        )
-    if len(other) < len(values) and other.str.strip().isin(MARKS).all():
-        row = (other.index if len(other) else numbers.astype(float).abs().nlargest(1).index)[0]
-        if len(other):
-            return row, f"{values[row]!r} stands among numbers; leave a missing value empty"
-        if "." in values[row] and np.isfinite(float(numbers[row])):
-            return row, (
-                f"{values[row][:40]!r} has a decimal point, and --decimal says a comma; write all"
-                " numbers alike"
-            )
-        return row, f"numbers such as {values[row][:40]!r} are too large to be read"
-    return None
+        said = [
+            f"line {lines[row]}, column {column}: {complaint}, or --drop the column"
+            for column, (row, complaint) in complaints.items()
+        ]
+        raise DataError("\n  ".join([f"{name}, {said[0]}", *said[1:]]))
+    return columns
 
 
 def _read_parquet(path: Path, label: str | int | None, content: bytes) -> Any:
@@ -586,7 +583,12 @@ def encoder(
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder
+    from sklearn.preprocessing import (
+        FunctionTransformer,
+        MinMaxScaler,
+        OneHotEncoder,
+        OrdinalEncoder,
+    )
 
     numbers = numeric_columns(X)
     words = [c for c in X.columns if c not in numbers]
@@ -607,7 +609,7 @@ def encoder(
                 " true (numbers by the median, text by the most frequent value)"
             )
         sentences.append(f"missing values, filled in from the training rows: {missing}")
-    sentences += [f"left out: {description}" for description in X.attrs.get(LEFT_OUT, ())]
+    sentences += changes(X.attrs)
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_WORDS)
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     if scale and numbers:
@@ -615,15 +617,18 @@ def encoder(
         bounds = values.min().to_numpy(), values.max().to_numpy()
         if reason := why_not_scaled(*bounds):
             raise DataError(f"the numeric columns: {reason}")
+    decimals = X.attrs.get(DECIMALS_OF_TEXTS)
+    reader = [FunctionTransformer(with_numbers, kw_args={"decimals": decimals})] if decimals else []
     scaler = [MinMaxScaler()] if scale else []
     as_text = [one_hot] if text == "one-hot" else [ordinal, *scaler]
     median, usual = (
         [SimpleImputer(strategy=s)] if impute else [] for s in ("median", "most_frequent")
     )
+    number_steps = [*reader, *median, *scaler]
     steps = [
         (
             "numbers",
-            make_pipeline(*median, *scaler) if median or scaler else "passthrough",
+            make_pipeline(*number_steps) if number_steps else "passthrough",
             numbers,
         ),
         ("words", make_pipeline(*usual, *as_text), words),

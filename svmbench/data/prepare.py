@@ -89,9 +89,9 @@ def load(
     header : bool, default=True
         False if the first row of such a table is data; its columns are 1, 2, 3 …, and
         `label_column` is one of them as text, such as ``"3"``.
-    drop : sequence of str, optional
-        Columns of such a table to leave out. Errors name keywords as the command line does:
-        ``--drop``.
+    drop, na_values : sequence of str, optional
+        Columns of such a table to leave out, and further marks of missing values. Errors name
+        keywords as the command line does: ``--drop``.
 
     Warns
     -----

@@ -143,18 +143,18 @@ def _cached(
         prepared = store.map_arrays(folder)
         assert prepared is not None
     derived, facts = prepared
-    warn_of(name, facts.get("left_out", ()))
+    warn_of(name, frames.changes(facts))
     return Dataset(str(path), derived.X, derived.y, None, None, facts, facts["sha256"])
 
 
-def warn_of(name: str, left_out: Sequence[str]) -> None:
-    """Warn about columns of a file that were left out, at the line of the package's caller."""
-    if not left_out:
+def warn_of(name: str, changes: Sequence[str]) -> None:
+    """Warn about columns that aren't used as the file has them, at the package's caller."""
+    if not changes:
         return
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("svmbench."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(f"{name}: left out: {' and '.join(left_out)}", DataWarning, stacklevel=level)
+    warnings.warn(f"{name}: {'; '.join(changes)}", DataWarning, stacklevel=level)
 
 
 def _parquet_rows(path: Path, label_column: int | str | None) -> LabelledRows:
@@ -314,8 +314,8 @@ class Table:
             if sp.issparse(encoded)
             else np.ascontiguousarray(encoded, dtype=np.float64)
         )
-        left_out = tuple(X.attrs.get(frames.LEFT_OUT, ()))
-        return LabelledRows(inputs, y.to_numpy(dtype=object), left_out)
+        left_out, read_as = (tuple(X.attrs.get(k, ())) for k in (frames.LEFT_OUT, frames.READ_AS))
+        return LabelledRows(inputs, y.to_numpy(dtype=object), left_out, read_as=read_as)
 
     def _without_nominal_codes(self, X: sp.csr_array, text: str) -> sp.csr_array:
         """Return sparse inputs with encoded words instead of their places in the declaration."""
@@ -393,6 +393,7 @@ def _prepare(
         "files": {name: sha256},
         **further_facts,
         **({"left_out": list(rows.left_out)} if rows.left_out else {}),
+        **({"read_as": list(rows.read_as)} if rows.read_as else {}),
         **({"n_columns": rows.n_columns} if rows.n_columns else {}),
     }
     has_all_features = derived.X.shape[1] <= MOST_RANGES

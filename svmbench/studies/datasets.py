@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svmbench.data.frames import TableForm
 
 #: The options that say how a table is written, in an error message.
-FORM_OPTIONS = "--sep, --encoding, --decimal, --no-header and --drop"
+FORM_OPTIONS = "--sep, --encoding, --decimal, --no-header, --drop and --na"
 
 
 def dataset_entry(
@@ -75,8 +75,8 @@ def written_plainly(
                 made.append(entry)
                 continue
             path, target = Path(entry["file"]), Path(folder, f"{number}.csv")
-            left_out = frames.write_plainly(path, entry["label_column"], form, target)
-            userfile.warn_of(path.name, left_out)
+            changes = frames.write_plainly(path, entry["label_column"], form, target)
+            userfile.warn_of(path.name, changes)
             made.append({"name": entry["file"], **entry, "file": str(target)})
         yield made
 

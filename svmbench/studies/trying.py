@@ -16,7 +16,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -726,8 +726,8 @@ class TrySettings:
         Seed of the splits.
     text : {"one-hot", "ordinal"}, optional
         Encoding of the columns of words; one-hot by default.
-    impute : bool, default False
-        Fill in missing values instead of refusing them.
+    impute : bool, default True
+        Fill in missing values from the training rows instead of refusing them.
     """
 
     metric: str = "auto"
@@ -735,7 +735,7 @@ class TrySettings:
     test_share: float = 0.25
     seed: int = 0
     text: str | None = None
-    impute: bool = False
+    impute: bool = True
 
 
 @dataclass(frozen=True)
@@ -781,6 +781,27 @@ class TryResult:
         classes = np.unique(self.y_test)
         counts = confusion_matrix(self.y_test, self.chosen.predicted, labels=classes)
         return classes.tolist(), counts.tolist()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The scores, the recommendation and its cautions, as values that JSON has."""
+        return {
+            "metric": self.metric,
+            "trials": [asdict(solver.trial) for solver in self.solvers],
+            "baselines": [asdict(baseline.trial) for baseline in self.baselines],
+            "recommended": self.chosen.trial.solver,
+            "cautions": self.notes,
+            "confusion": dict(zip(("classes", "counts"), self.confusion, strict=True)),
+        }
+
+    def usage(self, model_file: Path) -> list[str]:
+        """Return lines of Python that predict a table of new rows with the written model."""
+        module = "pandas" if self.reader.startswith("pandas.") else "sklearn.datasets"
+        return [
+            f"import joblib, {module}",
+            f"model = joblib.load({str(model_file)!r})",
+            f"print(model.predict({self.reader}))",
+        ]
 
 
 def try_table(

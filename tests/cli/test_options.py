@@ -121,7 +121,6 @@ def test_load_has_the_options_of_the_commands_and_their_sentences(tables):
     described = json.loads(svmbench("describe", theirs, "--label", "5", *FORM, "--json").out)
     assert data.X.shape == (described["rows"], described["features"])
     for said, match in (
-        ({**told, "decimal": "."}, "decimal comma, say --decimal"),
         ({**told, "sep": ";;"}, "^--sep ';;' is no single character"),
         ({**told, "sep": ","}, "^--sep and --decimal are both ','"),
         ({**told, "encoding": "utf-8"}, "; --encoding names another"),

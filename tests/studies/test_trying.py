@@ -79,18 +79,17 @@ def test_new_rows_are_read_from_a_file_of_their_own(tmp_path: Path, name: str, r
 
 
 @pytest.mark.usefixtures("few")
-def test_missing_values_are_filled_in_only_where_asked(tmp_path: Path) -> None:
+def test_missing_values_are_filled_in_unless_refused(tmp_path: Path) -> None:
     frame = table()
     frame.loc[3, "age"] = np.nan
     frame.loc[5, "plan"] = np.nan
     file = tmp_path / "gaps.csv"
     frame.to_csv(file, index=False)
-    ended = svmbench("try", file, "--label", "churn")
+    ended = svmbench("try", file, "--label", "churn", "--no-impute")
     assert ended.code == 2
     assert "values are missing: age (1), plan (1); --impute fills them in" in ended.err
     assert not (tmp_path / "gaps.joblib").exists()
-    words = ["--label", "churn", "--impute", "--minutes", 0.05, "--json"]
-    ended = svmbench("try", file, *words)
+    ended = svmbench("try", file, "--label", "churn", "--minutes", 0.05, "--json")
     assert ended.code == 0, ended.said
     made = json.loads(ended.out)
     assert {one["solver"] for one in made["trials"]} == {"newton-l2", "dcd-l1"}
