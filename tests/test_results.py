@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from script_loading import load_script
 
 from svmbench.cli import cli
 from svmbench.report.output import kept
@@ -27,6 +28,13 @@ def test_kept_tables_and_plots_are_what_their_records_make(folder: Path) -> None
 
 def test_there_are_kept_results() -> None:
     assert KEPT
+
+
+def test_the_page_on_default_parameters_has_the_tables_of_the_kept_run() -> None:
+    script = load_script("default_parameters", "results/perf")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert "| `predict` of `csvc` beside SVC |" in page
+    assert script.page_with_tables(page) == page, "call the script with --table"
 
 
 def test_scripts_that_pages_quote_are_there() -> None:

@@ -75,9 +75,8 @@ def main() -> None:
             writer.writerows(lines)
 
 
-def compare(name: str, python: Path, rounds: int) -> dict[str, Any]:
-    """Return the ratio of both searches' CPU times on one data set."""
-    name, _, rows = name.partition(":")
+def split(name: str, rows: str) -> list[np.ndarray]:
+    """Return inputs to search on and to predict, and the labels of both."""
     loaded = svmbench.load(name)
     X = loaded.X.toarray() if sp.issparse(loaded.X) else np.asarray(loaded.X, dtype=np.float64)
     y = np.asarray(loaded.y, dtype=np.float64)
@@ -85,7 +84,13 @@ def compare(name: str, python: Path, rounds: int) -> dict[str, Any]:
         X, _, y, _ = train_test_split(X, y, train_size=int(rows), stratify=y, random_state=0)
     low, high = X.min(axis=0), X.max(axis=0)
     X = (X - low) / np.where(high > low, high - low, 1.0)
-    X, Z, y, z = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
+    return list(train_test_split(X, y, test_size=0.2, stratify=y, random_state=0))
+
+
+def compare(name: str, python: Path, rounds: int) -> dict[str, Any]:
+    """Return the ratio of both searches' CPU times on one data set."""
+    name, _, rows_used = name.partition(":")
+    X, Z, y, z = split(name, rows_used)
     fold = len(y) * 4 // 5
     widths, lambdas = GAMMAS**-0.5, 1.0 / (2.0 * C_VALUES * fold)
     theirs, ours = [], []

@@ -1,6 +1,7 @@
 """Compare `fit` and `predict` at scikit-learn's default parameters: our classes beside theirs.
 
     python results/perf/default_parameters.py --rounds 5 --output results/perf
+    python results/perf/default_parameters.py --table    # only write README.md's tables
 
 One thread; the features of each set are scaled to [0, 1]. `csvc` stands beside SVC, `nu-svc` beside
 NuSVC (if nu = 0.5 is feasible), `newton-l2`, which solves LinearSVC's problem, beside LinearSVC,
@@ -15,7 +16,8 @@ stopped further from the optimum; such a case has another line (`their_tol`), wi
 tolerance of `TOLERANCES` at which they come within `EQUAL` of our objective.
 Lines are sorted by ratio, the worst first. The file is written after each data set, with the
 machine and the versions (default_parameters.json) and a summary of the calls at default tolerances
-(default_summary.csv) beside it.
+(default_summary.csv) beside it. README.md has two tables of them: the summary, and the cases that
+are slower or were fitted again at a smaller tolerance of theirs.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import argparse
 import csv
 import json
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -50,6 +53,10 @@ NAMES = """
 #: OneClassSVM are called, which take minutes on more; and rows of `predict`.
 SORTED_MAX_ROWS, NU_MAX_ROWS, PREDICTED_ROWS = 1000, 6000, 2000
 
+#: The page with the tables, and where they stand.
+PAGE = Path(__file__).with_name("README.md")
+_TABLES = re.compile(r"(<!-- defaults -->\n).*?(<!-- /defaults -->)", re.DOTALL)
+
 #: Seconds after which a case takes no further turn.
 CASE_SECONDS = 2.0
 
@@ -63,7 +70,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sets", nargs="+", default=NAMES.split(), help="names of data sets")
     parser.add_argument("--output", type=Path, help="folder of default_parameters.csv")
+    parser.add_argument("--table", action="store_true", help="measure nothing, write the tables")
     given = parser.parse_args()
+    if given.table:
+        PAGE.write_text(page_with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        return
     lines: list[dict[str, Any]] = []
     for name in given.sets:
         X, y = scaled(name)
@@ -124,6 +135,48 @@ def summaries(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def page_with_tables(page: str) -> str:
+    """Return the page's text with the tables as the kept lines make them."""
+    with PAGE.with_name("default_parameters.csv").open(newline="", encoding="utf-8") as stream:
+        made = tables(list(csv.DictReader(stream)))
+    return _TABLES.sub(lambda found: found[1] + made + found[2], page)
+
+
+def tables(lines: list[dict[str, Any]]) -> str:
+    """Return the table of all calls, and that of cases that are slower or have a second line."""
+    text = "| call | least ratio | median ratio | slower than theirs |\n|---|---:|---:|---|\n"
+    lines = sorted(lines, key=lambda line: -float(line["their_tol"]))
+    for each in sorted(summaries(lines), key=lambda found: -float(found["median"])):
+        slower = f"{each['slower']} of {each['cases']}"
+        if each["slower"]:
+            rows, ms = each["slower_most_rows"], each["slower_most_ms"]
+            slower += f", on at most {rows:,} rows, in at most {ms:g} ms"
+        least = f"{each['least']} ({each['worst_case']})"
+        text += f"| {call_of(each)} | {least} | {each['median']} | {slower} |\n"
+    text += (
+        "\n| call, slower or not at an equal objective | rows | ratio | our gap | their gap |"
+        " ratio at an equal objective |\n|---|---:|---:|---:|---:|---:|\n"
+    )
+    of_case: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for line in lines:
+        case = call_of(line), line["dataset"], line["order"]
+        of_case.setdefault(case, []).append(line)
+    some = [(case, own) for case, own in of_case.items() if float(own[0]["ratio"]) < 1 or own[1:]]
+    for (call, name, order), own in sorted(some, key=lambda each: float(each[1][0]["ratio"])):
+        first = own[0]
+        ranges = [f"{each['ratio']} ({each['least']}–{each['most']})" for each in own]
+        cells = [f"{call}, {name}, {order}", f"{int(first['rows']):,}", ranges[0]]
+        cells += [first["our_gap"], first["their_gap"], *(ranges[1:] or [""])]
+        text += f"| {' | '.join(cells)} |\n"
+    return text
+
+
+def call_of(line: dict[str, Any]) -> str:
+    """Return the words for a call: both sides of it."""
+    ours = getattr(svmbench, line["ours"]).declaration.name
+    return f"`{line['call']}` of `{ours}` beside {line['theirs']}"
 
 
 def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:

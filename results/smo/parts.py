@@ -5,8 +5,11 @@
 One thread, inputs scaled to [0, 1], C = 1 (`csvc`) or nu = 0.2 (`nu-svc`), gamma "scale". Shares
 are those of nine fits together: kernel values, steps (with the rows that steps make themselves),
 scikit-learn's validation of the inputs, and the rest. Ratios are scikit-learn's CPU time over ours:
-of the whole `fit`, and of kernel values and validation alone, as if all else took no time. With
-`--output` the lines are written to parts.csv.
+of the whole `fit`, and of kernel values and validation alone, as if all else took no time.
+Further calls stand by themselves, without a ratio: large sets, training alone (`train`), a search
+over C and gamma (that of ``nlsgd/liquidsvm.py``), and a linear one-class SVM on many rows. There,
+"values" are products of all rows with a vector, and "steps" the selection of rows. In `dcd-l1`,
+"steps" are its passes. With `--output` the lines are written to parts.csv.
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ import argparse
 import csv
 import functools
 import statistics
+import sys
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +31,16 @@ from sklearn.svm import SVC, NuSVC
 
 import svmbench
 from svmbench.core.contract import base
-from svmbench.core.csvc import pairs, solver, working_sets
+from svmbench.core.csvc import pairs, path, solver, working_sets
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.rows import Rows
+from svmbench.core.linear import dcd
+from svmbench.core.nu import nu_pairs
+from svmbench.core.oneclass import min_norm
+from svmbench.experiment.protocols import kernel_search
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "nlsgd"))
+import liquidsvm
 
 SETS = {
     "csvc": (
@@ -37,13 +50,22 @@ SETS = {
     ),
     "nu-svc": ("svmguide1", "banknote", "wifi-localization", "breast-cancer-683", "a1a", "splice"),
 }
-#: Larger sets as stored, by themselves: name, first rows, parameters of `csvc`.
-LARGE = (
-    ("a9a", None, {"C": 1.0, "gamma": 1 / 22}),
-    ("cod-rna-train", 20_000, {"C": 1.0, "gamma": 0.1}),
-    ("ijcnn1", None, {"C": 32.0, "gamma": 2.0}),
+#: Calls without an opponent here: method, solver, parameters, data set and its first rows. Inputs
+#: of `csvc` are as stored; `one-class` has the rows of the most frequent class.
+OTHERS: tuple[tuple[str, str, dict[str, float], str, int | None], ...] = (
+    ("fit", "csvc", {"C": 1.0, "gamma": 1 / 22}, "a9a", None),
+    ("fit", "csvc", {"C": 1.0, "gamma": 0.1}, "cod-rna-train", 20_000),
+    ("fit", "csvc", {"C": 32.0, "gamma": 2.0}, "ijcnn1", None),
+    ("train", "csvc", {"C": 1.0, "gamma": 1 / 22}, "ijcnn1", None),
+    *(("train", "one-class", {"nu": nu}, "svmguide1", None) for nu in (0.05, 0.01)),
+    *(
+        ("train", "dcd-l1", {"tol": 0.12}, data, None)
+        for data in ("svmguide1", "banknote", "wine-quality", "digits-even-odd")
+    ),
 )
-FITS, LARGE_FITS = 9, 2
+#: Data sets of the search, with their rows; rows and features of the linear one-class SVM, and nu.
+SEARCHES, LINEAR = (("splice", ""), ("a9a", "5000"), ("ijcnn1", "5000")), (1_000_000, 10, 0.01)
+FITS, OTHER_SECONDS = 9, 1.0
 PARTS = ("values", "steps", "validation", "rest")
 
 
@@ -84,7 +106,8 @@ def kinds_of(cls: type) -> list[type]:
 
 def charge_all(clock: Clock) -> None:
     """Count the calls of a fit by parts."""
-    clock.charge(base, "validate_data", "validation")
+    for name in ("validated", "require_squares"):
+        clock.charge(base, name, "validation")
     for cls in (*kinds_of(Rows), *kinds_of(KernelSource)):
         for name in ("fill", "take_off", "whole", "block", "rows"):
             if callable(vars(cls).get(name)):
@@ -94,7 +117,39 @@ def charge_all(clock: Clock) -> None:
         clock.charge(owner, "steps_on_matrix", "steps")
     clock.charge(solver, "shrinking_steps", "steps")
     clock.charge(working_sets, "subtract_rows", "steps")
-    clock.charge(pairs, "steps_of_all", "steps")
+    for owner in (pairs, nu_pairs):
+        clock.charge(owner, "steps_of_all", "steps")
+    clock.charge(path, "follow_c", "steps")
+    for name in ("passes_dense", "passes_csr"):
+        clock.charge(dcd, name, "steps")
+    for name in ("gather", "gauss_of_distances"):
+        clock.charge(kernel_search, name, "values")
+    clock.charge(liquidsvm, "squared_distances", "values")
+    for name in ("lowest", "choose_band", "violation_and_rho"):
+        clock.charge(min_norm, name, "steps")
+
+
+class TimedRows:
+    """Rows whose products with a vector are charged as values."""
+
+    __array_ufunc__ = None  # a vector times these rows calls __rmatmul__
+
+    def __init__(self, X: np.ndarray, clock: Clock) -> None:
+        self.X, self.shape = X, X.shape
+        clock.charge(self, "times", "values")
+
+    def times(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return a product."""
+        return left @ right
+
+    def __matmul__(self, w: np.ndarray) -> np.ndarray:
+        return self.times(self.X, w)
+
+    def __rmatmul__(self, beta: np.ndarray) -> np.ndarray:
+        return self.times(beta, self.X)
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return self.X[rows]
 
 
 def inputs_of(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -112,15 +167,40 @@ def seconds_of(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return time.process_time() - begin
 
 
-def shares_of(clock: Clock, model: Any, X: Any, y: np.ndarray, fits: int) -> dict[str, float]:
-    """Return the share of each part in the CPU time of some fits."""
+def shares_of(clock: Clock, call: Callable[[], Any], calls: int) -> dict[str, float]:
+    """Return the share of each part in the CPU time of some calls."""
     clock.turn()
     clock.spent = dict.fromkeys(PARTS, 0.0)
-    for _ in range(fits):
-        model.fit(X, y)
+    for _ in range(calls):
+        call()
     clock.turn()
     total = sum(clock.spent.values())
     return {part: spent / total for part, spent in clock.spent.items()}
+
+
+def other_calls(clock: Clock) -> Iterator[tuple[str, str, np.ndarray, Callable[[], Any]]]:
+    """Yield the words for each call without an opponent, its data, its labels, and the call."""
+    for method, name, parameters, data, rows in OTHERS:
+        if name == "csvc":
+            loaded = svmbench.load(data)
+            X, y = loaded.X[:rows], np.asarray(loaded.y[:rows])
+        else:
+            X, y = inputs_of(data)
+        if name == "one-class":
+            classes, counts = np.unique(y, return_counts=True)
+            X, y = X[y == classes[counts.argmax()]], np.ones(counts.max())
+        model = svmbench.solver(name, **parameters)
+        own = model.prepare(X, y)
+        call = partial(model.fit, X, y) if method == "fit" else partial(model.train, own)
+        given = ", ".join(f"{key} = {value:.3g}" for key, value in parameters.items())
+        yield f"{method} {name}, {given}", data, y, call
+    for data, given in SEARCHES:
+        X, Z, y, z = liquidsvm.split(data, given)
+        yield "search csvc", data, y, partial(liquidsvm.search, X, y, Z, z)
+    n, d, nu = LINEAR
+    X = TimedRows(np.random.default_rng(0).normal(3.0, 1.0, (n, d)), clock)
+    call = partial(min_norm.solve_min_norm, X, nu * n, 1.0, tol=0.1, max_iter=1000)
+    yield f"train one-class, linear, nu = {nu:g}", "gaussian", np.ones(n), call
 
 
 def line_of(call: str, data: str, y: np.ndarray, ms: float, share: dict[str, float]) -> dict:
@@ -150,22 +230,21 @@ def main() -> None:
     charge_all(clock)
     for name, data in calls:
         X, y = inputs_of(data)
-        share = shares_of(clock, models[name], X, y, FITS)
+        share = shares_of(clock, partial(models[name].fit, X, y), FITS)
         mine, its = times[name, data]
         left = mine * (share["values"] + share["validation"])
         line = line_of(f"fit {name}", data, y, round(1e3 * mine, 2), share)
         ratios = {"ratio": round(its / mine, 2), "ratio_of_values": round(its / left, 1)}
         lines.append(line | ratios)
         print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
-    for data, first, parameters in LARGE:
-        loaded = svmbench.load(data)
-        X, y = loaded.X[:first], loaded.y[:first]
-        model = svmbench.CSVC(**parameters, cache_mb=1024.0)
+    for words, data, y, call in other_calls(clock):
         begin = time.process_time()
-        share = shares_of(clock, model, X, y, LARGE_FITS)
-        ms = round(1e3 * (time.process_time() - begin) / LARGE_FITS)
-        call = f"fit csvc, C = {parameters['C']:g}, gamma = {parameters['gamma']:.3g}"
-        lines.append(line_of(call, data, y, ms, share) | {"ratio": "", "ratio_of_values": ""})
+        call()  # compiles, and fills the caches
+        count = max(1, int(OTHER_SECONDS / (time.process_time() - begin)))
+        begin = time.process_time()
+        share = shares_of(clock, call, count)
+        ms = round(1e3 * (time.process_time() - begin) / count, 2)
+        lines.append(line_of(words, data, y, ms, share) | {"ratio": "", "ratio_of_values": ""})
         print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
     if given.output:
         path = given.output / "parts.csv"

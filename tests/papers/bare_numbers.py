@@ -20,7 +20,7 @@ from svmbench.papers.figures import _FIGURE
 _NO_PROSE = re.compile(
     r"<!-- table .*?<!-- /table -->|<!-- verdicts.*?<!-- /verdicts -->"
     r"|<!-- outcomes.*?<!-- /outcomes -->|<!-- choices.*?<!-- /choices -->"
-    r"|<!-- suite -->.*?<!-- /suite -->"
+    r"|<!-- suite -->.*?<!-- /suite -->|<!-- defaults -->.*?<!-- /defaults -->"
     r"|```.*?```|`[^`]*`|\]\([^)\n]*\)"
     r'|"[^"]{1,300}"|<[^>\n]*>|^#.*?$',
     re.DOTALL | re.MULTILINE,

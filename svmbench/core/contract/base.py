@@ -614,8 +614,9 @@ def validated(
 ) -> Any:
     """Return inputs, and labels if there are any, as scikit-learn's `validate_data` does.
 
-    Inputs are float64, C-ordered or canonical CSR. `validate_data` takes longer than the fit of a
-    small problem: it is called where anything has to be converted, or is wrong.
+    Inputs are float64, C-ordered or CSR: canonical, if the estimator is being fitted (`reset`).
+    `validate_data` takes longer than the fit of a small problem: it is called where anything has to
+    be converted, or is wrong.
     """
     seen, has_labels = vars(estimator), not isinstance(y, str)
     is_ready = (
@@ -639,7 +640,7 @@ def validated(
             order="C",
         )
         X, y = found if has_labels else (found, y)
-        X = canonical_csr(X) if sp.issparse(X) else X
+        X = canonical_csr(X) if reset and sp.issparse(X) else X
     return (X, y) if has_labels else X
 
 

@@ -530,7 +530,7 @@ class PairSearch:
 
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself."""
-        own = self.layout.variables(p)
+        own, counted = self.layout.variables(p), self.source.kernel_evaluations
         found = solve_qp(
             self.source.subset(self.layout.places[own]),
             self.problem(p),
@@ -544,6 +544,8 @@ class PairSearch:
         self.steps[p] += found.steps
         self.reasons[p], self.is_alone[p] = found.reason, True
         self.checks += found.checks or 0
+        # The source has counted those in float64 already.
+        self.evaluations += found.evaluations - (self.source.kernel_evaluations - counted)
 
     def support(self) -> dict[str, int]:
         """Count the support vectors of all pairs, and those at their bound."""

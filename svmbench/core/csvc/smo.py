@@ -106,7 +106,7 @@ NEWTON_MAX_FREE = 512
 NEWTON_COST, PAIR_COST = 0.1, 1000.0
 
 #: With fewer than `SHRINK_MIN_SAMPLES` samples, pair steps before Newton steps may be taken.
-NEWTON_LOOK_STEPS = 500
+NEWTON_LOOK_STEPS = 250
 
 #: The ridge of a Newton step's matrix, in roundings of its trace; tries, each ten times as large.
 RIDGE_ROUNDINGS, RIDGE_TRIES = 1.0, 6
@@ -664,6 +664,7 @@ def newton_steps(
     bounds: Bounds,
     variables: tuple[np.ndarray, np.ndarray],
     work: float,
+    most_steps: int,
 ) -> tuple[int, float]:
     """Take Newton steps of all free variables; return their number and the work that is left.
 
@@ -672,7 +673,7 @@ def newton_steps(
     place; `work` is in updates of a gradient by a kernel value.
     """
     (beta, v), low, high, steps = variables, bounds.low, bounds.high, 0
-    while True:
+    while steps < most_steps:
         free = np.flatnonzero((low < beta) & (beta < high))
         m = len(free)
         cost = NEWTON_COST * m * m * m + m * len(v)
@@ -703,7 +704,8 @@ def newton_steps(
                 v[q] -= change * np.float64(row[q])
         steps += 1
         if first < 0:
-            return steps, work
+            break
+    return steps, work
 
 
 class ActivePart(NamedTuple):
@@ -772,8 +774,8 @@ def shrinking_steps(
             steps += taken
             if n_sums > 1 and reason == MAX_ITER and steps < max_iter:
                 work += taken * (2.0 * len(part.v) + PAIR_COST)
-                sides = part.beta, part.v
-                more, work = newton_steps(values, part.group, n_sums, limits, sides, work)
+                sides, left = (part.beta, part.v), max_iter - steps
+                more, work = newton_steps(values, part.group, n_sums, limits, sides, work, left)
                 steps += more
         if reason != MAX_ITER or steps >= max_iter:
             if is_whole:

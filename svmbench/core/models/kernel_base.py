@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -52,6 +53,7 @@ from svmbench.core.kernels.prediction import require_precision, weighted_sums
 from svmbench.core.models import ovo_model
 from svmbench.core.models.multiclass import training_of_pairs
 from svmbench.core.models.ovo_model import JointData, JointSolution, OvoModel, SharedPoints
+from svmbench.core.numeric.arrays import canonical_csr
 
 
 @dataclass(frozen=True)
@@ -611,6 +613,7 @@ class KernelSolver(Solver):
     def _validate_more(self, X: Any) -> Any:
         """Return inputs to be decided on in float64, C-ordered or CSR."""
         X = validated(self, X, reset=False)
+        X = canonical_csr(X) if sp.issparse(X) else X
         if not is_given(self.kernel):
             require_squares(X)
         return X

@@ -206,7 +206,7 @@ def steps_of_all(
     pairs: PairTable,
     bounds: Bounds,
     criteria: StoppingCriteria,
-    rounding: np.ndarray,  # (n_pairs,): of each pair's gradient
+    unit: float,  # rounding of a pair's gradient for each unit of its multipliers' sum
     variables: tuple[np.ndarray, np.ndarray],
     so_far: Progress,
     all_there: bool,
@@ -227,8 +227,9 @@ def steps_of_all(
         its = variables[0][begin:end], variables[1][begin:end]
         where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
         most = min(criteria.max_iter, COPY_STEPS if all_there else STEPS_A_SAMPLE * (end - begin))
+        rounding = unit * np.sum(np.abs(its[0]))
         while True:
-            tol, reason = next_stage(judge(n_first, own, its), criteria.tol, rounding[p])
+            tol, reason = next_stage(judge(n_first, own, its), criteria.tol, rounding)
             if reason != NOT_YET:
                 reasons[p] = reason
                 break
@@ -334,7 +335,6 @@ class NuPairSearch(PairSearch):
         self.linear = np.zeros(len(start))
         self.start = start * layout.signs
         self.variables = self.start.copy(), np.zeros(len(start))
-        self.sums = np.add.reduceat(start, layout.offsets[:-1])
         self.has_gradient = False
 
     @property
@@ -351,12 +351,8 @@ class NuPairSearch(PairSearch):
     def take_steps(self, runs: ClassRows) -> None:
         """Take steps until no pair misses a run; pairs that go on alone are solved."""
         if not self.has_gradient:
-            self.rounding = (
-                GRADIENT_ROUNDINGS
-                * np.finfo(np.float64).eps
-                * float(np.max(np.abs(runs.rows.diagonal)))
-                * self.sums
-            )
+            largest = float(np.max(np.abs(runs.rows.diagonal)))
+            self.unit = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * largest
             self.set_gradients(runs)
         super().take_steps(runs)
         goes_on = (self.reasons == MAX_ITER) & (self.steps < self.max_iter)
@@ -383,7 +379,7 @@ class NuPairSearch(PairSearch):
         """Take steps of all pairs until runs are missing."""
         values, diag = raw(runs.values), raw(runs.rows.diagonal)
         criteria = StoppingCriteria(self.tol, self.max_iter)
-        problem = values, runs.slots, diag, pairs, self.bounds, criteria, self.rounding
+        problem = values, runs.slots, diag, pairs, self.bounds, criteria, self.unit
         steps_of_all(*problem, self.variables, so_far, runs.are_whole)
 
     def problem(self, p: int) -> QPProblem:
@@ -391,6 +387,10 @@ class NuPairSearch(PairSearch):
         own, m = self.layout.variables(p), self.first_size(p)
         linear, low, high = self.linear[own], self.bounds.low[own], self.bounds.high[own]
         return QPProblem(linear, low, high, (np.arange(len(linear)) >= m).astype(np.int64), 2)
+
+    def rounding(self, p: int) -> float:
+        """Return the rounding of the gradient of pair `p`."""
+        return self.unit * float(np.sum(np.abs(self.variables[0][self.layout.variables(p)])))
 
     def judge(self, p: int) -> tuple[float, float, bool]:
         """Return the violation of pair `p`, its rho, and whether it is proven to be above 0."""
@@ -401,7 +401,7 @@ class NuPairSearch(PairSearch):
     def violation(self, p: int) -> tuple[float, float]:
         """Return the largest violation of pair `p`, and its tolerance; -inf without a margin."""
         violation, rho, has_margin = self.judge(p)
-        least = max(self.tol * min(1.0, abs(rho)), self.rounding[p])
+        least = max(self.tol * min(1.0, abs(rho)), self.rounding(p))
         return violation, least if has_margin else -np.inf
 
     def near(self, p: int, width: float) -> np.ndarray:
@@ -449,7 +449,7 @@ class NuPairSearch(PairSearch):
         reason = NOT_YET
         while reason == NOT_YET:
             judged = self.judge(p)
-            tol, reason = next_stage(judged, self.tol, self.rounding[p])
+            tol, reason = next_stage(judged, self.tol, self.rounding(p))
             left = self.max_iter if judged[2] else most
             if reason == NOT_YET:
                 criteria = StoppingCriteria(tol, left - int(self.steps[p]))

@@ -249,6 +249,17 @@ def test_append_bias(bias):
     assert append_bias(X, 0.0) is X
 
 
+@pytest.mark.parametrize("name", ["csvc", "newton-l2", "one-class"])
+def test_entries_of_sparse_inputs_may_be_in_any_order_and_come_twice(name):
+    X, y = make_problem(n=20, d=5)
+    model = catalogue.solver(name).fit(X, y)
+    # Each row has all of its halved values twice, from the last column to the first.
+    values, columns = np.tile(0.5 * X[:, ::-1], 2).ravel(), np.tile(np.arange(5)[::-1], 2 * 20)
+    given = sp.csr_array((values, columns, 10 * np.arange(21)), shape=X.shape)
+    assert not given.has_canonical_format
+    assert_allclose(model.decision_function(given), model.decision_function(X), atol=1e-12)
+
+
 def entry(name="new", problem="hinge", **what):
     return declare(name=name, problem=problem, summary="for a test", reference="none", **what)
 

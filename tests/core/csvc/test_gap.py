@@ -256,7 +256,9 @@ def test_newton_steps_reach_the_best_free_variables(dtype):
     bounds = Bounds(np.zeros(40), np.ones(40))
     v = y - K.astype(np.float64) @ beta
     value = beta @ (y + v)
-    steps, left = smo.newton_steps(K, group, 2, bounds, (beta, v), 1e9)
+    variables = beta.copy(), v.copy()
+    assert smo.newton_steps(K, group, 2, bounds, variables, 1e9, 1)[0] == 1
+    steps, left = smo.newton_steps(K, group, 2, bounds, (beta, v), 1e9, 100)
     # The first steps end at a bound, and the last one at the optimum of those left free.
     assert steps > 1
     assert 0.0 < left < 1e9
@@ -268,7 +270,7 @@ def test_newton_steps_reach_the_best_free_variables(dtype):
     for g in range(2):
         assert np.ptp(v[is_free & (group == g)]) < (1e-3 if dtype == np.float32 else 1e-9)
     # Without work to spend there is no step.
-    assert smo.newton_steps(K, group, 2, bounds, (beta, v), 1.0) == (0, 1.0)
+    assert smo.newton_steps(K, group, 2, bounds, (beta, v), 1.0, 100) == (0, 1.0)
 
 
 @pytest.mark.parametrize("n", [1, 7, 300])

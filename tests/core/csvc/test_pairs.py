@@ -155,6 +155,10 @@ def test_without_room_for_the_rows_each_pair_goes_on_alone(monkeypatch):
     wide, narrow = CSVC(**TIGHT).fit(X, y), CSVC(**TIGHT, cache_mb=0.02).fit(X, y)
     assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-6)
     assert_allclose(narrow.decision_function(X), wide.decision_function(X), atol=1e-5)
+    # Each pair makes a row of its own samples for every support vector, in float32.
+    rows = zip(narrow.estimators_, Pairs(y), strict=True)
+    least = sum(len(model.support_) * len(pair.rows) for model, pair in rows)
+    assert narrow.counters_["kernel_evaluations"] >= least
 
 
 @needs_jit
