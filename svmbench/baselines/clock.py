@@ -1,7 +1,7 @@
-"""External programs are counted by their own times.
+"""The clock of external programs: only the time of the program itself counts.
 
-`launcher.py` measures the time of a program around the program itself. The time for writing its
-input, starting the launcher and reading its output is uncounted: `now` of the solver contract, by
+`launcher.py` measures the time from the start of a program to its end. The time for writing its
+input, starting the launcher and reading its output doesn't count: `now` of the solver contract, by
 which every measurement is made, leaves it out.
 """
 
@@ -15,7 +15,7 @@ from typing import Protocol
 from svmbench.core.contract.base import Uncounted
 
 
-class Took(Protocol):
+class ProgramTime(Protocol):
     """The wall and CPU time of a program in seconds."""
 
     @property
@@ -28,12 +28,16 @@ class Took(Protocol):
 
 
 @contextmanager
-def handing_over() -> Iterator[list[Took]]:
-    """Count only the times of the programs in the yielded list, instead of the time of the body."""
-    took: list[Took] = []
+def count_programs_only() -> Iterator[list[ProgramTime]]:
+    """Count the times that the body adds to the yielded list, in place of the time of the body."""
+    program_times: list[ProgramTime] = []
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        yield took
+        yield program_times
     finally:
-        Uncounted.wall_s += time.perf_counter() - wall - sum(one.wall_s for one in took)
-        Uncounted.cpu_s += time.process_time() - cpu - sum(one.cpu_s for one in took)
+        Uncounted.wall_s += (
+            time.perf_counter() - wall - sum(program.wall_s for program in program_times)
+        )
+        Uncounted.cpu_s += (
+            time.process_time() - cpu - sum(program.cpu_s for program in program_times)
+        )

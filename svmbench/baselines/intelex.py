@@ -66,7 +66,7 @@ class IntelexBaseline(KernelBaseline):
         coefficients = model.dual_coef_
         if hasattr(coefficients, "toarray"):
             coefficients = coefficients.toarray()
-        return self._keep(
+        return self._store_result(
             data,
             np.asarray(model.support_, dtype=np.int64),
             np.ravel(coefficients).astype(np.float64),

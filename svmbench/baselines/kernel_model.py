@@ -27,7 +27,7 @@ class KernelBaseline(ClassifierWithC):
         super()._check_parameters()
         require_positive("cache_size", self.cache_size)
 
-    def _keep(
+    def _store_result(
         self,
         data: TrainingData,
         support: np.ndarray,

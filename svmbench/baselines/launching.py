@@ -35,7 +35,7 @@ class Ended:
     out, err : str
         Last bytes of its output.
     left : int
-        Number of processes that it left behind; the launcher ended them.
+        Number of processes that the program left running; the launcher ended them.
     """
 
     code: int

@@ -20,7 +20,7 @@ import re
 import threading
 from ctypes import POINTER, c_double
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -35,10 +35,42 @@ _ONE_AT_A_TIME = threading.Lock()
 _ITERATIONS = re.compile(r"#iter = (\d+)|^iter\s+(\d+)", re.MULTILINE)
 
 
-def iterations_of(said: str) -> int:
+def iterations_of(printed: str) -> int:
     """Return the last printed number of iterations, or 1."""
-    found = [int(a or b) for a, b in _ITERATIONS.findall(said)]
-    return max(1, found[-1]) if found else 1
+    numbers = [int(a or b) for a, b in _ITERATIONS.findall(printed)]
+    return max(1, numbers[-1]) if numbers else 1
+
+
+def liblinear_train(problem: Any, parameter: Any, random_state: int) -> tuple[Any, int, str]:
+    """Call LIBLINEAR's C function `train`.
+
+    Parameters
+    ----------
+    problem : problem
+    parameter : parameter
+    random_state : int
+        Seed of the C library's random numbers.
+
+    Returns
+    -------
+    model : model
+    n_iter : int
+    stop_reason : str
+    """
+    from liblinear import liblinear as ll
+
+    pieces: list[bytes] = []
+    print_function = ll.PRINT_STRING_FUN(pieces.append)
+    with _ONE_AT_A_TIME:
+        ll.liblinear.set_print_string_function(print_function)
+        ctypes.CDLL(None).srand(int(random_state))
+        try:
+            model = ll.toPyModel(ll.liblinear.train(problem, parameter))
+        finally:
+            ll.liblinear.set_print_string_function(ll.ctypes_print_null)
+    printed = b"".join(pieces).decode(errors="replace")
+    stop_reason = "max_iter" if "reaching max number" in printed else "converged"
+    return model, iterations_of(printed), stop_reason
 
 
 class _Liblinear(LinearClassifierWithC):
@@ -73,25 +105,14 @@ class _Liblinear(LinearClassifierWithC):
             ["-s", str(self._solver), "-c", repr(float(self.C)), "-e", repr(float(self.tol)), "-q"]
         )
         parameter.bias = data.native.bias
-        said: list[bytes] = []
-        listen = ll.PRINT_STRING_FUN(said.append)
-        with _ONE_AT_A_TIME:
-            ll.liblinear.set_print_string_function(listen)
-            ctypes.CDLL(None).srand(int(self.random_state))
-            try:
-                model = ll.toPyModel(ll.liblinear.train(data.native, parameter))
-            finally:
-                ll.liblinear.set_print_string_function(ll.ctypes_print_null)
+        model, n_iter, stop_reason = liblinear_train(data.native, parameter, self.random_state)
         # LIBLINEAR orders +1 before -1, whichever label comes first: w points to the positive
         # class.
         w = np.ctypeslib.as_array(model.w, (data.native.n,)).copy()
-        text = b"".join(said).decode(errors="replace")
-        n_iter = iterations_of(text)
-        stopped = "max_iter" if "reaching max number" in text else "converged"
         return self._store_with_bias(
             w,
             n_iter=n_iter,
-            stop_reason=stopped,
+            stop_reason=stop_reason,
             counters={"iterations": n_iter},
         )
 

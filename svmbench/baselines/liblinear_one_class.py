@@ -13,14 +13,13 @@ Deviations
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from svmbench.baselines import liblinear
+from svmbench.baselines.liblinear import liblinear_train
 from svmbench.core.contract.base import TrainingData
 from svmbench.core.contract.registry import declare
 from svmbench.core.models.kernel_base import KernelSolution
@@ -89,29 +88,19 @@ class LiblinearOneClass(KernelDetector):
 
         settings = ["-s", "21", "-n", repr(float(self.nu)), "-e", repr(float(self.tol)), "-q"]
         parameter = ll.parameter(settings)
-        said: list[bytes] = []
-        listen = ll.PRINT_STRING_FUN(said.append)
-        with liblinear._ONE_AT_A_TIME:
-            ll.liblinear.set_print_string_function(listen)
-            ctypes.CDLL(None).srand(int(self.random_state))
-            try:
-                model = ll.toPyModel(ll.liblinear.train(data.native, parameter))
-            finally:
-                ll.liblinear.set_print_string_function(ll.ctypes_print_null)
+        model, n_iter, stop_reason = liblinear_train(data.native, parameter, self.random_state)
         total = float(self.nu) * len(data.y)
         w = np.ctypeslib.as_array(model.w, (data.native.n,)).copy() / total
         point = np.zeros((1, data.X.shape[1]))
         point[0, : len(w)] = w
-        text = b"".join(said).decode(errors="replace")
-        n_iter = liblinear.iterations_of(text)
         rho = float(model.rho) / total
-        found = KernelSolution(
+        solution = KernelSolution(
             np.ones(1),
             b=-rho,
             rho=rho,
             n_iter=n_iter,
-            stop_reason="max_iter" if "reaching max number" in text else "converged",
+            stop_reason=stop_reason,
             counters={"iterations": n_iter},
             points=point,
         )
-        return self._store(found, data)
+        return self._store(solution, data)

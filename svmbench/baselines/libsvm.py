@@ -83,20 +83,21 @@ def svm_train(problem: Any, kind: int, settings: Any) -> tuple[Any, np.ndarray, 
     parameter.degree = int(settings.degree)
     parameter.cache_size = float(settings.cache_size)
     parameter.shrinking = int(settings.shrinking)
-    said: list[bytes] = []
-    listen = svm.PRINT_STRING_FUN(said.append)
+    pieces: list[bytes] = []
+    print_function = svm.PRINT_STRING_FUN(pieces.append)
     with _ONE_AT_A_TIME:
-        svm.libsvm.svm_set_print_string_function(listen)
+        svm.libsvm.svm_set_print_string_function(print_function)
         try:
             model = svm.toPyModel(svm.libsvm.svm_train(problem, parameter))
         finally:
             svm.libsvm.svm_set_print_string_function(svm.ctypes_print_null)
-    text = b"".join(said).decode(errors="replace")
-    found = _ITERATIONS.findall(text)
+    printed = b"".join(pieces).decode(errors="replace")
+    iterations = _ITERATIONS.findall(printed)
     coefficients = np.zeros(model.l)
     if model.l:
         coefficients = np.array(np.ctypeslib.as_array(model.sv_coef[0], (model.l,)))
-    return model, coefficients, int(found[-1]) if found else 1, "reaching max number" not in text
+    n_iter = int(iterations[-1]) if iterations else 1
+    return model, coefficients, n_iter, "reaching max number" not in printed
 
 
 @declare(
@@ -140,7 +141,7 @@ class Libsvm(KernelBaseline):
         model, coefficients, n_iter, converged = svm_train(data.native, C_SVC, self)
         # f is positive for LIBSVM's first label, which is the label of the first sample.
         sign = 1.0 if model.get_labels()[0] > 0 else -1.0
-        return self._keep(
+        return self._store_result(
             data,
             np.array(model.get_sv_indices(), dtype=np.int64) - 1,
             sign * coefficients,

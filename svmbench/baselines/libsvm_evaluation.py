@@ -80,9 +80,9 @@ def libsvm_decision_values(
     function_at = ctypes.cast(svm.libsvm.svm_predict_values, ctypes.c_void_p).value
     assert function_at is not None
     evaluate = _PREDICT_VALUES(function_at)
-    given = ctypes.addressof(model)
-    for row, where in zip(starts.tolist(), at.tolist(), strict=True):
-        evaluate(given, row, where)
+    model_at = ctypes.addressof(model)
+    for row_at, values_at in zip(starts.tolist(), at.tolist(), strict=True):
+        evaluate(model_at, row_at, values_at)
     # The memory behind the addresses must live until here.
     del model, nodes, rows
     return values

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from svmbench.base.errors import ConfigError, ProgramError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
-from svmbench.baselines.clock import handing_over
+from svmbench.baselines.clock import count_programs_only
 from svmbench.baselines.launching import Ended, launch
 from svmbench.baselines.liblinear import iterations_of
 from svmbench.baselines.program_models import ReadModel, read_model
@@ -36,7 +36,7 @@ _ROWS_PER_WRITE = 4096
 
 
 class Folder:
-    """A temporary folder that is removed with the object that holds it."""
+    """A temporary folder that is deleted with this object."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="svmbench-"))
@@ -85,8 +85,8 @@ class Program(ClassifierMixin, BaseEstimator):
         folder = Folder()
         signs = self._file_labels(codes)
         write_libsvm_rows(folder.path / "train", X, signs)
-        kept = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
-        return TrainingData(X=kept, y=signs.astype(np.float64), native=folder)
+        X = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+        return TrainingData(X=X, y=signs.astype(np.float64), native=folder)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Write the rows, run the program, and read its model."""
@@ -104,9 +104,9 @@ class Program(ClassifierMixin, BaseEstimator):
         self.folder_ = Folder()
         self.__dict__.pop("model_", None)  # left from an earlier training
         files = {"train": data.native.path / "train", "model": self.folder_.path / "model"}
-        with handing_over() as took:
+        with count_programs_only() as program_times:
             ended = self._run(self.commands.train, files, "model")
-            took.append(ended)
+            program_times.append(ended)
         output = ended.out + ended.err
         self.n_iter_ = iterations_of(output)
         self.stop_reason_ = "max_iter" if "reaching max number" in output else "not told"
@@ -137,8 +137,8 @@ class Program(ClassifierMixin, BaseEstimator):
     @cached_property
     def model_(self) -> ReadModel | None:
         """The model of the program; None if its format is unknown."""
-        two = len(self.classes_) == 2
-        return read_model(self._model_file, self.n_features_in_) if two else None
+        is_binary = len(self.classes_) == 2
+        return read_model(self._model_file, self.n_features_in_) if is_binary else None
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the labels of rows, by the prediction command or by the model.
@@ -158,12 +158,12 @@ class Program(ClassifierMixin, BaseEstimator):
         folder = self.folder_.path
         files = {"test": folder / "test", "model": self._model_file, "output": folder / "output"}
         files["output"].unlink(missing_ok=True)
-        with handing_over() as took:
+        with count_programs_only() as program_times:
             # The program must not see the labels.
             write_libsvm_rows(
                 files["test"], X, np.broadcast_to(self._file_labels(0), (X.shape[0],))
             )
-            took.append(self._run(self.commands.predict, files, "output"))
+            program_times.append(self._run(self.commands.predict, files, "output"))
             return self.classes_[self._read_predictions(files["output"], X.shape[0])]
 
     @property
@@ -183,17 +183,17 @@ class Program(ClassifierMixin, BaseEstimator):
         codes = np.asarray(codes)
         return np.where(codes == 1, 1, -1) if len(self.classes_) == 2 else codes + 1
 
-    def _run(self, words: tuple[str, ...], files: dict[str, Path], made: str) -> Ended:
-        """Run a command, and check that it wrote its output file."""
+    def _run(self, words: tuple[str, ...], files: dict[str, Path], output: str) -> Ended:
+        """Run a command; check that it wrote the file of the placeholder `output`."""
         values = {name: _text(getattr(self, name)) for name in self.commands.parameters}
         filled = templates.fill_template(
             words, values | {name: str(path) for name, path in files.items()}
         )
         filled[0] = str(Path(shutil.which(filled[0]) or filled[0]).absolute())
         ended = launch(filled)
-        if not files[made].is_file() or not files[made].stat().st_size:
+        if not files[output].is_file() or not files[output].stat().st_size:
             raise ProgramError(
-                f"{Path(filled[0]).name} ended without an error but didn't write {{{made}}}"
+                f"{Path(filled[0]).name} ended without an error but didn't write {{{output}}}"
             )
         return ended
 
@@ -235,8 +235,8 @@ class Program(ClassifierMixin, BaseEstimator):
         """
         if np.isin(values, (-1, 1)).all():
             return
-        whole = values == np.round(values)
-        if whole.all():
+        are_integers = values == np.round(values)
+        if are_integers.all():
             wrong = values[~np.isin(values, (-1, 1))][0]
             raise ProgramError(
                 f"{program} predicted class {wrong:g}; the classes of the training file are -1 and"
@@ -285,12 +285,12 @@ def program(name: str) -> Any:
             msg = f"{commands.program} has no placeholder for {next(iter(params))}"
             raise TypeError(msg)
 
-    places = [
+    parameters = [
         inspect.Parameter(parameter, inspect.Parameter.KEYWORD_ONLY, default=None)
         for parameter in commands.parameters
     ]
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    initialise.__signature__ = inspect.Signature([itself, *places])  # type: ignore[attr-defined]
+    initialise.__signature__ = inspect.Signature([itself, *parameters])  # type: ignore[attr-defined]
     fields = {
         "__init__": initialise,
         "__module__": __name__,

@@ -52,7 +52,7 @@ class RehlineBaseline(LinearPeer):
         from rehline import ReHLine_solver
 
         C = float(self.C)
-        found = ReHLine_solver(
+        result = ReHLine_solver(
             data.native,
             -C * data.y[None, :],
             np.full((1, len(data.y)), C),
@@ -60,7 +60,7 @@ class RehlineBaseline(LinearPeer):
             tol=float(self.tol),
             verbose=0,
         )
-        return found.beta, int(found.niter)
+        return result.beta, int(result.niter)
 
 
 if find_spec(REHLINE_REQUIREMENT) is not None:

@@ -60,7 +60,7 @@ class SVCBaseline(KernelBaseline):
         coefficients = model.dual_coef_
         if hasattr(coefficients, "toarray"):
             coefficients = coefficients.toarray()
-        return self._keep(
+        return self._store_result(
             data,
             model.support_.astype(np.int64),
             np.ravel(coefficients),

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-_PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 #: A word that needs no quotes.
-_PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
+_UNQUOTED = re.compile(r"[\w@%+=:,./{}-]+")
 _AND = " && "
 #: End of the name of a foreign class or a program that separates two classes only.
 BINARY = " (binary)"
@@ -27,7 +27,7 @@ TRAIN_FILES = ("train", "model")
 #: Placeholders of files in the prediction command.
 PREDICT_FILES = ("test", "model", "output")
 #: Words with a meaning in a shell.
-_OF_SHELLS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"}
+_SHELL_WORDS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1"}
 
 #: Known programs by a word, with the commands from their documentation and their kernel.
 SHIPPED = {
@@ -79,9 +79,9 @@ class Commands:
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """The placeholders of parameters, in their order."""
-        places = _places(self.train) + _places(self.predict)
+        names = _placeholders(self.train) + _placeholders(self.predict)
         return tuple(
-            dict.fromkeys(name for name in places if name not in {*TRAIN_FILES, *PREDICT_FILES})
+            dict.fromkeys(name for name in names if name not in {*TRAIN_FILES, *PREDICT_FILES})
         )
 
     @property
@@ -100,7 +100,7 @@ class Commands:
         digest = hashlib.sha256()
         for words in (self.train, self.predict):
             files = [shutil.which(words[0]) if words else None, *words[1:]]
-            for path in (Path(file) for file in files if file and not _PLACE.search(file)):
+            for path in (Path(file) for file in files if file and not _PLACEHOLDER.search(file)):
                 if path.is_file():
                     with path.open("rb") as stream:
                         digest.update(hashlib.file_digest(stream, "sha256").digest())
@@ -141,25 +141,25 @@ def commands(program: str, predict: str = "") -> Commands:
         path = _quoted(program.strip())
         program = f"{path} {shipped[0].partition(' ')[2]}"
         predict = predict or shipped[1]
-    made = Commands(_words(program, "program"), _words(predict, "predict") if predict else ())
+    parsed = Commands(_words(program, "program"), _words(predict, "predict") if predict else ())
     for words, needed, key in (
-        (made.train, TRAIN_FILES, "program"),
-        (made.predict, PREDICT_FILES, "predict"),
+        (parsed.train, TRAIN_FILES, "program"),
+        (parsed.predict, PREDICT_FILES, "predict"),
     ):
         for file in needed if words else ():
-            if file not in _places(words):
+            if file not in _placeholders(words):
                 known = f" (known programs: {', '.join(SHIPPED)})" if len(words) == 1 else ""
                 msg = f"'{key}' needs the placeholder {{{file}}} for the {_FILES[file]}{known}"
                 raise ValueError(msg)
         for word in words:
-            if word in _OF_SHELLS or _AND in word:
+            if word in _SHELL_WORDS or _AND in word:
                 msg = f"'{key}' runs without a shell, so it can't contain {word!r}; use a script"
                 raise ValueError(msg)
-    for file in _places(made.train):
+    for file in _placeholders(parsed.train):
         if file in PREDICT_FILES and file not in TRAIN_FILES:
             msg = f"'program' can't contain {{{file}}}, which only 'predict' gets"
             raise ValueError(msg)
-    return made
+    return parsed
 
 
 _FILES = {
@@ -184,7 +184,7 @@ def read_template(name: str) -> Commands:
 
 def fill_template(words: tuple[str, ...], values: Mapping[str, str]) -> list[str]:
     """Fill the placeholders in the words of a command."""
-    return [_PLACE.sub(lambda match: values.get(match[1], match[0]), word) for word in words]
+    return [_PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), word) for word in words]
 
 
 def _words(command: str, key: str) -> tuple[str, ...]:
@@ -196,15 +196,15 @@ def _words(command: str, key: str) -> tuple[str, ...]:
     if not words or not words[0]:
         msg = f"'{key}' is empty; it must name a program"
         raise ValueError(msg)
-    if _PLACE.search(words[0]):
+    if _PLACEHOLDER.search(words[0]):
         msg = f"'{key}' begins with a placeholder; it must begin with the name of a program"
         raise ValueError(msg)
     return words
 
 
 def _quoted(word: str) -> str:
-    return word if _PLAIN.fullmatch(word) else shlex.quote(word)
+    return word if _UNQUOTED.fullmatch(word) else shlex.quote(word)
 
 
-def _places(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for word in words for name in _PLACE.findall(word))
+def _placeholders(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for word in words for name in _PLACEHOLDER.findall(word))

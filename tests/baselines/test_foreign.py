@@ -74,13 +74,13 @@ def test_a_race_certifies_a_class_by_the_problem_that_it_is_said_to_solve():
         model = solver(name).fit(X, y)
         certificates = Certificates(name, X, y)
         certificates.add("only", model)
-        assert certificates.found["only"].problem == "squared-hinge, offset absorbed (1)"
+        assert certificates.by_setting["only"].problem == "squared-hinge, offset absorbed (1)"
         identities += certificates.identities.values()
     # Both share the best of their bounds.
     assert identities[0] == identities[1]
     bare = Certificates("p", X, y)
     bare.add("only", solver("sklearn.linear_model.LogisticRegression").fit(X, y))
-    assert not bare.found
+    assert not bare.by_setting
 
 
 @pytest.mark.parametrize(

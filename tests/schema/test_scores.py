@@ -25,7 +25,7 @@ ALL = list(SCORES)
 
 
 def values(y: Any, decisions: Any, names: list[str]) -> tuple[dict[str, float], dict[str, str]]:
-    exam = Exam.answered(np.array(y), np.array([-1, 1]), decisions=np.array(decisions, float))
+    exam = Exam.of_predictions(np.array(y), np.array([-1, 1]), decisions=np.array(decisions, float))
     return mark(names, exam)
 
 

@@ -14,7 +14,7 @@ from svmbench.experiment.measuring import measure
 from svmbench.experiment.measuring.measure import status_bytes
 
 #: Largest number of descendants of a process; a process with more is ended.
-_MOST_DESCENDANTS = 1000
+_MAX_DESCENDANTS = 1000
 #: Shared memory of at least this many bytes is examined mapping by mapping, which takes time.
 _MIN_SHARED_BYTES = 32 << 20
 
@@ -104,11 +104,11 @@ def descendants(pid: int) -> list[int]:
 
         with contextlib.suppress(psutil.Error):
             below = psutil.Process(pid).children(recursive=True)
-            return [process.pid for process in below[:_MOST_DESCENDANTS]]
+            return [process.pid for process in below[:_MAX_DESCENDANTS]]
         return []
     pids: list[int] = []
     todo = [pid]
-    while todo and len(pids) < _MOST_DESCENDANTS:
+    while todo and len(pids) < _MAX_DESCENDANTS:
         for path in (measure.PROC / str(todo.pop()) / "task").glob("*/children"):
             with contextlib.suppress(OSError):
                 new = [int(number) for number in path.read_text().split()]

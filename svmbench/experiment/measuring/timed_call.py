@@ -1,8 +1,8 @@
-"""A call and its seconds; run as a program, the first call of a solver in its process.
+"""The cost of a call, in this process or as the first call of a new process.
 
-``python timed_call.py FILE`` reads a description of the call from a pickle of the caller (see
-`first_call`), makes the call, and writes its seconds as JSON. It imports the suite as late as
-possible, because the imports of a cold call are part of its cost.
+``python timed_call.py FILE`` reads a description of the call from a pickle (see `first_call`),
+makes the call, and writes its seconds as JSON. It imports the suite as late as possible, because
+the imports of a cold call are part of its cost.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def time_call(work: Callable[[], Any]) -> Seconds:
 
 
 def fitted(estimator: Any, X: Any, y: Any) -> Any:
-    """Return an estimator after its `fit`, with labels where it wants them."""
+    """Return an estimator after its `fit`; `y` is None if it is fitted without labels."""
     return estimator.fit(X) if y is None else estimator.fit(X, y)
 
 
@@ -54,7 +54,7 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
         ``call``, the ``solver`` by its name and its ``class`` by module and name, its ``params``,
         and the inputs ``X`` and labels ``y``.
     """
-    import sklearn.svm  # noqa: F401  what a user of either has imported
+    import sklearn.svm  # noqa: F401  as a user of scikit-learn or svmbench has
 
     X, y, params = described["X"], described["y"], described["params"]
     if described["call"] == "cold-fit":
@@ -71,7 +71,7 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
     return time_call(lambda: estimator.train(data))
 
 
-def apart(described: Mapping[str, Any]) -> Seconds:
+def first_call_in_new_process(described: Mapping[str, Any]) -> Seconds:
     """Return the cost of a solver's first call in a new process; see :func:`first_call`.
 
     Raises
@@ -83,13 +83,13 @@ def apart(described: Mapping[str, Any]) -> Seconds:
     import subprocess
     import tempfile
 
-    # With bytecode, which a process without it compiles anew: that is no part of the call's work.
+    # Let the process use cached bytecode: compiling modules anew isn't part of the call's work.
     environment = {k: value for k, value in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory(prefix="svmbench-call-") as folder:
         path = Path(folder, "call.pickle")
         path.write_bytes(pickle.dumps(described, protocol=5))
         done = subprocess.run(
-            # Safe of its own folder's names, and without what the package imports.
+            # -P: modules in this file's folder must not hide those of the standard library.
             [sys.executable, "-P", __file__, str(path)],
             capture_output=True,
             text=True,
@@ -105,8 +105,8 @@ def apart(described: Mapping[str, Any]) -> Seconds:
 
 def main(path: str) -> None:
     """Make the call that a file describes, and write its seconds to standard output."""
-    found = first_call(pickle.loads(Path(path).read_bytes()))
-    sys.stdout.write(json.dumps(found._asdict()))
+    seconds = first_call(pickle.loads(Path(path).read_bytes()))
+    sys.stdout.write(json.dumps(seconds._asdict()))
 
 
 if __name__ == "__main__":

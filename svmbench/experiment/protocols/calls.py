@@ -34,8 +34,8 @@ from svmbench.experiment.settings.values import MaxSamples, Params, Repeats
 
 Call = Literal["train", "fit", "predict", "first-train", "first-fit", "cold-fit"]
 
-#: Calls that have a process of their own.
-APART = ("first-train", "first-fit", "cold-fit")
+#: Calls that are made in a new process.
+IN_NEW_PROCESS = ("first-train", "first-fit", "cold-fit")
 
 
 class Calls(RaceBlock):
@@ -89,15 +89,15 @@ class _Caller:
 
     def run(self) -> None:
         """Make the call once."""
-        if self.call in APART:
-            found = timed_call.apart(self._described())
+        if self.call in IN_NEW_PROCESS:
+            seconds = timed_call.first_call_in_new_process(self._description())
         else:
             with measure.quiet():
-                found = timed_call.time_call(self._work())
-        self.seconds.append(found)
+                seconds = timed_call.time_call(self._work())
+        self.seconds.append(seconds)
 
     def objective(self) -> float | None:
-        """Return the objective of the last call's model, where it is here and has one."""
+        """Return the objective of the last call's model, if the model is here and has one."""
         if self.call == "train":
             self.estimator.evaluate_objective(self.data)
         return getattr(self.estimator, "objective_", None)
@@ -111,24 +111,24 @@ class _Caller:
             return lambda: self.estimator.train(self.data)
         if self.call == "predict":
             if not self.seconds:
-                self.estimator = timed_call.fitted(self._built(), self.X, self.y)
+                self.estimator = timed_call.fitted(self._build(), self.X, self.y)
             return lambda: self.estimator.predict(self.X_test, **self.arguments)
-        self.estimator = self._built()
+        self.estimator = self._build()
         return lambda: timed_call.fitted(self.estimator, self.X, self.y)
 
-    def _built(self) -> Any:
-        # As a user has it: of more classes than two it takes care itself.
+    def _build(self) -> Any:
+        # As a user calls it: the solver itself handles more than two classes.
         return self.task.build_alone(self.settings)
 
-    def _described(self) -> dict[str, Any]:
+    def _description(self) -> dict[str, Any]:
         """Return the description of the call for a new process."""
-        cls = type(self._built())
+        cls = type(self._build())
         plain = getattr(cls, "wrapped", cls)
         return {
             "call": self.call,
             "solver": self.settings["name"],
             "class": (plain.__module__, plain.__name__),
-            "params": self._built().get_params(deep=False),
+            "params": self._build().get_params(deep=False),
             "X": self.X,
             "y": self.y,
         }
@@ -143,7 +143,7 @@ class _Caller:
     cell="all solvers",
     grid="none",
     tasks=("binary", "multiclass", "one-class"),
-    # The clock is this process's, and takes in whatever a call does.
+    # The clock counts all that this process does in a call, and no other process.
     programs=False,
     metrics=(
         *("ratio", "cpu_time_s", "user_time_s", "system_time_s", "wall_time_s", "objective"),
@@ -163,10 +163,10 @@ def calls(task: Task) -> Outcome:
     costs = {}
     for caller in callers:
         costs[caller.name] = {
-            "cpu_time_s": [one.cpu for one in caller.seconds],
-            "user_time_s": [one.user for one in caller.seconds],
-            "system_time_s": [one.system for one in caller.seconds],
-            "wall_time_s": [one.wall for one in caller.seconds],
+            "cpu_time_s": [seconds.cpu for seconds in caller.seconds],
+            "user_time_s": [seconds.user for seconds in caller.seconds],
+            "system_time_s": [seconds.system for seconds in caller.seconds],
+            "wall_time_s": [seconds.wall for seconds in caller.seconds],
         }
         objective = caller.objective()
         if objective is not None:
@@ -181,13 +181,13 @@ _TRAINING_CALLS = ("train", "fit")
 
 def _certify(callers: Sequence[_Caller], metrics: dict[str, Any]) -> list[str]:
     """Add the certificates of the models in this process; return notes on claims."""
-    found = []
+    certificates = []
     for caller in callers:
         if caller.call in _TRAINING_CALLS:
-            found.append(Certificates(caller.name, caller.X, caller.y))
-            found[-1].add(0, caller.estimator)
-    share_bounds(found)
+            certificates.append(Certificates(caller.name, caller.X, caller.y))
+            certificates[-1].add(0, caller.estimator)
+    share_bounds(certificates)
     notes: list[str] = []
-    for one in found:
-        one.report([0], metrics, notes)
+    for certificate in certificates:
+        certificate.report([0], metrics, notes)
     return notes

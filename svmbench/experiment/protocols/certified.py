@@ -29,10 +29,10 @@ CERTIFIED_METRICS = (
 TRUE_CLAIM = 1e-2
 
 #: With this number of rows or more, the objective of a kernel model is estimated from a sample.
-MOST_WHOLE_ROWS = 1_000_000
+MIN_SAMPLED_ROWS = 1_000_000
 
-#: Why classes and programs stopped, which don't tell it.
-UNTOLD = "not told"
+#: The stop reason of classes and programs, which report none.
+NO_STOP_REASON = "not told"
 
 #: An objective below a bound by more than this share is an error.
 CONTRADICTION = 1e-6
@@ -46,7 +46,7 @@ class Certificates:
 
     def __init__(self, name: str, X: Any, y: Any) -> None:
         self.name, self.X, self.y = name, X, y
-        self.found: dict[Hashable, Any] = {}  # a Certificate for each setting
+        self.by_setting: dict[Hashable, Any] = {}  # a Certificate for each setting
         self.identities: dict[Hashable, str] = {}
         self.claims: dict[Hashable, str] = {}  # how it claims that it converged; "" if it doesn't
         # By identity, the lowest objective of weights with the parts of its model.
@@ -57,13 +57,15 @@ class Certificates:
         """Join the certificates of one racer's models on several outer folds."""
         together = cls(folds[0].name, None, None)
         together.are_folds = True
-        for fold, own in enumerate(folds):
-            together.found |= {(fold, setting): one for setting, one in own.found.items()}
-            together.claims |= {(fold, setting): claim for setting, claim in own.claims.items()}
+        for fold, of_fold in enumerate(folds):
+            together.by_setting |= {
+                (fold, setting): one for setting, one in of_fold.by_setting.items()
+            }
+            together.claims |= {(fold, setting): claim for setting, claim in of_fold.claims.items()}
         return together
 
     def add(self, setting: Hashable, model: Any) -> None:
-        """Certify the model of a setting; one that shows nothing has no certificate."""
+        """Certify the model of a setting, if the model shows a solution that can be certified."""
         self.add_models(setting, [(model, self.X, self.y)])
 
     def add_models(self, setting: Hashable, models: Sequence[tuple[Any, Any, Any]]) -> None:
@@ -72,13 +74,13 @@ class Certificates:
 
         try:
             parts = [part for model in models for part in parts_of(*model, Asked())]
-            is_large = self.X.shape[0] >= MOST_WHOLE_ROWS
-            found = [certify_part(part, search=False, sample=is_large) for part in parts]
+            is_large = self.X.shape[0] >= MIN_SAMPLED_ROWS
+            certified = [certify_part(part, search=False, sample=is_large) for part in parts]
         except (SvmbenchError, ValueError, ArithmeticError, AttributeError):
             return
-        certificate = sum_of(found, self.X.shape[0])
+        certificate = sum_of(certified, self.X.shape[0])
         identity = " | ".join(dict.fromkeys(part.identity for part in parts)) + f" {len(parts)}"
-        self.found[setting], self.identities[setting] = certificate, identity
+        self.by_setting[setting], self.identities[setting] = certificate, identity
         claims = [claim_of(model) for model, _, _ in models]
         self.claims[setting] = claims[0] if all(claims) else ""
         lowest = self.weights.get(identity, (certificate.primal + 1.0, []))[0]
@@ -93,7 +95,7 @@ class Certificates:
         For several settings, these are the largest gap and the shares of solved settings; for outer
         folds, also the sums of objectives and of bounds.
         """
-        shown = [self.found[setting] for setting in settings if setting in self.found]
+        shown = [self.by_setting[setting] for setting in settings if setting in self.by_setting]
         if not shown or len(shown) < len(settings):
             return
         name, gaps = self.name, [one.relative_gap for one in shown]
@@ -113,19 +115,21 @@ class Certificates:
             metrics[f"solved_{accuracy}_pct:{name}"] = 100.0 * sum(solved) / len(solved)
         # Without a bound a claim is not known to be false.
         claimed = [
-            (self.found[setting], self.claims[setting])
+            (self.by_setting[setting], self.claims[setting])
             for setting in settings
-            if self.claims[setting] and self.found[setting].dual is not None
+            if self.claims[setting] and self.by_setting[setting].dual is not None
         ]
         if claimed:
             false = [(one, claim) for one, claim in claimed if not one.solved_to(TRUE_CLAIM)]
             n_true = len(claimed) - len(false)
             metrics[f"claims_true_pct:{name}"] = 100.0 * n_true / len(claimed)
-            # A ladder's loose settings are meant.
+            # The loose settings of a ladder are meant to be inaccurate.
             if is_one and false:
                 where = f" on {len(false)} of {len(shown)} outer folds" if self.are_folds else ""
                 gaps = [one.relative_gap for one, _ in false]
-                notes.append(f"{name} {false[0][1]}, which is not certified{where}: {said(gaps)}")
+                notes.append(
+                    f"{name} {false[0][1]}, which is not certified{where}: {excess_in_words(gaps)}"
+                )
 
     def report_times(
         self,
@@ -140,36 +144,36 @@ class Certificates:
         for accuracy in accuracies:
             total: float | None = 0.0
             for C in dict.fromkeys(setting[0] for setting in costs):
-                own = [
+                medians = [
                     statistics.median(costs[setting].cpu)
-                    for setting, one in self.found.items()
+                    for setting, one in self.by_setting.items()
                     if setting in costs and setting[0] == C and one.solved_to(accuracy)  # type: ignore[index]
                 ]
-                total = None if total is None or not own else total + min(own)
-            metrics[f"cpu_time_to_{named(accuracy)}_s:{self.name}"] = total
+                total = None if total is None or not medians else total + min(medians)
+            metrics[f"cpu_time_to_{accuracy_name(accuracy)}_s:{self.name}"] = total
 
 
 def claim_of(model: Any) -> str:
     """Return in words how a model claims that it converged, or "" if it doesn't.
 
-    A class or a program that doesn't tell why it stopped claims it too, unless it did as many
-    iterations as its `max_iter` allows.
+    A class or a program that doesn't report why it stopped counts as claiming it, unless it did as
+    many iterations as its `max_iter` allows.
     """
-    reason = getattr(model, "stop_reason_", UNTOLD)
-    most, done = getattr(model, "max_iter", None), getattr(model, "n_iter_", 0)
-    is_early = isinstance(most, int) and 0 < most <= np.max(done)
-    if reason == UNTOLD:
+    reason = getattr(model, "stop_reason_", NO_STOP_REASON)
+    max_iter, n_iter = getattr(model, "max_iter", None), getattr(model, "n_iter_", 0)
+    is_early = isinstance(max_iter, int) and 0 < max_iter <= np.max(n_iter)
+    if reason == NO_STOP_REASON:
         return "" if is_early else "ended as if it had converged"
     return "says that it converged" if reason == "converged" else ""
 
 
-def named(accuracy: float) -> str:
+def accuracy_name(accuracy: float) -> str:
     """Return an accuracy as metrics name it: 1e-3."""
     mantissa, _, exponent = f"{accuracy:e}".partition("e")
     return f"{float(mantissa):g}e{int(exponent)}"
 
 
-def said(gaps: Sequence[float | None]) -> str:
+def excess_in_words(gaps: Sequence[float | None]) -> str:
     """Return in words how far objectives may be from the optimum."""
     known = [gap for gap in gaps if gap is not None]
     if len(known) < len(gaps):
@@ -189,7 +193,7 @@ def share_bounds(racers: Sequence[Certificates]) -> None:
 
     bounds: dict[str, tuple[float, str]] = {}
     for racer in racers:
-        for setting, one in racer.found.items():
+        for setting, one in racer.by_setting.items():
             identity = racer.identities[setting]
             known = bounds.get(identity, (-float("inf"), ""))
             if one.dual is not None and one.dual > known[0]:
@@ -203,11 +207,11 @@ def share_bounds(racers: Sequence[Certificates]) -> None:
         if lowest[0] - dual <= 0.1 * float(ACCURACIES[-1]) * abs(lowest[0]):
             continue
         parts = [certify_part(part) for part in lowest[1]]
-        found = sum_of(parts, parts[0].n_samples).dual
-        if found is not None and found > dual:
-            bounds[identity] = found, name or "a quadratic program"
+        better = sum_of(parts, parts[0].n_samples).dual
+        if better is not None and better > dual:
+            bounds[identity] = better, name or "a quadratic program"
     for racer in racers:
-        for setting, one in racer.found.items():
+        for setting, one in racer.by_setting.items():
             dual, name = bounds.get(racer.identities[setting], (-float("inf"), ""))
             is_whole = one.n_sampled is None
             if is_whole and one.primal < dual - CONTRADICTION * max(abs(dual), abs(one.primal)):
@@ -215,4 +219,4 @@ def share_bounds(racers: Sequence[Certificates]) -> None:
                     f"the objective of {racer.name}, {one.primal:.10g}, is below the bound"
                     f" {dual:.10g} that {name} gives for the same problem"
                 )
-            racer.found[setting] = one.with_bound(dual if name else None)
+            racer.by_setting[setting] = one.with_bound(dual if name else None)

@@ -13,7 +13,7 @@ from svmbench.experiment.protocols.outcomes import (
     sizes,
     test,
 )
-from svmbench.experiment.protocols.search import SEARCHED, Ground, search
+from svmbench.experiment.protocols.search import SEARCHED, SplitRows, search
 from svmbench.experiment.protocols.task import Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import Folds
@@ -54,19 +54,19 @@ def cv(task: Task) -> Outcome:
     """
     spec, inputs = task.spec, inputs_of(task)
     splits = folds.outer_splits(inputs.y, task.settings["folds"], task.seed("outer"))
-    anew = spec["scaler"] if spec["scaling"] in {"outer-fold", "every-fold"} else None
-    ground = Ground(inputs.X, inputs.y, splits, anew)
-    best, found = search(task, ground)
+    scaler = spec["scaler"] if spec["scaling"] in {"outer-fold", "every-fold"} else None
+    rows = SplitRows(inputs.X, inputs.y, splits, scaler)
+    best, search_metrics = search(task, rows)
     # Time the chosen point again, fold by fold: in the search each fit ran once.
     timings: list[measure.Timing] = []
     marked = []
-    for train, rows in splits:
-        X, X_test = ground.arrays(task, train, rows)
+    for train, validation in splits:
+        X, X_test = rows.arrays(task, train, validation)
         y = inputs.y[task.training_rows(train, inputs.y)]
         estimator, timing = fit(task, best, X, y)
         timings.append(timing)
-        metrics, reasons, _ = test(task, estimator, X, y, X_test, inputs.y[rows])
+        metrics, reasons, _ = test(task, estimator, X, y, X_test, inputs.y[validation])
         marked.append((metrics, reasons))
     outcome = over_folds(estimator, timings, best, marked)
-    outcome["metrics"] |= found | sizes(inputs, len(splits[0][0]), len(splits[0][1]))
+    outcome["metrics"] |= search_metrics | sizes(inputs, len(splits[0][0]), len(splits[0][1]))
     return outcome

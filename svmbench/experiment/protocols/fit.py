@@ -54,23 +54,23 @@ def fit_on_all_rows(task: Task) -> Outcome:
     inputs = inputs_of(task)
     X, y = inputs.whole(), inputs.y
     fitted = task.training_rows(np.arange(len(y)), y)
-    own = (X if len(fitted) == len(y) else folds.take(X, fitted)), y[fitted]
-    estimator, timing = outcomes.fit(task, {}, *own)
+    training = (X if len(fitted) == len(y) else folds.take(X, fitted)), y[fitted]
+    estimator, timing = outcomes.fit(task, {}, *training)
     outcome = outcomes.outcome_of(estimator, [timing], {})
-    exam = scores.Exam(estimator, X, y, (own[0], task.labels(own[1])))
+    exam = scores.Exam(estimator, X, y, (training[0], task.labels(training[1])))
     metrics, undefined = scores.mark(task.spec["scores"], exam)
     outcome["metrics"] |= {f"train_{name}": value for name, value in metrics.items()}
     outcome["undefined"] = {f"train_{name}": reason for name, reason in undefined.items()}
     if inputs.X_test is not None:
         X_test = folds.take(inputs.X_test, np.arange(inputs.X_test.shape[0]))
-        metrics, undefined, _ = outcomes.test(task, estimator, *own, X_test, inputs.y_test)
+        metrics, undefined, _ = outcomes.test(task, estimator, *training, X_test, inputs.y_test)
         outcome["metrics"] |= metrics
         outcome["undefined"] |= undefined
     if task.settings["trace"] and "trace" in estimator.get_params():
         followed = task.build(trace=True)
-        followed.train(followed.prepare(own[0], task.labels(own[1])))
+        followed.train(followed.prepare(training[0], task.labels(training[1])))
         outcome["trace"] = [[float(s), int(work), float(v)] for s, work, v in followed.trace_]
     if task.settings["plane"]:
-        task.keep(**plane.seen(estimator, X, y, fitted))
+        task.save_arrays(**plane.plane_arrays(estimator, X, y, fitted))
     outcome["metrics"] |= {"n_train": len(fitted), "scaling_time_s": inputs.scaling_s}
     return outcome

@@ -24,29 +24,29 @@ from svmbench.schema.scores import contract as scores
 
 @variant("fit", "blocks")
 def fit_in_blocks(task: Task) -> Outcome:
-    """Fit the cell's solver on blocks; a file that was written for it also to compare with.
+    """Fit the cell's solver on blocks of rows, and compare the fit with reading the file alone.
 
-    The rows of a file of the user's own, or of a registered set, are gone over once to fit, and
-    once to score. A file that was written for the cell is read in turn ``repeats`` times: its
-    blocks alone, into arrays as a whole, and to fit. Rates are those of the fit over those of the
-    reading, of CPU time, in percent.
+    One pass over the rows fits the solver, another one scores it. If the config asks for a written
+    file (`written`), a registered set is written to a file, which is then read ``repeats`` times in
+    turn: block by block, into whole arrays, and in a fit. The rate of the fit is reported in
+    percent of the rate of each way of reading (rows for a second of CPU time).
     """
     estimator = task.build()
     timing = measure.Timing()
     times: dict[str, list[float]] = {"read": [], "arrays": [], "fit": []}
     n_rows: list[int] = []
     with _blocks(task) as (blocks, tested), measure.quiet():
-        told = task.spec["dataset"].get("written")
+        written = task.spec["dataset"].get("written")
         before = measure.reset_peak()
         _timed(lambda: estimator.fit_blocks(blocks), timing, times["fit"])
         timing.peak_memory = measure.peak_since(before)
-        if told is not None:
+        if written is not None:
             timing, times["fit"] = measure.Timing(peak_memory=timing.peak_memory), []
-            for _ in range(told["repeats"]):
-                _timed(lambda: n_rows.append(_passed(blocks)), measure.Timing(), times["read"])
+            for _ in range(written["repeats"]):
+                _timed(lambda: n_rows.append(_count_rows(blocks)), measure.Timing(), times["read"])
                 if (
                     not data.does_not_fit(blocks.path, task.memory_gb)
-                    or told["format"] == "parquet"
+                    or written["format"] == "parquet"
                 ):
                     _timed(
                         lambda: _as_arrays(blocks, n_rows[-1]), measure.Timing(), times["arrays"]
@@ -71,18 +71,18 @@ def fit_in_blocks(task: Task) -> Outcome:
 
 @contextmanager
 def _blocks(task: Task) -> Iterator[tuple[Any, Any]]:
-    """Open the rows of a cell and its test part, if it has one; write a file if it wants one.
+    """Open the rows of a cell and its test part, if it has one; write a file if the cell asks.
 
-    That file is in a temporary folder, which goes with it.
+    The file is in a temporary folder, which is deleted at the end.
     """
     chosen = task.spec["dataset"]
-    told = chosen.get("written")
+    written = chosen.get("written")
     if chosen["file"]:
         column = chosen["label_column"] or None
         yield data.open_blocks(chosen["file"], label_column=column), None
         return
     source = open_dataset(task.spec)
-    if told is None:
+    if written is None:
         tested = source.X_test is not None
         yield (
             data.ArrayBlocks(source.X, source.y),
@@ -90,11 +90,11 @@ def _blocks(task: Task) -> Iterator[tuple[Any, Any]]:
         )
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-blocks-") as folder:
-        place = Path(folder) / f"rows{export.EXPORT_ENDINGS[told['format']]}"
+        path = Path(folder) / f"rows{export.EXPORT_ENDINGS[written['format']]}"
         X = folds.take(source.X, np.arange(source.X.shape[0]))
-        export.export_rows(place, X, np.asarray(source.y), told["copies"])
+        export.export_rows(path, X, np.asarray(source.y), written["copies"])
         del X
-        yield data.open_blocks(place), None
+        yield data.open_blocks(path), None
 
 
 def _timed(do: Callable[[], Any], timing: measure.Timing, cpu_s: list[float]) -> None:
@@ -106,7 +106,7 @@ def _timed(do: Callable[[], Any], timing: measure.Timing, cpu_s: list[float]) ->
     cpu_s.append(cpu)
 
 
-def _passed(blocks: data.FileBlocks) -> int:
+def _count_rows(blocks: data.FileBlocks) -> int:
     return sum(len(y) for _, y in blocks)
 
 
@@ -131,8 +131,8 @@ def _as_arrays(blocks: Iterable[tuple[Any, np.ndarray]], n_rows: int) -> tuple[A
 
 
 def _compare(name: str, alone: list[float], fitted: list[float], outcome: Outcome) -> None:
-    """Enter what reading alone took, and the fit's rate in percent of its rate."""
-    rates = [100.0 * one / other for one, other in zip(alone, fitted, strict=True)]
+    """Enter the CPU time of reading alone, and the fit's rate in percent of the rate of reading."""
+    rates = [100.0 * read_s / fit_s for read_s, fit_s in zip(alone, fitted, strict=True)]
     outcome["metrics"] |= {
         f"{name}_cpu_time_s": statistics.median(alone),
         f"{name}_rate_pct": statistics.median(rates),
@@ -152,5 +152,5 @@ def _scored(
         decisions.append(scores.values_of_models([estimator], rows)[0])
         labels.append(y)
     y = np.concatenate(labels)
-    exam = scores.Exam(estimator, None, y).told(np.concatenate(decisions))
+    exam = scores.Exam(estimator, None, y).set_decisions(np.concatenate(decisions))
     return *scores.mark(task.spec["scores"], exam), len(y)

@@ -8,7 +8,7 @@ from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, UNSCALED, Scaled
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
-from svmbench.experiment.protocols.search import SEARCHED, Ground, search
+from svmbench.experiment.protocols.search import SEARCHED, SplitRows, search
 from svmbench.experiment.protocols.task import (
     Outcome,
     Share,
@@ -55,8 +55,8 @@ def holdout(task: Task) -> Outcome:
     kept, X_test, y_test = testing_part(task, inputs)
     X, y = folds.take(inputs.X, kept), inputs.y[kept]
     splits = [folds.holdout_split(y, task.settings["validation"], task.seed("validation"))]
-    best, found = search(task, Ground(X, y, splits))
+    best, search_metrics = search(task, SplitRows(X, y, splits))
     fitted = task.training_rows(np.arange(len(y)), y)
     outcome = fit_and_test(task, best, folds.take(X, fitted), y[fitted], X_test, y_test)
-    outcome["metrics"] |= found | sizes(inputs, len(fitted), len(y_test))
+    outcome["metrics"] |= search_metrics | sizes(inputs, len(fitted), len(y_test))
     return outcome

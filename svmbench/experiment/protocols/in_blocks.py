@@ -1,4 +1,4 @@
-"""Protocols on rows that are read in blocks, in as few passes as possible.
+"""Protocols on rows that are read in blocks, in as few passes over the rows as possible.
 
 A search along a parameter that the solver declares takes one pass to train for every value and
 fold, and one pass to score all models. Folds and shares are drawn from the labels as on arrays, so
@@ -31,19 +31,19 @@ def cv_in_blocks(task: Task) -> Outcome:
     rows, _ = open_rows(task.spec)
     splits = folds.outer_splits(rows.y, task.settings["folds"], task.seed("outer"))
     rows = rows.only(np.arange(len(rows.y)), _group_of(splits, len(rows.y)))
-    best, found = _search(task, rows, len(splits))
+    best, search_metrics = _search(task, rows, len(splits))
     models, timings = [], []
     for train, _ in splits:
         estimator, timing = _fit(task, best, rows.only(train))
         models.append([estimator])
         timings.append(timing)
-    said = rows.decisions(models)
+    decisions = rows.decisions(models)
     marked = [
-        scores.mark(task.spec["scores"], _exam(model, rows.labels(f), said[f][0]))
+        scores.mark(task.spec["scores"], _exam(model, rows.labels(f), decisions[f][0]))
         for f, (model,) in enumerate(models)
     ]
     outcome = outcomes.over_folds(models[-1][0], timings, best, marked)
-    outcome["metrics"] |= found | outcomes.sizes(None, *map(len, splits[0]))
+    outcome["metrics"] |= search_metrics | outcomes.sizes(None, *map(len, splits[0]))
     return outcome
 
 
@@ -55,8 +55,8 @@ def holdout_in_blocks(task: Task) -> Outcome:
     train, _ = folds.holdout_split(rows.y[kept], task.settings["validation"], seed)
     group = np.zeros(len(kept), dtype=np.int32)
     group[train] = 1  # never validated
-    best, found = _search(task, rows.only(kept, group), 1)
-    return _fit_and_test(task, best, rows.only(kept), tested, found)
+    best, search_metrics = _search(task, rows.only(kept, group), 1)
+    return _fit_and_test(task, best, rows.only(kept), tested, search_metrics)
 
 
 @variant("nested-cv", "blocks")
@@ -67,8 +67,9 @@ def nested_cv_in_blocks(task: Task) -> Outcome:
     train, test = splits[task.settings["fold"]]
     seed = task.seed("inner", task.spec["fold"])
     inner = folds.outer_splits(rows.y[train], task.settings["inner_folds"], seed)
-    best, found = _search(task, rows.only(train, _group_of(inner, len(train))), len(inner))
-    outcome = _fit_and_test(task, best, rows.only(train), rows.only(test), found)
+    searched = rows.only(train, _group_of(inner, len(train)))
+    best, search_metrics = _search(task, searched, len(inner))
+    outcome = _fit_and_test(task, best, rows.only(train), rows.only(test), search_metrics)
     outcome["metrics"]["nested_cv_cpu_time_s"] = whole_cpu_time(task, outcome["metrics"])
     return outcome
 
@@ -96,9 +97,9 @@ class PathRows:
     def steps(self, over: str, values: list[Any]) -> Iterator[outcomes.PathModel]:
         """Yield each model with its scores, which are known once all are trained."""
         task, y_test = self._task, self._tested.labels(0)
-        found = list(_models(task, self._rows, [{over: value} for value in values], [None]))
-        (said,) = self._tested.decisions([[model for model, *_ in found]])
-        for (model, wall, cpu, work), decisions in zip(found, said, strict=True):
+        models = list(_models(task, self._rows, [{over: value} for value in values], [None]))
+        (of_models,) = self._tested.decisions([[model for model, *_ in models]])
+        for (model, wall, cpu, work), decisions in zip(models, of_models, strict=True):
             marked = scores.mark(task.spec["scores"], _exam(model, y_test, decisions))
             yield outcomes.PathModel(model, wall, cpu, work, marked)
 
@@ -127,15 +128,15 @@ def _search(task: Task, rows: BlockRows, n_splits: int) -> tuple[dict[str, Any],
         return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
     task = task.searching()
     start = measure.now()
-    found = list(_models(task, rows, points, list(range(n_splits))))
-    by_fold = [found[f * len(points) : (f + 1) * len(points)] for f in range(n_splits)]
+    models = list(_models(task, rows, points, list(range(n_splits))))
+    by_fold = [models[f * len(points) : (f + 1) * len(points)] for f in range(n_splits)]
     signs = scores.find(task.spec["select_by"]).needs == ("predict",)
-    said = rows.decisions([[model for model, *_ in own] for own in by_fold], signs=signs)
+    decisions = rows.decisions([[model for model, *_ in fold] for fold in by_fold], signs=signs)
     grid_scores = GridScores(task, n_splits)
-    for f, own in enumerate(by_fold):
+    for f, fold in enumerate(by_fold):
         y = rows.labels(f)
-        for p, (model, cost, _, _) in enumerate(own):
-            grid_scores.enter(p, f, _exam(model, y, said[f][p]), {"train_time_s": cost})
+        for p, (model, cost, _, _) in enumerate(fold):
+            grid_scores.enter(p, f, _exam(model, y, decisions[f][p]), {"train_time_s": cost})
     wall, cpu = measure.since(start)
     return grid_scores.best(), {
         "search_time_s": wall,
@@ -175,12 +176,12 @@ def _models(
     while True:
         with measure.quiet():
             cpu = time.process_time()
-            found = next(path, None)
+            point = next(path, None)
             cpu = time.process_time() - cpu
-        if found is None:
+        if point is None:
             return
-        counters = {name: int(count) for name, count in found.statistics.items()}
-        yield found.solution, found.own_cost_s, cpu, counters
+        counters = {name: int(count) for name, count in point.statistics.items()}
+        yield point.solution, point.own_cost_s, cpu, counters
 
 
 def _fit(task: Task, params: dict[str, Any], rows: BlockRows) -> tuple[Any, measure.Timing]:
@@ -198,7 +199,11 @@ def _fit(task: Task, params: dict[str, Any], rows: BlockRows) -> tuple[Any, meas
 
 
 def _fit_and_test(
-    task: Task, params: dict[str, Any], rows: BlockRows, tested: BlockRows, found: dict[str, float]
+    task: Task,
+    params: dict[str, Any],
+    rows: BlockRows,
+    tested: BlockRows,
+    search_metrics: dict[str, float],
 ) -> Outcome:
     """Fit with the chosen parameters, and score in one pass over the rows that are tested."""
     estimator, timing = _fit(task, params, rows)
@@ -208,11 +213,11 @@ def _fit_and_test(
     wall, cpu = measure.since(start)
     exam = _exam(estimator, tested.labels(0), decisions)
     metrics, outcome["undefined"] = scores.mark(task.spec["scores"], exam)
-    outcome["metrics"] |= metrics | {"predict_time_s": wall, "predict_cpu_time_s": cpu} | found
-    outcome["metrics"] |= outcomes.sizes(None, rows.count(0), tested.count(0))
+    outcome["metrics"] |= metrics | {"predict_time_s": wall, "predict_cpu_time_s": cpu}
+    outcome["metrics"] |= search_metrics | outcomes.sizes(None, rows.count(0), tested.count(0))
     return outcome
 
 
 def _exam(model: Any, y: np.ndarray, decisions: np.ndarray) -> scores.Exam:
     """Return a model's stored predictions of rows that are no longer in memory."""
-    return scores.Exam(model, None, y).told(decisions)
+    return scores.Exam(model, None, y).set_decisions(decisions)

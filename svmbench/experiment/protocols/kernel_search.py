@@ -79,16 +79,16 @@ def warm_up_search(build: Callable[..., KernelClassifier]) -> None:
 
 @dataclass(frozen=True)
 class SearchRows:
-    """The rows that are searched on.
+    """The rows that a search on kernel matrices trains and validates on.
 
     Attributes
     ----------
     distances : ndarray of shape (n_all, n_all)
         Squared distances; may be memory-mapped. Kernel values have their precision.
     rows : ndarray of int of shape (n_samples,)
-        The rows of it that are searched on.
+        The rows of `distances` that the search uses.
     codes : ndarray of int of shape (n_samples,)
-        Their classes, as numbers from 0.
+        The classes of `rows`, as numbers from 0.
     n_classes : int
     splits : list of (ndarray, ndarray)
         Inner folds: training and validation rows, as positions in `rows`.
@@ -101,24 +101,24 @@ class SearchRows:
     splits: Splits
 
 
-def sort_by_class_and_fold(ground: SearchRows) -> SearchRows:
+def sort_by_class_and_fold(searched: SearchRows) -> SearchRows:
     """Return the same rows in the order in which problems read them: by class, then by fold.
 
     A problem of two classes then gathers its kernel values from runs of columns. The order of the
     samples inside a problem stays, and so does every solution, to the last bit.
     """
-    fold = np.full(len(ground.rows), len(ground.splits))
-    for f, (_, validation) in enumerate(ground.splits):
+    fold = np.full(len(searched.rows), len(searched.splits))
+    for f, (_, validation) in enumerate(searched.splits):
         fold[validation] = f
-    order = np.lexsort((fold, ground.codes))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    splits = [(place[train], place[validation]) for train, validation in ground.splits]
-    return replace(ground, rows=ground.rows[order], codes=ground.codes[order], splits=splits)
+    order = np.lexsort((fold, searched.codes))
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    splits = [(position[train], position[validation]) for train, validation in searched.splits]
+    return replace(searched, rows=searched.rows[order], codes=searched.codes[order], splits=splits)
 
 
 @dataclass
-class Scores:
+class GammaScores:
     """The result of the search at one gamma.
 
     Attributes
@@ -187,7 +187,7 @@ def score_gamma(
     values: Sequence[float],
     ties: str = "sum",
     workspace: Workspace | None = None,
-) -> Scores:
+) -> GammaScores:
     """Score every C at one gamma on the inner folds.
 
     Parameters
@@ -205,7 +205,7 @@ def score_gamma(
     ties : {"sum", "first"}, default="sum"
         As for :func:`svmbench.core.models.pairs.vote`.
     workspace : Workspace, optional
-        Where the matrices of the problems are put, one after another.
+        Memory for the kernel matrices of the two-class problems, which use it one after another.
     """
     accuracy = np.empty((len(values), len(folds)))
     fits = unconverged = gap_stopped = 0
@@ -219,7 +219,7 @@ def score_gamma(
         fits += len(reasons)
         unconverged += sum(reason in UNFINISHED for reason in reasons)
         gap_stopped += sum(reason == BY_GAP for reason in reasons)
-    return Scores(accuracy, fits, unconverged, gap_stopped)
+    return GammaScores(accuracy, fits, unconverged, gap_stopped)
 
 
 def pair_decisions(
@@ -235,7 +235,7 @@ def pair_decisions(
         As for :func:`score_gamma`.
     """
     decisions = np.empty((len(fold.pairs), len(values), len(fold.validation)))
-    found = []
+    solutions_of_pairs = []
     for k, (rows, signs) in enumerate(zip(fold.rows, fold.signs, strict=True)):
         # The path without the costs of its points, which are not needed here.
         solutions = list(estimator.solve_along(source.subset(rows), signs, "C", values))
@@ -244,8 +244,8 @@ def pair_decisions(
         others = source.block(rows[used], fold.validation)
         np.matmul(coefficients[:, used], others, out=decisions[k])
         decisions[k] += np.array([[s.b] for s in solutions])
-        found.append(solutions)
-    return decisions, found
+        solutions_of_pairs.append(solutions)
+    return decisions, solutions_of_pairs
 
 
 @dataclass
@@ -268,7 +268,7 @@ class KernelSearchResult:
 
 
 def search_on_kernels(
-    ground: SearchRows,
+    searched: SearchRows,
     build: Callable[..., KernelClassifier],
     points: Sequence[dict[str, Any]],
     *,
@@ -280,7 +280,7 @@ def search_on_kernels(
 
     Parameters
     ----------
-    ground : SearchRows
+    searched : SearchRows
     build : callable
         Makes the solver with the given parameters.
     points : sequence of dict
@@ -294,23 +294,23 @@ def search_on_kernels(
     """
     values = sorted({float(point["C"]) for point in points})
     gammas = sorted({float(point["gamma"]) for point in points})
-    ground = sort_by_class_and_fold(ground)
-    distances, rows, codes = ground.distances, ground.rows, ground.codes
-    accuracy = np.empty((len(values), len(gammas), len(ground.splits)))
+    searched = sort_by_class_and_fold(searched)
+    distances, rows, codes = searched.distances, searched.rows, searched.codes
+    accuracy = np.empty((len(values), len(gammas), len(searched.splits)))
     counted = ("wall_s", "cpu_s", "fits", "unconverged", "gap_stopped", "kernel_evaluations")
     totals = dict.fromkeys(counted, 0.0)
-    folds = make_folds(codes, ground.splits)
+    folds = make_folds(codes, searched.splits)
     within, workspace, of_gamma = None, Workspace(), Workspace()
     for g, gamma in enumerate(gammas):
-        found = (done or {}).get(f"gamma={gamma:g}")
-        if found is None:
+        point = (done or {}).get(f"gamma={gamma:g}")
+        if point is None:
             wall, cpu = time.perf_counter(), time.process_time()
             if within is None:
                 within = gather(distances, rows, rows, distances.dtype)
             K = gauss_of_distances(within, gamma, of_gamma.array(within.shape, within.dtype))
-            estimator, n_classes = build(gamma=gamma), ground.n_classes
+            estimator, n_classes = build(gamma=gamma), searched.n_classes
             scores = score_gamma(K, codes, n_classes, folds, estimator, values, ties, workspace)
-            found = {
+            point = {
                 "params": {"gamma": gamma},
                 "values": values,
                 "accuracy_pct": scores.accuracy_pct.tolist(),
@@ -321,10 +321,10 @@ def search_on_kernels(
                 "wall_s": time.perf_counter() - wall,
                 "cpu_s": time.process_time() - cpu,
             }
-            emit(f"gamma={gamma:g}", found)
-        accuracy[:, g] = found["accuracy_pct"]
+            emit(f"gamma={gamma:g}", point)
+        accuracy[:, g] = point["accuracy_pct"]
         for name in totals:
-            totals[name] += found[name]
+            totals[name] += point[name]
     # Rounded, so that equal scores are equal whatever order they were summed in.
     means = np.round(accuracy.mean(axis=2), 9)
     c, g = divmod(int(np.argmax(means)), len(gammas))

@@ -11,7 +11,7 @@ from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.declare import protocol
 from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED, Scaled
 from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
-from svmbench.experiment.protocols.search import SEARCHED, Ground, scaled_apart, search
+from svmbench.experiment.protocols.search import SEARCHED, SplitRows, scaled_apart, search
 from svmbench.experiment.protocols.task import CellInputs, Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec, own_settings
@@ -89,7 +89,9 @@ def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Ou
     if kernel_search is not None:
         best, search_metrics = kernel_search(task, inputs, train, inner)
     else:
-        best, search_metrics = search(task, Ground(folds.take(inputs.X, train), y, inner, scaler))
+        best, search_metrics = search(
+            task, SplitRows(folds.take(inputs.X, train), y, inner, scaler)
+        )
     fitted = task.training_rows(train, inputs.y)
     X, X_test = scaled_apart(inputs.X, fitted, test, scaler)
     outcome = fit_and_test(task, best, X, inputs.y[fitted], X_test, inputs.y[test])

@@ -25,10 +25,10 @@ def _searches_kernels(task: Task) -> bool:
     from svmbench.baselines.catalogue import solver_class
 
     spec = task.spec
-    several = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
+    is_shared = len(spec["grid"]) > 1 and spec["scaling"] != "every-fold"
     fits = folds.distance_bytes(spec) <= task.memory_gb * 2**30 / 2
     return (
-        several
+        is_shared
         and fits
         and not task.is_one_class
         and spec["select_by"] == "accuracy"
@@ -44,16 +44,16 @@ def _kernel_search(
     kernel_search.warm_up_search(build)
     if inputs.distances is None:
         X, cpu = inputs.whole(), time.process_time()
-        made = squared_distances(X, dtype=folds.distance_type(task.spec))
-        inputs.distances = made, time.process_time() - cpu
+        distances = squared_distances(X, dtype=folds.distance_type(task.spec))
+        inputs.distances = distances, time.process_time() - cpu
     distances, distances_cpu_s = inputs.distances
     classes, codes = np.unique(inputs.y[rows], return_inverse=True)
-    ground = kernel_search.SearchRows(distances, rows, codes, len(classes), splits)
-    found = kernel_search.search_on_kernels(
-        ground, build, task.spec["grid"], done=task.done, emit=task.emit
+    searched = kernel_search.SearchRows(distances, rows, codes, len(classes), splits)
+    result = kernel_search.search_on_kernels(
+        searched, build, task.spec["grid"], done=task.done, emit=task.emit
     )
-    metrics = found.metrics
+    metrics = result.metrics
     metrics["distances_cpu_time_s"] = distances_cpu_s
     metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s
     metrics["search_cpu_time_s"] += distances_cpu_s
-    return found.best, metrics
+    return result.best, metrics

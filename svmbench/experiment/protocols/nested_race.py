@@ -2,10 +2,10 @@
 
 A racer that takes a kernel matrix runs this suite's search (``nested_race_on_kernels.py``):
 distances, one kernel matrix a gamma, every C along a path, then a refit of the chosen point and the
-predictions.
-Any other runs scikit-learn's own ``cross_validate(GridSearchCV(…))``; ``svc`` is scikit-learn's SVC
-as its users call it. All have the same rows, folds and grid. So that score tables can be compared
-entry by entry, the search here breaks tied votes as LIBSVM does (the first class).
+predictions. Any other racer runs scikit-learn's own ``cross_validate(GridSearchCV(…))``; ``svc`` is
+scikit-learn's SVC as its users call it. All have the same rows, folds and grid. The search here
+breaks tied votes as LIBSVM does (the first class wins), so that score tables can be compared entry
+by entry.
 
 A racer's chosen points are reported as the geometric means of C and gamma over the outer folds, and
 ``inner_accuracy_pct`` is the score that chose them, a mean over the folds.
@@ -61,10 +61,10 @@ Refitted = Callable[[Any, np.ndarray], list[tuple[Any, Any, np.ndarray]]]
 
 @dataclass
 class NestedResult:
-    """The scores (%) of one nested cross-validation, and the point that each outer fold chose."""
+    """The accuracies of a nested cross-validation, and the point that each outer fold chose."""
 
-    #: Inner scores of each outer fold: arrays of shape (n_C, n_gamma, n_inner).
-    scores: list[np.ndarray] = field(default_factory=list)
+    #: Inner accuracies of each outer fold: arrays of shape (n_C, n_gamma, n_inner).
+    inner_accuracy_pct: list[np.ndarray] = field(default_factory=list)
     accuracy_pct: list[float] = field(default_factory=list)
     chosen: list[dict[str, float]] = field(default_factory=list)
     #: Fits of the search that stopped early, and that ended at a duality gap.
@@ -72,10 +72,10 @@ class NestedResult:
     gap_stopped: int = 0
     refitted: list[Refitted] = field(default_factory=list)
 
-    def found(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Return the metrics of the outer folds and of their searches."""
-        best = [scores.mean(axis=-1).max() for scores in self.scores]
-        found = {
+        best = [by_fold.mean(axis=-1).max() for by_fold in self.inner_accuracy_pct]
+        metrics = {
             "accuracy_pct": statistics.fmean(self.accuracy_pct),
             "inner_accuracy_pct": statistics.fmean(best),
             "unconverged_fits": self.unconverged,
@@ -83,8 +83,8 @@ class NestedResult:
         }
         for name in {"C", "gamma"} & {*self.chosen[0]}:
             values = [point[name] for point in self.chosen]
-            found[f"chosen_{name}"] = statistics.geometric_mean(values)
-        return found
+            metrics[f"chosen_{name}"] = statistics.geometric_mean(values)
+        return metrics
 
 
 @dataclass
@@ -110,7 +110,7 @@ class NestedRaceData:
         return int(self.codes.max()) + 1
 
 
-#: From a task, a racer's settings and the problem to the racer's nested cross-validation.
+#: From a task, a racer's settings and the data to the racer's nested cross-validation.
 Prepare = Callable[[Task, SolverSettings, NestedRaceData], Callable[[], NestedResult]]
 
 
@@ -136,40 +136,41 @@ def nested_race(task: Task) -> Outcome:
 
 def run_rounds(task: Task, prepare: Prepare) -> Outcome:
     """Run the nested cross-validations of the racers, which `prepare` makes, in turn."""
-    problem = _problem(task)
-    works = {one["shown"]: prepare(task, one, problem) for one in task.spec["racers"]}
-    costs = {name: Costs() for name in works}
+    data = _race_data(task)
+    runs = {racer["shown"]: prepare(task, racer, data) for racer in task.spec["racers"]}
+    costs = {name: Costs() for name in runs}
     results: dict[str, NestedResult] = {}
 
     def run(name: str) -> None:
-        results[name] = costs[name].time(works[name])
+        results[name] = costs[name].time(runs[name])
 
-    take_turns([partial(run, name) for name in works], task.settings["repeats"])
-    metrics: dict[str, Any] = {"n_train": len(problem.codes), "outer_folds_run": len(problem.outer)}
+    take_turns([partial(run, name) for name in runs], task.settings["repeats"])
+    metrics: dict[str, Any] = {"n_train": len(data.codes), "outer_folds_run": len(data.outer)}
     for name, result in results.items():
-        metrics |= {f"{what}:{name}": value for what, value in result.found().items()}
+        metrics |= {f"{what}:{name}": value for what, value in result.metrics().items()}
     for first, second in task.spec["pairs"]:
-        differences = np.abs(np.stack(results[first].scores) - np.stack(results[second].scores))
+        inner = [np.stack(results[name].inner_accuracy_pct) for name in (first, second)]
+        differences = np.abs(inner[0] - inner[1])
         metrics[f"unequal_scores_pct:{first}:{second}"] = 100.0 * float(np.mean(differences > 1e-9))
         metrics[f"largest_score_difference_pct:{first}:{second}"] = float(differences.max())
-    notes = _certify(results, problem, metrics)
-    columns = {name: own.metrics() for name, own in costs.items()}
+    notes = _certify(results, data, metrics)
+    columns = {name: seconds.metrics() for name, seconds in costs.items()}
     return outcome_of_rounds(task, columns, metrics, stop_reason="; ".join(notes))
 
 
 def _certify(
-    results: dict[str, NestedResult], problem: NestedRaceData, metrics: dict[str, Any]
+    results: dict[str, NestedResult], data: NestedRaceData, metrics: dict[str, Any]
 ) -> list[str]:
     """Add the certificates of the chosen points' models; return notes on claims."""
     certificates: dict[str, list[Certificates]] = {name: [] for name in results}
-    for fold, (train, _) in enumerate(problem.outer):
-        X, codes = problem.training_inputs(train), problem.codes[train]
+    for fold, (train, _) in enumerate(data.outer):
+        X, codes = data.training_inputs(train), data.codes[train]
         for name, result in results.items():
-            own = Certificates(name, X, codes)
-            own.add_models(0, result.refitted[fold](X, codes))
-            certificates[name].append(own)
+            certificate = Certificates(name, X, codes)
+            certificate.add_models(0, result.refitted[fold](X, codes))
+            certificates[name].append(certificate)
         # Racers that chose the same point have the same problem on this fold.
-        share_bounds([own[fold] for own in certificates.values()])
+        share_bounds([by_fold[fold] for by_fold in certificates.values()])
     notes: list[str] = []
     for by_fold in certificates.values():
         together = Certificates.of_folds(by_fold)
@@ -177,7 +178,7 @@ def _certify(
     return notes
 
 
-def _problem(task: Task) -> NestedRaceData:
+def _race_data(task: Task) -> NestedRaceData:
     spec = task.spec
     inputs = inputs_of(task)
     _, codes = np.unique(inputs.y, return_inverse=True)
@@ -192,18 +193,18 @@ def _problem(task: Task) -> NestedRaceData:
 
 
 def prepare_with_sklearn(
-    task: Task, settings: SolverSettings, problem: NestedRaceData
+    task: Task, settings: SolverSettings, data: NestedRaceData
 ) -> Callable[[], NestedResult]:
-    """Return a solver's whole nested cross-validation by scikit-learn, with that loaded."""
+    """Return a solver's whole nested cross-validation by scikit-learn, which is loaded here."""
     # A racer's imports and compilation on its first call don't count as training time.
     import sklearn.model_selection
     import sklearn.pipeline
     import sklearn.svm  # noqa: F401
 
-    return partial(_by_scikit_learn, task, settings, problem)
+    return partial(_by_scikit_learn, task, settings, data)
 
 
-def _by_scikit_learn(task: Task, settings: SolverSettings, problem: NestedRaceData) -> NestedResult:
+def _by_scikit_learn(task: Task, settings: SolverSettings, data: NestedRaceData) -> NestedResult:
     from sklearn.model_selection import GridSearchCV, cross_validate
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC
@@ -225,23 +226,22 @@ def _by_scikit_learn(task: Task, settings: SolverSettings, problem: NestedRaceDa
         for name in settings["grid"][0]
     }
     result = NestedResult()
-    for outer, inner in zip(problem.outer, problem.inner, strict=True):
+    for outer, inner in zip(data.outer, data.inner, strict=True):
         searched: Any = GridSearchCV(estimator, grid, cv=inner)
-        if problem.scaler is not None:
-            sparse = not isinstance(problem.X, np.ndarray)
-            searched = make_pipeline(folds.make_scaler(problem.scaler, sparse), searched)
-        found = cross_validate(
-            searched, problem.X, problem.codes, cv=[outer], return_estimator=True
-        )
-        fitted = found["estimator"][0]
-        fitted = fitted if problem.scaler is None else fitted[-1]
+        if data.scaler is not None:
+            sparse = not isinstance(data.X, np.ndarray)
+            searched = make_pipeline(folds.make_scaler(data.scaler, sparse), searched)
+        tested = cross_validate(searched, data.X, data.codes, cv=[outer], return_estimator=True)
+        fitted = tested["estimator"][0]
+        fitted = fitted if data.scaler is None else fitted[-1]
         shape = tuple(len(values) for values in grid.values())
         table = [fitted.cv_results_[f"split{f}_test_score"] for f in range(len(inner))]
-        result.scores.append(100.0 * np.stack([own.reshape(shape) for own in table], axis=-1))
+        accuracies = np.stack([values.reshape(shape) for values in table], axis=-1)
+        result.inner_accuracy_pct.append(100.0 * accuracies)
         result.chosen.append(
             {name.removeprefix(prefix): value for name, value in fitted.best_params_.items()}
         )
-        result.accuracy_pct.append(100.0 * float(found["test_score"][0]))
+        result.accuracy_pct.append(100.0 * float(tested["test_score"][0]))
         result.refitted.append(partial(_alone, fitted.best_estimator_))
     return result
 

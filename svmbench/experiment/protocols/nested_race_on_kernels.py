@@ -28,7 +28,7 @@ from svmbench.experiment.protocols.nested_race import NestedRaceData, NestedResu
 from svmbench.experiment.protocols.task import Outcome, Task
 from svmbench.experiment.settings.cells import SolverSettings, while_searching
 
-#: Votes for a class that came first among equals, as LIBSVM counts.
+#: Among classes with equally many votes the first wins, as in LIBSVM.
 TIES = "first"
 
 
@@ -39,46 +39,44 @@ def nested_race_on_kernels(task: Task) -> Outcome:
 
 
 def prepare_on_kernels(
-    task: Task, settings: SolverSettings, problem: NestedRaceData
+    task: Task, settings: SolverSettings, data: NestedRaceData
 ) -> Callable[[], NestedResult]:
-    """Return a solver's whole nested cross-validation, with all that it calls loaded."""
+    """Return a solver's whole nested cross-validation, with its compiled code loaded."""
     from svmbench.baselines.catalogue import solver_class
 
     if takes_part(solver_class(settings["name"]), settings["params"], settings["grid"]):
         # A racer's compilation on its first call doesn't count as training time.
         warm_up_search(partial(task.build_alone, settings))
-        return partial(_on_shared_kernels, task, settings, problem)
-    return nested_race.prepare_with_sklearn(task, settings, problem)
+        return partial(_on_shared_kernels, task, settings, data)
+    return nested_race.prepare_with_sklearn(task, settings, data)
 
 
-def _on_shared_kernels(
-    task: Task, settings: SolverSettings, problem: NestedRaceData
-) -> NestedResult:
+def _on_shared_kernels(task: Task, settings: SolverSettings, data: NestedRaceData) -> NestedResult:
     result = NestedResult()
-    everywhere = squared_distances(problem.X) if problem.scaler is None else None
+    all_distances = squared_distances(data.X) if data.scaler is None else None
     build_searching = partial(task.build_alone, while_searching(settings))
-    for (train, test), inner in zip(problem.outer, problem.inner, strict=True):
-        distances = everywhere
+    for (train, test), inner in zip(data.outer, data.inner, strict=True):
+        distances = all_distances
         if distances is None:
-            distances = squared_distances(folds.scale(problem.X, str(problem.scaler), train))
-        ground = SearchRows(distances, train, problem.codes[train], problem.n_classes, inner)
-        found = search_on_kernels(ground, build_searching, settings["grid"], ties=TIES)
-        result.scores.append(found.accuracy_pct)
-        result.chosen.append(found.best)
-        result.unconverged += int(found.metrics["unconverged_fits"])
-        result.gap_stopped += int(found.metrics["gap_stopped_fits"])
+            distances = squared_distances(folds.scale(data.X, str(data.scaler), train))
+        searched = SearchRows(distances, train, data.codes[train], data.n_classes, inner)
+        search = search_on_kernels(searched, build_searching, settings["grid"], ties=TIES)
+        result.inner_accuracy_pct.append(search.accuracy_pct)
+        result.chosen.append(search.best)
+        result.unconverged += int(search.metrics["unconverged_fits"])
+        result.gap_stopped += int(search.metrics["gap_stopped_fits"])
         # The chosen point is trained on all training rows, and predicts the test rows.
         both = np.r_[train, test]
-        codes, within = problem.codes[both], gather(distances, both, both, distances.dtype)
-        K = gauss_of_distances(within, found.best["gamma"])
+        codes, within = data.codes[both], gather(distances, both, both, distances.dtype)
+        K = gauss_of_distances(within, search.best["gamma"])
         known, tested = np.arange(len(train)), np.arange(len(train), len(both))
-        chosen, C = task.build_alone(settings, **found.best), [found.best["C"]]
+        chosen, C = task.build_alone(settings, **search.best), [search.best["C"]]
         (fold,) = make_folds(codes, [(known, tested)])
         source = KernelSource.precomputed(K, Workspace())
         decisions, solutions = pair_decisions(source, fold, chosen, C)
-        predicted = vote(decisions[:, 0], fold.pairs, problem.n_classes, ties=TIES)
+        predicted = vote(decisions[:, 0], fold.pairs, data.n_classes, ties=TIES)
         result.accuracy_pct.append(100.0 * float(np.mean(predicted == codes[tested])))
-        refit = partial(_as_models, chosen, fold, [own for (own,) in solutions])
+        refit = partial(_as_models, chosen, fold, [of_pair for (of_pair,) in solutions])
         result.refitted.append(refit)
     return result
 

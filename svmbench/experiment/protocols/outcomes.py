@@ -12,7 +12,7 @@ from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols.task import CellInputs, Outcome, Task
 from svmbench.schema.scores import contract as scores
 
-#: What `outcome_of` reports of every fitted model, and `sizes` and `test` of the rows.
+#: The metrics that `outcome_of` and `sizes` report of every fitted model; `test` adds its own.
 FITTED = (
     "train_time_s", "cpu_time_s", "conversion_time_s", "peak_memory_mb", "objective",
     "dual_objective", "n_iter", "n_bound_sv", "n_nonbound_sv", "n_train", "scaling_time_s",
@@ -89,7 +89,7 @@ def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, 
     Parameters
     ----------
     estimator : object
-        The last one, if there were several.
+        The fitted estimator; of several, the last one.
     timings : list of Timing
         One per fold.
     params : dict
@@ -97,7 +97,7 @@ def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, 
     """
     wall = [t.wall_s for t in timings]
     cpu = [t.cpu_s for t in timings]
-    one = timings[0]
+    first = timings[0]
     counters = {name: int(value) for name, value in estimator.counters_.items()}
     metrics: dict[str, Any] = {}
     if "bounded_support_vectors" in counters:
@@ -117,8 +117,8 @@ def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, 
         metrics["dual_objective"] = float(dual)
     metrics["n_iter"] = int(np.max(estimator.n_iter_))
     spread = {
-        "train_time_s": deviation(wall) if len(timings) > 1 else one.spread(one.wall),
-        "cpu_time_s": deviation(cpu) if len(timings) > 1 else one.spread(one.cpu),
+        "train_time_s": deviation(wall) if len(timings) > 1 else first.spread(first.wall),
+        "cpu_time_s": deviation(cpu) if len(timings) > 1 else first.spread(first.cpu),
     }
     return {
         "metrics": metrics,

@@ -59,26 +59,26 @@ class Path(TrainingBlock):
 )
 def path(task: Task) -> Outcome:
     """Train at every value of the grid in turn; score each model on rows that it has not seen."""
-    return follow_path(task, _Arrays(task))
+    return follow_path(task, _ArrayRows(task))
 
 
-def follow_path(task: Task, ground: Any) -> Outcome:
+def follow_path(task: Task, rows: Any) -> Outcome:
     """Train and score along the path on rows in memory, or in blocks."""
     (over,) = task.spec["grid"][0]
     values = [point[over] for point in task.spec["grid"]]
     names = [f"{over}={value}" for value in values]
     # All points after a missing one are run again, since the state before it was not kept.
-    done = next((i for i, name in enumerate(names) if name not in task.done), len(names))
+    n_done = next((i for i, name in enumerate(names) if name not in task.done), len(names))
     if task.settings["plane"]:
-        done = 0
+        n_done = 0
     totals = dict.fromkeys(("train_time_s", "cpu_time_s"), 0.0)
-    for name in names[:done]:
+    for name in names[:n_done]:
         for total in totals:
             totals[total] += task.done[name]["metrics"][total]
-    steps = ground.steps(over, values[done:]) if done < len(values) else iter(())
+    steps = rows.steps(over, values[n_done:]) if n_done < len(values) else iter(())
     model: Any = None
     for name, value, (model, wall, cpu, counters, marked) in zip(
-        names[done:], values[done:], steps, strict=True
+        names[n_done:], values[n_done:], steps, strict=True
     ):
         metrics, undefined = marked
         if getattr(model, "objective_", None) is not None:
@@ -97,16 +97,16 @@ def follow_path(task: Task, ground: Any) -> Outcome:
             },
         )
     if task.settings["plane"]:
-        task.keep(**plane.seen(model, ground.inputs.whole(), ground.inputs.y, ground.kept))
+        task.save_arrays(**plane.plane_arrays(model, rows.inputs.whole(), rows.inputs.y, rows.kept))
     return {
-        "metrics": {**totals, "n_points": len(values), **ground.sizes},
+        "metrics": {**totals, "n_points": len(values), **rows.sizes},
         "spread": {},
         "counters": {},
         "params": {},
     }
 
 
-class _Arrays:
+class _ArrayRows:
     """The rows of a path, in memory."""
 
     def __init__(self, task: Task) -> None:

@@ -15,7 +15,9 @@ RESOLUTION, BORDER = 160, 0.05
 SETTLED = ("screened, multiplier 0", "screened, multiplier at its bound")
 
 
-def seen(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str, np.ndarray]:
+def plane_arrays(
+    estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray
+) -> dict[str, np.ndarray]:
     """Return a model's values on the plane, the rows, and the marks of the rows.
 
     If the model comes from a path with screening (``screening_``), the marks show the rows that
@@ -27,29 +29,29 @@ def seen(estimator: Any, X: Any, y: np.ndarray, fitted: np.ndarray) -> dict[str,
     X, y : array
         All rows.
     fitted : ndarray of int
-        Those that the model was trained on, by which it numbers its samples.
+        The rows that the model was trained on, in the order of its samples.
 
     Raises
     ------
     ValueError
-        If the rows have not two features.
+        If the data do not have two features.
     """
     if X.shape[1] != 2:
-        msg = f"plane: a plane has 2 features, and the data have {X.shape[1]}"
+        msg = f"plane: the data must have 2 features, but have {X.shape[1]}"
         raise ValueError(msg)
     points = folds.dense(X)
     low, high = points.min(axis=0), points.max(axis=0)
     edge = BORDER * (high - low)
     grid_x, grid_y = np.linspace(low - edge, high + edge, RESOLUTION).T
     nodes = np.column_stack([each.ravel() for each in np.meshgrid(grid_x, grid_y)])
-    found = {"grid_x": grid_x, "grid_y": grid_y, "X": points, "y": y}
-    found |= _marks(estimator, len(y), fitted)
+    arrays = {"grid_x": grid_x, "grid_y": grid_y, "X": points, "y": y}
+    arrays |= _marks(estimator, len(y), fitted)
     # Class numbers where there are several classes: each pair has decision values of its own.
     two = len(np.unique(y)) == 2
     if two and (levels := _levels(estimator)):
-        found["levels"] = np.array(levels)
-    said = np.asarray(estimator.decision_function(nodes) if two else estimator.predict(nodes))
-    return {**found, "decision" if two else "regions": said.reshape(RESOLUTION, RESOLUTION)}
+        arrays["levels"] = np.array(levels)
+    values = np.asarray(estimator.decision_function(nodes) if two else estimator.predict(nodes))
+    return {**arrays, "decision" if two else "regions": values.reshape(RESOLUTION, RESOLUTION)}
 
 
 def _marks(estimator: Any, n: int, fitted: np.ndarray) -> dict[str, np.ndarray]:
@@ -65,7 +67,7 @@ def _marks(estimator: Any, n: int, fitted: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _levels(estimator: Any) -> tuple[float, ...]:
-    """Return where the lines of a model are whose margin is not 1; empty where it is."""
+    """Return the decision values at which a plot draws lines; empty for -1, 0 and 1."""
     rho = float(getattr(getattr(estimator, "expansion_", None), "rho", 0.0))
     if hasattr(estimator, "offset_"):
         return (0.0,)

@@ -37,7 +37,7 @@ from svmbench.experiment.settings.blocks import RaceBlock
 from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.experiment.settings.values import Limit, Repeats
 
-#: C, and the place of a setting in the grid.
+#: C, and the position of a setting in the grid.
 Setting = tuple[float, int]
 
 
@@ -52,7 +52,7 @@ class Race(RaceBlock):
         Relative difference of objectives that counts as equal; null to compare solvers at the
         settings they are given.
     accuracies : list of float
-        Relative gaps. For each, the result has the least time of those of a solver's settings that
+        Relative gaps. For each gap, the record has the least time of the solver's settings that
         certainly reach it. Default: none.
     train_accuracy : bool
         Also measure, outside the timed spans, the accuracy of each model on its training rows; with
@@ -134,14 +134,14 @@ class _Racer:
 
     def reached(self, best: dict[float, float], tolerance: float) -> list[Setting] | None:
         """Return for each C the first setting within the tolerance; None if one C has none."""
-        found: list[Setting] = []
+        reached: list[Setting] = []
         for C in best:
-            own = [setting for setting in self.costs if setting[0] == C]
-            near = [setting for setting in own if self.excess(setting, best) <= tolerance]
-            if own and not near:
+            settings = [setting for setting in self.costs if setting[0] == C]
+            near = [setting for setting in settings if self.excess(setting, best) <= tolerance]
+            if settings and not near:
                 return None
-            found += near[:1]
-        return found
+            reached += near[:1]
+        return reached
 
     def totals(self, best: dict[float, float], tolerance: float | None) -> np.ndarray | None:
         """Return the CPU and wall seconds of each round, summed over C; None at a missed target.
@@ -153,7 +153,7 @@ class _Racer:
         -------
         ndarray of shape (2, n_rounds) or None
         """
-        seconds = {setting: np.array([own.cpu, own.wall]) for setting, own in self.costs.items()}
+        seconds = {setting: np.array([cost.cpu, cost.wall]) for setting, cost in self.costs.items()}
         if tolerance is None:
             return np.sum([*seconds.values()], axis=0)
         reached = self.reached(best, tolerance)
@@ -236,7 +236,7 @@ def run_race(task: Task) -> Outcome:
     objective_ids = {racer.name: racer.objective_id for racer in racers}
     for first, second in spec["pairs"]:
         if objective_ids[first] != objective_ids[second]:
-            # Said outright: a table would else take the difference of the two objectives.
+            # Without this None a table would show the difference of the two objectives.
             metrics[f"objective_difference:{first}:{second}"] = None
     counters = {f"{k}:{r.name}": v for r in racers for k, v in r.counters.items()}
     return outcome_of_rounds(task, costs, metrics, counters=counters, stop_reason="; ".join(notes))

@@ -3,8 +3,8 @@
 A race compares solvers of one problem at equal objective. Solvers of different problems are
 compared by their models: each is trained on the same rows in turn, A B C A B C …, and scored once
 on held-out rows. A racer's grid is a *ladder* from the cheapest setting on. Its cost is the cost of
-the first setting whose score (`select_by`) comes within `within` of the best of the `reference`. A
-racer that never reaches that score has no cost and no ratio, and the record says so.
+the first setting whose score (`select_by`) is within `within` of the best score of the
+`reference`. A racer that never reaches that score has no cost and no ratio, and the record says so.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class ScoredRace(RaceBlock):
     test : float
         Share of the rows that is held out; not used where the set has a test part.
     reference : str
-        The solver, by the name that tables show, whose score others are to come near; empty where
-        every setting is good enough.
+        The solver, by its name in tables, whose score the others have to reach within `within`;
+        empty if every setting is good enough.
     within : float
-        How near, in the unit of the score that `select_by` names.
+        The allowed difference, in the unit of the score that `select_by` names.
     """
 
     repeats: Repeats = 3
@@ -60,12 +60,12 @@ class _Racer:
     def __init__(self, task: Task, settings: SolverSettings, rows: tuple[Any, ...]) -> None:
         X, y, X_test, y_test = rows
         spec = task.spec
-        self.wanted = list(dict.fromkeys([*spec["scores"], spec["select_by"]]))
+        self.score_names = list(dict.fromkeys([*spec["scores"], spec["select_by"]]))
         self.name, self.points = settings["shown"], settings["grid"]
-        self.own, self.test = (X, task.labels(y)), (X_test, y_test)
+        self.training, self.test = (X, task.labels(y)), (X_test, y_test)
         self.estimators = [task.build(settings, **point) for point in self.points]
-        measure.fit_a_few_rows(self.estimators[0], *self.own)
-        self.data, seconds, _ = timed(lambda: [e.prepare(*self.own) for e in self.estimators])
+        measure.fit_a_few_rows(self.estimators[0], *self.training)
+        self.data, seconds, _ = timed(lambda: [e.prepare(*self.training) for e in self.estimators])
         self.conversion_s = seconds / len(self.points)
         self.costs = [Costs() for _ in self.points]
         #: Scores of each setting, and the reasons of those without a value.
@@ -77,16 +77,16 @@ class _Racer:
         for p, (estimator, data) in enumerate(zip(self.estimators, self.data, strict=True)):
             self.costs[p].time(partial(estimator.train, data))
             if len(self.marks) == p:
-                exam = scores.Exam(estimator, *self.test, self.own)
-                self.marks.append(scores.mark(self.wanted, exam))
-                own = {name: int(count) for name, count in estimator.counters_.items()}
-                self.counters.append({"n_iter": int(np.max(estimator.n_iter_)), **own})
+                exam = scores.Exam(estimator, *self.test, self.training)
+                self.marks.append(scores.mark(self.score_names, exam))
+                counters = {name: int(count) for name, count in estimator.counters_.items()}
+                self.counters.append({"n_iter": int(np.max(estimator.n_iter_)), **counters})
 
     def values(self, score: str) -> list[float]:
         """Return a score of every setting, the larger the better; -inf where it has no value."""
-        one = scores.find(score)
-        sign = 1.0 if one.better == "higher" else -1.0
-        return [sign * mark.get(one.metric, -sign * np.inf) for mark, _ in self.marks]
+        declared = scores.find(score)
+        sign = 1.0 if declared.better == "higher" else -1.0
+        return [sign * mark.get(declared.metric, -sign * np.inf) for mark, _ in self.marks]
 
 
 @protocol(
@@ -119,8 +119,8 @@ def scored_race(task: Task) -> Outcome:
         name = racer.name
         near = next((p for p, value in enumerate(values[name]) if value >= target), None)
         # The cost of a single setting counts even if its score is not near the best.
-        place = 0 if len(racer.points) == 1 else near
-        shown = int(np.argmax(values[name])) if place is None else place
+        reached = 0 if len(racer.points) == 1 else near
+        shown = int(np.argmax(values[name])) if reached is None else reached
         mark, reasons = racer.marks[shown]
         metrics |= {f"{score}:{name}": value for score, value in mark.items()}
         undefined |= {f"{score}:{name}": reason for score, reason in reasons.items()}
@@ -130,10 +130,10 @@ def scored_race(task: Task) -> Outcome:
         counters |= {f"{what}:{name}": count for what, count in counted.items()}
         params |= {f"{what}:{name}": v for what, v in racer.points[shown].items()}
         if near is None:
-            wanted = f"{own['within']:g} of {own['reference']}'s {spec['select_by']}"
-            notes.append(f"{name} never came within {wanted}")
-        if place is not None:
-            costs[name] = racer.costs[place].metrics()
+            target_text = f"{own['within']:g} of {own['reference']}'s {spec['select_by']}"
+            notes.append(f"{name} never came within {target_text}")
+        if reached is not None:
+            costs[name] = racer.costs[reached].metrics()
     return outcome_of_rounds(
         task,
         costs,

@@ -70,10 +70,10 @@ def screening(task: Task) -> Outcome:
     objectives: dict[str, list[float]] = {name: [] for name in totals}
     values_in_turn = task.settings["turns"] == "values"
     for gamma in task.settings["gammas"] or [None]:
-        racers = {f"{one['shown']} gamma={gamma}": one for one in spec["racers"]}
+        racers = {f"{racer['shown']} gamma={gamma}": racer for racer in spec["racers"]}
         points = {point: task.done[point] for point in racers if point in task.done}
         missing = [point for point in racers if point not in points]
-        # Those that are compared ran in turn: where one is missing all run again.
+        # Compared values must come from the same turns: if a point is missing, all run again.
         groups = [list(racers)] if values_in_turn and missing else [[point] for point in missing]
         for group in groups:
             paths = [_Path(task, racers[point], gamma, rows) for point in group]
@@ -91,7 +91,7 @@ def screening(task: Task) -> Outcome:
 
 
 class _Path:
-    """One solver's path at one width, taken value by value; sums and best scores so far."""
+    """One solver's path at one width, taken value by value, with sums and best scores so far."""
 
     def __init__(
         self, task: Task, settings: SolverSettings, gamma: float | None, rows: tuple[Any, ...]
@@ -99,9 +99,9 @@ class _Path:
         X, y, X_test, y_test = rows
         known = task.build_alone(settings).get_params()
         width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
-        self.name, self.wanted = settings["shown"], task.spec["scores"]
+        self.name, self.score_names = settings["shown"], task.spec["scores"]
         self.rows, self.test = (X, task.labels(y)), (X_test, y_test)
-        self.found: dict[str, float] = dict.fromkeys(SUMMED, 0.0)
+        self.totals: dict[str, float] = dict.fromkeys(SUMMED, 0.0)
         self.objectives: list[float] = []
         self._models = _models(partial(task.build, settings, **width), settings["grid"], self.rows)
 
@@ -111,28 +111,28 @@ class _Path:
         if solved is None:
             return False
         model, wall, cpu = solved
-        found = self.found
-        found["wall_s"] += wall
-        found["cpu_s"] += cpu
-        found["n_values"] += 1
+        totals = self.totals
+        totals["wall_s"] += wall
+        totals["cpu_s"] += cpu
+        totals["n_values"] += 1
         counters = getattr(model, "counters_", {})
-        found["screened"] += counters.get("screened_zero", 0) + counters.get("screened_one", 0)
-        found["multipliers"] += self.rows[0].shape[0]
-        found["off"] += counters.get("unscreened_values", 0)
-        found["screens"] += getattr(model, "screening_", "none") != "none"
+        totals["screened"] += counters.get("screened_zero", 0) + counters.get("screened_one", 0)
+        totals["multipliers"] += self.rows[0].shape[0]
+        totals["off"] += counters.get("unscreened_values", 0)
+        totals["screens"] += getattr(model, "screening_", "none") != "none"
         if getattr(model, "stop_reason_", "") == NO_MARGIN:
             self.objectives.append(np.nan)
             return True
-        marks, _ = scores.mark(self.wanted, scores.Exam(model, *self.test, self.rows))
+        marks, _ = scores.mark(self.score_names, scores.Exam(model, *self.test, self.rows))
         for metric, value in marks.items():
-            found[metric] = max(found.get(metric, value), value)
+            totals[metric] = max(totals.get(metric, value), value)
         self.objectives.append(float(getattr(model, "square_", np.nan)))
         return True
 
     def point(self) -> dict[str, Any]:
         """Return the point of the whole path."""
         params = {"objectives": self.objectives}
-        return {"params": params, "metrics": self.found, "counters": {}, "undefined": {}}
+        return {"params": params, "metrics": self.totals, "counters": {}, "undefined": {}}
 
 
 def _models(

@@ -45,8 +45,8 @@ class ScreeningSample(RaceBlock):
     gammas : list of float
         Widths of the kernel; empty for the solvers' own.
     points : dict of int to int
-        How many pairs are drawn, by the smallest number of rows of the set for which it holds:
-        ``{0: 24, 2500: 8}`` draws 8 on sets of 2,500 rows and more.
+        How many pairs are drawn, by the smallest number of rows that a set must have:
+        ``{0: 24, 2500: 8}`` draws 8 on sets of 2,500 rows and more, 24 on smaller sets.
     before : int
         How many values of the grid a path starts before the drawn one.
     """
@@ -90,7 +90,7 @@ def screening_sample(task: Task) -> Outcome:
             for one in racers
             if number < len(drawn[one["shown"]])
         }
-        # Those that are compared run in turn: where one is missing all run again.
+        # Compared values must come from the same turns: if a point is missing, all run again.
         known = dict(task.done) if points.keys() <= task.done.keys() else {}
         own = list(points) if number % 2 == 0 else list(points)[::-1]
         for point in own if not known else ():

@@ -1,8 +1,7 @@
-"""The search of a grid on splits of some rows, which several protocols have in common."""
+"""The search of a grid on splits of some rows, which several protocols share."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -17,7 +16,7 @@ from svmbench.schema.scores import contract as scores
 
 
 @dataclass
-class Ground:
+class SplitRows:
     """The rows that a search runs on.
 
     Attributes
@@ -36,7 +35,7 @@ class Ground:
     scaler: str | None = None
 
     def arrays(self, task: Task, train: np.ndarray, test: np.ndarray) -> tuple[Any, Any]:
-        """Return training and validation inputs of one split, scaled if they are to be."""
+        """Return training and validation inputs of one split, scaled if there is a scaler."""
         train = task.training_rows(train, self.y)
         return scaled_apart(self.X, train, test, self.scaler)
 
@@ -59,7 +58,7 @@ SEARCHED = (
 )  # fmt: skip
 
 
-def search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]]:
+def search(task: Task, rows: SplitRows) -> tuple[dict[str, Any], dict[str, float]]:
     """Score every grid point on the splits; return the best point and the costs of the search.
 
     The first of equally good points wins, so grids list the smallest C first.
@@ -67,25 +66,25 @@ def search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]
     points = task.spec["grid"]
     if len(points) == 1:
         return points[0], {"search_time_s": 0.0, "search_cpu_time_s": 0.0}
-    if shares_grid(task) and ground.scaler is None and task.spec["task"] == "binary":
-        return _shared_search(task, ground)
+    if shares_grid(task) and rows.scaler is None and task.spec["task"] == "binary":
+        return _shared_search(task, rows)
     task = task.searching()
     metric = scores.find(task.spec["select_by"]).metric
-    values = np.full((len(points), len(ground.splits)), np.nan)
+    values = np.full((len(points), len(rows.splits)), np.nan)
     wall = cpu = 0.0
     unfinished = by_gap = 0
-    for f, (train, test) in enumerate(ground.splits):
+    for f, (train, test) in enumerate(rows.splits):
         missing = [p for p in range(len(points)) if f"{p}/{f}" not in task.done]
-        arrays = ground.arrays(task, train, test) if missing else None
-        train = task.training_rows(train, ground.y)
+        arrays = rows.arrays(task, train, test) if missing else None
+        train = task.training_rows(train, rows.y)
         for p, params in enumerate(points):
             point = task.done.get(f"{p}/{f}")
             if point is None:
                 assert arrays is not None
                 estimator = task.build(**params)
-                y = task.labels(ground.y[train])
+                y = task.labels(rows.y[train])
                 _, timing = measure.fit_once(estimator, arrays[0], y)
-                exam = scores.Exam(estimator, arrays[1], ground.y[test], (arrays[0], y))
+                exam = scores.Exam(estimator, arrays[1], rows.y[test], (arrays[0], y))
                 found, undefined = scores.mark([task.spec["select_by"]], exam)
                 point = {
                     "params": params,
@@ -144,26 +143,30 @@ def shares_grid(task: Task) -> bool:
     return len(names) == 1 and names <= set(declared)
 
 
-def _shared_search(task: Task, ground: Ground) -> tuple[dict[str, Any], dict[str, float]]:
-    """Search as `search` does, by the solver's own path: every fold and value in one go."""
+def _shared_search(task: Task, rows: SplitRows) -> tuple[dict[str, Any], dict[str, float]]:
+    """Search as `search` does, but train all folds and values by one call of the solver's path."""
     task, points = task.searching(), task.spec["grid"]
-    asks_training = "training" in scores.find(task.spec["select_by"]).needs
+    needs_training = "training" in scores.find(task.spec["select_by"]).needs
     (over,) = points[0]
-    cpu, estimator = time.process_time(), task.build()
-    data, wall = estimator.prepare(ground.X, ground.y), time.perf_counter()
-    grid_scores = GridScores(task, len(ground.splits))
-    path = estimator.path(data, None, over, [point[over] for point in points], ground.splits)
-    for f, (train, test) in enumerate(ground.splits):
+    estimator = task.build()
+    data = estimator.prepare(rows.X, rows.y)
+    # Neither time includes `prepare`, as where every fit is timed by itself.
+    start = measure.now()
+    grid_scores = GridScores(task, len(rows.splits))
+    path = estimator.path(data, None, over, [point[over] for point in points], rows.splits)
+    for f, (train, test) in enumerate(rows.splits):
         solved = list(islice(path, len(points)))
-        X_test = folds.take(ground.X, test)
-        own = (ground.X[train], ground.y[train]) if asks_training else None
+        X_test = folds.take(rows.X, test)
+        training = (rows.X[train], rows.y[train]) if needs_training else None
         decisions = scores.values_of_models([model for model, _, _ in solved], X_test)
         for p, (model, cost, _) in enumerate(solved):
-            exam = scores.Exam(model, X_test, ground.y[test], own).told(decisions[p])
+            exam = scores.Exam(model, X_test, rows.y[test], training)
+            exam.set_decisions(decisions[p])
             grid_scores.enter(p, f, exam, {"train_time_s": cost})
+    wall, cpu = measure.since(start)
     return grid_scores.best(), {
-        "search_time_s": time.perf_counter() - wall,
-        "search_cpu_time_s": time.process_time() - cpu,
+        "search_time_s": wall,
+        "search_cpu_time_s": cpu,
         "unconverged_fits": grid_scores.unfinished,
         "gap_stopped_fits": grid_scores.by_gap,
     }

@@ -58,7 +58,7 @@ class Task:
     emit : callable
         Streams a finished point: ``emit(id, values)``.
     artifact : Path or None
-        The file for arrays that a plot needs; see `keep`.
+        The file for arrays that a plot needs; see `save_arrays`.
     """
 
     spec: CellSpec
@@ -68,8 +68,8 @@ class Task:
     emit: Callable[[str, Mapping[str, Any]], None] = lambda _id, _values: None
     artifact: Path | None = None
 
-    def keep(self, **arrays: np.ndarray) -> None:
-        """Keep arrays that a plot needs beside the records; their file appears whole or not."""
+    def save_arrays(self, **arrays: np.ndarray) -> None:
+        """Save arrays that a plot needs beside the records; the file is complete or absent."""
         if self.artifact is None:
             return
         self.artifact.parent.mkdir(exist_ok=True)
@@ -79,7 +79,7 @@ class Task:
         partial.replace(self.artifact)
 
     def searching(self) -> Task:
-        """Return the task with its solver as the fits of a search have it."""
+        """Return the task with its solver's settings during a search; see `while_searching`."""
         changed = while_searching(cast(SolverSettings, self.spec))
         return replace(self, spec=cast(CellSpec, changed))
 
@@ -101,7 +101,7 @@ class Task:
     def build(self, settings: SolverSettings | None = None, **params: Any) -> Any:
         """Return the cell's solver with its fixed parameters, a seed of its own, and `params`.
 
-        One that separates two classes is wrapped in `OneVsOne` where the data have more.
+        A solver of two-class problems is wrapped in `OneVsOne` if the data have more classes.
         """
         built = self.build_alone(settings, **params)
         if self.spec.get("task") == "multiclass" and built.declaration.task == "binary":
@@ -111,7 +111,7 @@ class Task:
         return built
 
     def build_alone(self, settings: SolverSettings | None = None, **params: Any) -> Any:
-        """Return the solver itself."""
+        """Return the solver, without `OneVsOne` even if the data have more classes."""
         from svmbench.baselines.catalogue import solver, solver_class
 
         chosen = settings or cast(SolverSettings, self.spec)
@@ -140,8 +140,8 @@ class Task:
 class CellInputs:
     """The rows of a cell: inputs scaled as the block says, and their labels.
 
-    `distances` are the squared distances of all rows with the CPU seconds that they took, where
-    the plan has made them.
+    `distances` are the squared distances of all rows, and the CPU seconds of computing them; None
+    if the run has not computed them for several cells.
     """
 
     X: Any

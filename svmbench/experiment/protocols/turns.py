@@ -28,9 +28,9 @@ def take_turns(
     Parameters
     ----------
     turns : iterable of callable
-        One a solver. One that returns False has ended, and is left out of the next rounds.
+        One for each solver. A function that returns False has ended and is not called again.
     rounds : int, optional
-        Default as many as it takes until all have ended.
+        Default: until all have ended.
     alternate : bool, default=False
         Whether every second round has the reverse order, A B C C B A.
     """
@@ -54,7 +54,7 @@ def timed(work: Callable[[], T]) -> tuple[T, float, float]:
 
 @dataclass
 class Costs:
-    """CPU and wall seconds of one solver, or of one of its settings, a value a round."""
+    """CPU and wall seconds of one solver, or of one of its settings, in each round."""
 
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Costs:
         self.wall.append(wall)
 
     def metrics(self) -> dict[str, list[float]]:
-        """Return the seconds by the metric that they are reported as."""
+        """Return the seconds by the names of the metrics that report them."""
         return {"cpu_time_s": self.cpu, "train_time_s": self.wall}
 
 
@@ -91,18 +91,19 @@ def outcome_of_rounds(
         Seconds of each round, by the solver's name and the metric. ``cpu_time_s`` must be among
         the metrics. A solver that has no cost, since it missed the target, is left out.
     metrics : mapping
-        Whatever else was found.
+        The other metrics of the race.
     **more
         Other fields of the outcome; ``spread`` can't be.
     """
-    found: dict[str, Any] = dict(metrics)
+    all_metrics: dict[str, Any] = dict(metrics)
     spread: dict[str, Any] = {}
     for name, columns in costs.items():
-        found |= {f"{metric}:{name}": statistics.median(own) for metric, own in columns.items()}
+        medians = {metric: statistics.median(seconds) for metric, seconds in columns.items()}
+        all_metrics |= {f"{metric}:{name}": median for metric, median in medians.items()}
         spread[f"cpu_time_s:{name}"] = [min(columns["cpu_time_s"]), max(columns["cpu_time_s"])]
     cpu = {name: columns["cpu_time_s"] for name, columns in costs.items()}
     ratios, ranges = ratios_of(task.spec["pairs"], cpu)
-    outcome: Outcome = {"metrics": found | ratios, "spread": spread | ranges, "counters": {}}
+    outcome: Outcome = {"metrics": all_metrics | ratios, "spread": spread | ranges, "counters": {}}
     return {**outcome, "params": {}, "stop_reason": "", "folds": task.settings["repeats"], **more}  # type: ignore[typeddict-item]
 
 
@@ -124,6 +125,7 @@ def ratios_of(
         name = f"ratio:{first}:{second}"
         ratios[name] = None
         if first in costs and second in costs:
-            found = [b / a for a, b in zip(costs[first], costs[second], strict=True)]
-            ratios[name], spread[name] = statistics.median(found), [min(found), max(found)]
+            by_round = [b / a for a, b in zip(costs[first], costs[second], strict=True)]
+            ratios[name] = statistics.median(by_round)
+            spread[name] = [min(by_round), max(by_round)]
     return ratios, spread

@@ -102,7 +102,7 @@ class Exam:
     Attributes
     ----------
     estimator : object
-        The fitted model; None if only its predictions are known (`answered`).
+        The fitted model; None if only its predictions are known (`of_predictions`).
     X : ndarray or csr_array of shape (n_samples, n_features)
         Inputs of the test rows; None if only the predictions are known.
     y : ndarray of shape (n_samples,)
@@ -116,10 +116,10 @@ class Exam:
     y: np.ndarray
     training: tuple[Any, Any] | None = None
     _classes: np.ndarray | None = None
-    _said: dict[str, np.ndarray] = field(default_factory=dict)
+    _known: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
-    def answered(
+    def of_predictions(
         cls,
         y: np.ndarray,
         classes: np.ndarray,
@@ -128,19 +128,19 @@ class Exam:
         decisions: np.ndarray | None = None,
     ) -> Exam:
         """Return an exam from known predictions, without a model."""
-        said = {"predict": predicted, "decision_function": decisions}
+        given = {"predict": predicted, "decision_function": decisions}
         if predicted is None and decisions is not None and len(classes) == 2:
-            said["predict"] = classes[(decisions >= 0).astype(np.intp)]
-        known = {name: values for name, values in said.items() if values is not None}
-        return cls(None, None, np.asarray(y), _classes=np.asarray(classes), _said=known)
+            given["predict"] = classes[(decisions >= 0).astype(np.intp)]
+        known = {name: values for name, values in given.items() if values is not None}
+        return cls(None, None, np.asarray(y), _classes=np.asarray(classes), _known=known)
 
-    def told(self, decisions: np.ndarray) -> Exam:
+    def set_decisions(self, decisions: np.ndarray) -> Exam:
         """Set the decision values of a two-class model on the test rows; return the exam.
 
-        The decision values of many models on the same rows may come from one cheap product.
+        One matrix product can give the decision values of many models on the same rows.
         """
         chosen = self.classes[(decisions >= 0).astype(np.intp)]
-        self._said.update(decision_function=decisions, predict=chosen)
+        self._known.update(decision_function=decisions, predict=chosen)
         return self
 
     @cached_property
@@ -202,8 +202,8 @@ class Exam:
         Undefined
             If the model has no such method.
         """
-        if what in self._said and X is self.X:
-            return self._said[what]
+        if what in self._known and X is self.X:
+            return self._known[what]
         if self.estimator is None:
             raise Undefined(f"the model's {what} was not kept")
         method = getattr(self.estimator, what, None)
@@ -252,21 +252,21 @@ def evaluate(
 
 
 def mark(names: Iterable[str], exam: Exam) -> tuple[dict[str, float], dict[str, str]]:
-    """Score an `Exam`, as :func:`evaluate` does."""
+    """Return the scores of an `Exam`, and reasons for undefined ones; see :func:`evaluate`."""
     metrics: dict[str, float] = {}
     undefined: dict[str, str] = {}
     for name in names:
-        one = find(name)
+        declared = find(name)
         try:
             if not len(exam.y):
                 raise Undefined("there are no test rows")
-            value = float(one.function(exam))
+            value = float(declared.function(exam))
             if not math.isfinite(value):
                 raise Undefined("its value is not finite")
         except Undefined as reason:
-            undefined[one.metric] = str(reason)
+            undefined[declared.metric] = str(reason)
         else:
-            metrics[one.metric] = value
+            metrics[declared.metric] = value
     return metrics, undefined
 
 

@@ -18,8 +18,7 @@ from svmbench.schema.scores.contract import Exam, Undefined, score
 )  # fmt: skip
 def balanced_accuracy(exam: Exam) -> float:
     """Return the mean over the classes of their recall, in per cent."""
-    of = _labelled(exam)
-    return _share(exam, np.diag(exam.confusion), of, "has no test rows", every=True)
+    return _share(exam, np.diag(exam.confusion), _true(exam), "has no test rows", every=True)
 
 
 @score(
@@ -43,7 +42,7 @@ def auc(exam: Exam) -> float:
 )  # fmt: skip
 def f1(exam: Exam) -> float:
     """Return the harmonic mean of precision and recall, in per cent."""
-    either = _labelled(exam) + _given(exam)
+    either = _true(exam) + _predicted(exam)
     right = 2 * np.diag(exam.confusion)
     return _share(exam, right, either, "has no test rows and is predicted for none")
 
@@ -54,7 +53,7 @@ def f1(exam: Exam) -> float:
 )  # fmt: skip
 def precision(exam: Exam) -> float:
     """Return the percentage of positive rows among the rows predicted positive."""
-    return _share(exam, np.diag(exam.confusion), _given(exam), "is predicted for no row")
+    return _share(exam, np.diag(exam.confusion), _predicted(exam), "is predicted for no row")
 
 
 @score(
@@ -62,17 +61,17 @@ def precision(exam: Exam) -> float:
 )  # fmt: skip
 def recall(exam: Exam) -> float:
     """Return the percentage of positive rows that are predicted positive."""
-    return _share(exam, np.diag(exam.confusion), _labelled(exam), "has no test rows")
+    return _share(exam, np.diag(exam.confusion), _true(exam), "has no test rows")
 
 
-def _labelled(exam: Exam) -> np.ndarray:
+def _true(exam: Exam) -> np.ndarray:
     """Return the number of test rows of each class."""
-    return np.array([int(np.sum(exam.y == one)) for one in exam.classes])
+    return np.array([int(np.sum(exam.y == label)) for label in exam.classes])
 
 
-def _given(exam: Exam) -> np.ndarray:
+def _predicted(exam: Exam) -> np.ndarray:
     """Return the number of test rows predicted for each class."""
-    return np.array([int(np.sum(exam.predicted == one)) for one in exam.classes])
+    return np.array([int(np.sum(exam.predicted == label)) for label in exam.classes])
 
 
 def _share(

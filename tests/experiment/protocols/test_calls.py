@@ -110,7 +110,7 @@ def test_more_classes_and_one_alone_are_called_as_a_user_would(private_cache):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call", protocol.APART)
+@pytest.mark.parametrize("call", protocol.IN_NEW_PROCESS)
 def test_first_calls_have_a_process_of_their_own(call, monkeypatch, private_cache):
     made = calls_made(monkeypatch)
     outcome = run(call=call, repeats=1, racers=RACERS[::2], pairs=[["csvc", "SVC"]])
@@ -130,8 +130,8 @@ def test_a_cold_call_counts_what_it_imports_and_a_first_one_does_not(private_cac
         "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"), "params": {},
         "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
-    cold = timed_call.apart({**given, "call": "cold-fit"})
-    first = timed_call.apart({**given, "call": "first-fit"})
+    cold = timed_call.first_call_in_new_process({**given, "call": "cold-fit"})
+    first = timed_call.first_call_in_new_process({**given, "call": "first-fit"})
     assert cold.cpu > 5 * first.cpu
 
 
@@ -146,7 +146,7 @@ def test_a_process_keeps_bytecode_whatever_the_environment_says(
         "call": "cold-fit", "solver": "csvc", "class": ("svmbench.core.csvc", "CSVC"),
         "params": {}, "X": X, "y": np.sign(X[:, 0]),
     }  # fmt: skip
-    timed_call.apart(given)
+    timed_call.first_call_in_new_process(given)
     assert list((tmp_path / "bytecode").rglob("svmbench/core/csvc/*.pyc"))
 
 
@@ -157,7 +157,7 @@ def test_what_a_process_says_last_is_told(private_cache):
         "X": np.ones((4, 2)), "y": np.ones(4),
     }  # fmt: skip
     with pytest.raises(RuntimeError, match=r"process of csvc ended with 1: ValueError: .*class"):
-        timed_call.apart(given)
+        timed_call.first_call_in_new_process(given)
 
 
 def test_seconds_are_of_this_process():

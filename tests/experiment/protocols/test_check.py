@@ -127,7 +127,7 @@ def planes_of(out: Path) -> dict[str, bytes]:
 
 
 def test_a_plane_of_other_than_two_features_is_a_sentence() -> None:
-    with pytest.raises(ValueError, match="a plane has 2 features, and the data have 30"):
+    with pytest.raises(ValueError, match="the data must have 2 features, but have 30"):
         cells_in_process(
             [{"name": "alsvm"}], {"protocol": "fit", "plane": True}, datasets=["breast-cancer"]
         )

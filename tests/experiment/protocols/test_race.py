@@ -11,7 +11,7 @@ import svmbench
 from svmbench.base.errors import SvmbenchError
 from svmbench.core.models import certificates as certificates_of_models
 from svmbench.experiment.protocols import certified
-from svmbench.experiment.protocols.certified import Certificates, named, share_bounds
+from svmbench.experiment.protocols.certified import Certificates, accuracy_name, share_bounds
 from svmbench.experiment.protocols.race import _Racer, run_race
 from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.protocols.turns import Costs, ratios_of, take_turns
@@ -134,9 +134,9 @@ def test_a_racer_that_claims_what_is_not_true_is_marked() -> None:
 def test_an_objective_below_a_bound_is_an_error() -> None:
     good = certificates("good", solved())
     share_bounds([good])
-    (one,) = good.found.values()
+    (one,) = good.by_setting.values()
     wrong = certificates("wrong", solved())
-    wrong.found[1.0, 0] = type(one)(problem="", n_samples=60, primal=0.9 * one.primal)
+    wrong.by_setting[1.0, 0] = type(one)(problem="", n_samples=60, primal=0.9 * one.primal)
     with pytest.raises(SvmbenchError, match=r"the objective of wrong.* is below the bound"):
         share_bounds([good, wrong])
 
@@ -153,7 +153,7 @@ def test_the_time_to_an_accuracy_is_the_least_of_the_settings_that_reach_it() ->
         "cpu_time_to_1e-5_s:one": 3.0,
         "cpu_time_to_1e-300_s:one": None,
     }
-    assert [named(each) for each in (0.01, 2.5e-4)] == ["1e-2", "2.5e-4"]
+    assert [accuracy_name(each) for each in (0.01, 2.5e-4)] == ["1e-2", "2.5e-4"]
 
 
 def spec(**more: Any) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def test_classes_of_others_are_certified_beside_solvers(private_cache: object) -
 def test_a_race_of_very_many_rows_samples_the_check_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(certified, "MOST_WHOLE_ROWS", 400)
+    monkeypatch.setattr(certified, "MIN_SAMPLED_ROWS", 400)
     monkeypatch.setattr(certificates_of_models, "SAMPLED_ROWS", 200)
     rows = np.random.default_rng(1).normal(size=(400, 2))
     y = np.where(rows[:, 0] + 0.5 * np.random.default_rng(2).normal(size=400) > 0, 1, -1)
@@ -273,7 +273,7 @@ def test_a_race_of_very_many_rows_samples_the_check_and_says_so(
         whole = svmbench.certify(fitted, rows, y)
         one = Certificates("one", rows, y)
         one.add(0, fitted)
-        (found,) = one.found.values()
+        (found,) = one.by_setting.values()
         assert found.n_sampled == 200
         assert found.dual == pytest.approx(whole.dual, rel=1e-9)
         # Three standard errors above the mean of the sample: above the truth, and near it.
@@ -281,6 +281,6 @@ def test_a_race_of_very_many_rows_samples_the_check_and_says_so(
         notes: list[str] = []
         one.report([0], {}, notes)
         assert notes[0] == "one's objective was estimated on 200 of 400 rows"
-    monkeypatch.setattr(certified, "MOST_WHOLE_ROWS", 401)
+    monkeypatch.setattr(certified, "MIN_SAMPLED_ROWS", 401)
     one.add(0, fitted)
-    assert one.found[0].n_sampled is None
+    assert one.by_setting[0].n_sampled is None
