@@ -450,7 +450,7 @@ def run_command(
         run_plan = plan_run(request, prepare=not dry_run, print_line=print_line)
     cells, path = run_plan.cells, run_plan.path
     if dry_run:
-        from svmbench.studies.queueing import dry_run_lines
+        from svmbench.studies.forecasting import dry_run_lines
 
         for line in dry_run_lines(run_plan):
             terminal.print_line(line)

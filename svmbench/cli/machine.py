@@ -68,7 +68,7 @@ def doctor(as_json: bool) -> None:
     else:
         print_findings(findings)
         terminal.check_written()
-    if not doctors.is_well(findings):
+    if not doctors.is_ok(findings):
         sys.exit(EXIT_ERROR)
 
 

@@ -177,8 +177,8 @@ def claims(
         folders = results or (studies.kept_results(),)
         if not results and not Path("results").is_dir():
             terminal.print_error(f"judged from the results that svmbench has kept: {folders[0]}")
-        look = studies.lookup_of_ages(look=judged["freshness"])
-        verdicts = studies.judge_folders(wanted, folders, look, trust=trust)
+        age = studies.lookup_of_ages() if judged["freshness"] else None
+        verdicts = studies.judge_folders(wanted, folders, age, trust=trust)
         if not any(verdict.parts for verdict in verdicts):
             studies.require_results(folders)
     if plot is not None:

@@ -36,7 +36,6 @@ from svmbench.studies.racing import (
     shares_solved,
     time_solvers,
     time_to_rows,
-    version_config,
 )
 
 if TYPE_CHECKING:
@@ -384,7 +383,7 @@ def _race_on_all_datasets(
     """Race on each data set and print the results, or print the config."""
     from svmbench.experiment.config.loader import check_source
     from svmbench.experiment.config.yaml_source import source_of_value, yaml_of_value
-    from svmbench.studies.versions import race_outcome
+    from svmbench.studies.versions import race_outcome, version_config
 
     of_versions = versions[:2] != (None, None)
     if of_versions:

@@ -192,7 +192,7 @@ def reproduce(
 def _print_plans(requests: Sequence[Request]) -> None:
     """Print of each config what would run, and how long it takes."""
     from svmbench.experiment.run.session import plan_run
-    from svmbench.studies.queueing import dry_run_lines
+    from svmbench.studies.forecasting import dry_run_lines
 
     for number, request in enumerate(requests):
         if number:

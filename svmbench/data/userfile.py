@@ -186,7 +186,7 @@ def load_own(
     """
     is_openml = openml.reference(path) is not None
     if form is not None and is_openml:
-        raise DataError(f"{path}: {', '.join(frames.FORM_KEYWORDS)} are of a file")
+        raise DataError(f"{path}: {', '.join(frames.FORM_KEYWORDS)} are options for files")
     if not _is_named(label_column) and not is_openml:
         if text is not None or impute or form is not None:
             raise DataError(

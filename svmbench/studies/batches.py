@@ -12,7 +12,7 @@ from svmbench.experiment.run.session import unheard, unwatched
 from svmbench.report.output.builder import build
 
 #: Largest number of reasons for failed cells shown for one config.
-_MOST_REASONS = 3
+_MAX_REASONS = 3
 
 
 class BatchInterruptedError(KeyboardInterrupt):
@@ -21,7 +21,7 @@ class BatchInterruptedError(KeyboardInterrupt):
     Attributes
     ----------
     outcomes : list of ConfigOutcome
-        What became of each config until then.
+        The outcomes of the configs until then.
     """
 
     def __init__(self, outcomes: list[ConfigOutcome]) -> None:
@@ -47,11 +47,12 @@ def run_batch(
     ----------
     jobs : sequence of Job
     minutes : float or None
-        Start no new cell after so many minutes.
+        Start no new cell after this many minutes.
     hooks : Hooks or None
         Functions that show the progress; none by default.
     shared : bool, default True
-        True to share the minutes; otherwise each config has all that are left.
+        True to share the minutes among the configs; otherwise each config may use all that are
+        left.
 
     Raises
     ------
@@ -71,9 +72,9 @@ def failures(outcome: ConfigOutcome) -> Iterator[str]:
     if outcome.error:
         yield f"{outcome.name}: {escape.line(outcome.error, 400)}"
     reasons: list[tuple[str, Any]] = sorted(outcome.reasons.items(), key=lambda pair: -pair[1])
-    for reason, count in reasons[:_MOST_REASONS]:
+    for reason, count in reasons[:_MAX_REASONS]:
         cells = "cell" if count == 1 else "cells"
         yield f"{outcome.name}: {count} {cells} {escape.line(reason, 300)}"
-    if len(reasons) > _MOST_REASONS:
-        rest = sum(count for _, count in reasons[_MOST_REASONS:])
+    if len(reasons) > _MAX_REASONS:
+        rest = sum(count for _, count in reasons[_MAX_REASONS:])
         yield f"{outcome.name}: {rest} more for other reasons"

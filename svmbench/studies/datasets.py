@@ -1,4 +1,4 @@
-"""Data sets as words name them: registered names, files, numbers of OpenML, papers."""
+"""Data sets from words of the command line: registered names, files, OpenML's numbers, papers."""
 
 from __future__ import annotations
 
@@ -25,43 +25,55 @@ def dataset_entry(
     impute: bool = False,
     form: TableForm | None = None,
 ) -> dict[str, Any]:
-    """Return a data set's name, file or number with its label and encoding, as in a config.
+    """Return a data set as an entry of a config: name, file or number, with label and encoding.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For an unknown name, and for options of tables that say nothing here.
+        For an unknown name, and for options of tables if the data set is no table.
     """
     from svmbench.data import openml, parse_name
     from svmbench.data.frames import DEFAULT_TEXT
 
-    if wanted := openml.reference(dataset):
+    if reference := openml.reference(dataset):
         if form:
-            raise ConfigError(f"{FORM_OPTIONS} are of a file")
-        options = {"sha256": wanted.sha256, "label_column": label, "text": text, "impute": impute}
-        return {"openml": wanted.number, **{key: value for key, value in options.items() if value}}
+            raise ConfigError(f"{FORM_OPTIONS} are options for files")
+        options = {
+            "sha256": reference.sha256,
+            "label_column": label,
+            "text": text,
+            "impute": impute,
+        }
+        return {
+            "openml": reference.number,
+            **{key: value for key, value in options.items() if value},
+        }
     if (text or impute) and not label:
-        raise ConfigError("--text and --impute are of a table with a header; --label is missing")
+        raise ConfigError(
+            "--text and --impute are options for a table with a header; --label is missing"
+        )
     if form and not label:
-        raise ConfigError(f"{FORM_OPTIONS} are of a table; --label is missing")
+        raise ConfigError(f"{FORM_OPTIONS} are options for a table; --label is missing")
     if not is_file(dataset):
         parse_name(dataset)
         if label:
-            raise ConfigError(f"--label is of a table, and {dataset} is a registered data set")
+            raise ConfigError(
+                f"--label is an option for a table, and {dataset} is a registered data set"
+            )
         return {"name": dataset}
     if not label:
         return {"file": dataset}
-    made = {"file": dataset, "label_column": label, "text": text or DEFAULT_TEXT}
-    return {**made, "impute": True} if impute else made
+    entry = {"file": dataset, "label_column": label, "text": text or DEFAULT_TEXT}
+    return {**entry, "impute": True} if impute else entry
 
 
 @contextlib.contextmanager
 def written_plainly(
     entries: list[dict[str, Any]], form: TableForm | None
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield entries in which each table of a given form is a copy, as configs read tables.
+    """Yield the entries, with copies of the tables in the form that configs read.
 
-    The copies have the names of the tables, and are removed at the end.
+    The copies have the names of the tables, and are deleted at the end.
     """
     from svmbench.data import frames, userfile
 
@@ -69,16 +81,16 @@ def written_plainly(
         yield entries
         return
     with tempfile.TemporaryDirectory(prefix="svmbench-tables-") as folder:
-        made = []
+        copied = []
         for number, entry in enumerate(entries):
             if "file" not in entry:
-                made.append(entry)
+                copied.append(entry)
                 continue
             path, target = Path(entry["file"]), Path(folder, f"{number}.csv")
             changes = frames.write_plainly(path, entry["label_column"], form, target)
             userfile.warn_of(path.name, changes)
-            made.append({"name": entry["file"], **entry, "file": str(target)})
-        yield made
+            copied.append({"name": entry["file"], **entry, "file": str(target)})
+        yield copied
 
 
 def race_entries(
@@ -101,7 +113,7 @@ def race_entries(
     impute : bool, default False
         True to fill in missing values of files and of data sets of OpenML.
     form : TableForm, optional
-        How the files are written.
+        The form of the files, such as their separator.
 
     Raises
     ------
@@ -112,13 +124,13 @@ def race_entries(
 
     of_openml = [name for name in names if openml.reference(name)]
     files = [name for name in names if name not in of_openml and is_file(name)]
-    labelled = files or of_openml  # a file's column is no column of OpenML's
+    labelled = files or of_openml  # a label of files doesn't fit OpenML's data sets
     if not labelled and (label or text or impute or form):
         raise ConfigError(
-            "--label, --text, --impute and options on how a table is written are for tables, and no"
-            " -d is a file or of OpenML"
+            "--label, --text, --impute and the options on the form of a table are for tables, but"
+            " no -d names a file or a data set of OpenML"
         )
-    return told_apart(
+    return with_distinct_names(
         [
             dataset_entry(
                 name,
@@ -135,8 +147,8 @@ def race_entries(
     )
 
 
-def told_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries; name files of the same name by their given path."""
+def with_distinct_names(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries; files with equal names are named by their given paths."""
     names = [Path(entry["file"]).name for entry in entries if "file" in entry]
     return [
         {**entry, "name": entry["file"]}
@@ -156,7 +168,7 @@ def training_rows(
     from svmbench.data.userfile import Table
 
     if form and not (label and is_file(dataset)):
-        raise ConfigError(f"{FORM_OPTIONS} are of a file with a --label")
+        raise ConfigError(f"{FORM_OPTIONS} are options for a file with a --label")
     if form:
         loaded = Table(dataset, label, form=form).dataset()
     elif is_file(dataset):
@@ -176,7 +188,7 @@ def training_rows(
 
 
 def datasets_named(names: Sequence[str], *, all_: bool = False) -> list[str]:
-    """Return the data sets that some words stand for, each once.
+    """Return the data sets that some names stand for, each once.
 
     Parameters
     ----------
@@ -217,7 +229,7 @@ def names_of_paper(paper: str) -> list[str]:
     for name in papers()[paper].configs:
         try:
             config = load_config(find_config(name))
-        except ConfigError:  # a paper of others, whose config is not here
+        except ConfigError:  # the paper doesn't ship, and its config is not here
             continue
         specs = [spec for block in config.blocks for spec in config.datasets_of(block)]
         names += [data.parse_name(spec.name).base for spec in specs if not spec.is_own]

@@ -13,7 +13,7 @@ from typing import Any
 
 from svmbench.base import loaded_libraries, paths
 
-#: Free space of the cache in GiB below which doctor warns; the largest prepared data set takes 2.
+#: The doctor warns if the cache has less free space, in GiB; the largest prepared set takes 2.
 MIN_FREE_CACHE_GIB = 4.0
 
 
@@ -22,18 +22,18 @@ BYTES_PER_GIB = 2**30
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes
     ----------
     what : str
-        Its name.
+        What was checked.
     found : str
-        What there is.
+        The state that was found.
     status : str
         ``"ok"``, ``"note"`` (works, but …) or ``"broken"``.
     mend : str
-        What to do about it, where it is not ``"ok"``.
+        A remedy, if the status is not ``"ok"``.
     """
 
     what: str
@@ -43,14 +43,14 @@ class Finding:
 
 
 def examine_machine() -> list[Finding]:
-    """Look at everything; nothing is changed and nothing is downloaded.
+    """Make all checks, without changes and without downloads.
 
     Returns
     -------
     findings : list of Finding
-        In the order in which a person would mend them.
+        In the order in which problems are best mended.
     """
-    looks: list[Callable[[], Iterator[Finding]]] = [
+    checks: list[Callable[[], Iterator[Finding]]] = [
         _versions,
         _solvers,
         _machine,
@@ -60,11 +60,11 @@ def examine_machine() -> list[Finding]:
         _measuring,
     ]
     findings: list[Finding] = []
-    for look in looks:
+    for check in checks:
         try:
-            findings += look()
-        except Exception as error:  # what breaks a look is itself a finding
-            what = look.__name__.strip("_")
+            findings += check()
+        except Exception as error:  # a check that fails is itself a finding
+            what = check.__name__.strip("_")
             message = " ".join(f"{type(error).__name__}: {error}".split())
             findings.append(
                 Finding(what, message, "broken", "--debug with any command shows where")
@@ -73,11 +73,11 @@ def examine_machine() -> list[Finding]:
 
 
 def to_json(findings: list[Finding]) -> dict[str, Any]:
-    """Return the findings as what JSON can hold, with ``ok`` over all of them."""
-    return {"ok": is_well(findings), "findings": [asdict(finding) for finding in findings]}
+    """Return the findings as JSON values, and ``ok``, which is False if one is broken."""
+    return {"ok": is_ok(findings), "findings": [asdict(finding) for finding in findings]}
 
 
-def is_well(findings: list[Finding]) -> bool:
+def is_ok(findings: list[Finding]) -> bool:
     """Return True if no finding has the status broken."""
     return all(finding.status != "broken" for finding in findings)
 
@@ -96,7 +96,7 @@ def _versions() -> Iterator[Finding]:
         yield Finding("packages", has, "broken", mend)
     else:
         yield Finding("packages", has)
-    yield Finding("BLAS", "; ".join(facts["blas"]) or "none that can be told")
+    yield Finding("BLAS", "; ".join(facts["blas"]) or "unknown")
 
 
 def _solvers() -> Iterator[Finding]:
@@ -152,14 +152,14 @@ def _cache() -> Iterator[Finding]:
     cache = paths.cache_dir()
     existing = next(path for path in (cache, *cache.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        mend = "make it writable, or name another place by SVMBENCH_CACHE"
+        mend = "make it writable, or name another folder in SVMBENCH_CACHE"
         yield Finding("cache", f"{cache} can't be written", "broken", mend)
         return
     free = shutil.disk_usage(existing).free / BYTES_PER_GIB
     size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) / BYTES_PER_GIB
     state = f"{cache}, {size:.1f} GiB, {free:.1f} GiB free"
     if free < MIN_FREE_CACHE_GIB:
-        mend = "make room, or name another place by SVMBENCH_CACHE"
+        mend = "make room, or name another folder in SVMBENCH_CACHE"
         yield Finding("cache", state, "note", mend)
     else:
         yield Finding("cache", state)
@@ -174,12 +174,12 @@ def _compiled() -> Iterator[Finding]:
         yield Finding("compiled code", "off", "note", mend)
         return
     if compiled.FOLDER is None:
-        mend = "each process compiles anew; let SVMBENCH_CACHE name a folder of your own"
-        yield Finding("compiled code", "can be kept nowhere", "note", mend)
+        mend = "each process compiles anew; name a writable folder in SVMBENCH_CACHE"
+        yield Finding("compiled code", "no folder to keep it", "note", mend)
         return
-    held = list(compiled.FOLDER.rglob("*.nbi"))
-    if held:
-        yield Finding("compiled code", f"{len(held)} loops kept for these versions and this CPU")
+    loops = list(compiled.FOLDER.rglob("*.nbi"))
+    if loops:
+        yield Finding("compiled code", f"{len(loops)} loops kept for these versions and this CPU")
     else:
         mend = "'svmbench warmup' compiles now what the first run would compile otherwise"
         yield Finding("compiled code", "none kept for these versions and this CPU", "note", mend)
@@ -192,14 +192,18 @@ def _mirror() -> Iterator[Finding]:
     mirror = configured_mirror()
     if mirror is None:
         offline = os.environ.get("SVMBENCH_OFFLINE")
-        state = "none; and SVMBENCH_OFFLINE rules the official addresses out" if offline else "none"
-        mend = "SVMBENCH_MIRROR names a folder or URL that holds the files; without it they are "
-        mend += "got from their official addresses"
+        state = (
+            "none, and SVMBENCH_OFFLINE forbids downloads from the official addresses"
+            if offline
+            else "none"
+        )
+        mend = "SVMBENCH_MIRROR names a folder or URL with the files; without it they are "
+        mend += "downloaded from their official addresses"
         yield Finding("mirror", state, "note", mend)
     elif is_url(mirror):
         yield _mirror_url(mirror)
     elif not paths.expanded(mirror).is_dir():
-        mend = "let SVMBENCH_MIRROR name a folder that exists, or unset it"
+        mend = "name an existing folder in SVMBENCH_MIRROR, or unset it"
         yield Finding("mirror", f"{shown_address(mirror)} is not a folder", "broken", mend)
     else:
         yield Finding("mirror", mirror)
@@ -215,7 +219,7 @@ def _mirror_url(mirror: str) -> Finding:
     try:
         response_within_timeout(mirror, {}, head_only=True).close()
     except requests.RequestException as error:
-        mend = "check the address in SVMBENCH_MIRROR and the way there, or unset it"
+        mend = "check the address in SVMBENCH_MIRROR and the network, or unset it"
         return Finding("mirror", f"{shown}: {type(error).__name__}", "broken", mend)
     return Finding("mirror", f"{shown} answers")
 
@@ -230,7 +234,7 @@ def _datasets() -> Iterator[Finding]:
     state = ", ".join(f"{len(where[kind])} {kind}" for kind in kinds if kind in where)
     lacking = where.get("nowhere", [])
     if lacking:
-        mend = f"these need a mirror that holds them: {', '.join(lacking)}"
+        mend = f"these need a mirror that has them: {', '.join(lacking)}"
         yield Finding("data sets", state, "note", mend)
     else:
         yield Finding("data sets", state)

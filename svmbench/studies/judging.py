@@ -1,6 +1,6 @@
-"""Verdicts on claims from folders of results, the ages of results, and the site of all.
+"""Verdicts on claims, the ages of results, and the site that shows both.
 
-:func:`verdicts` judges the claims of all papers as ``svmbench claims`` does.
+:func:`verdicts` does what ``svmbench claims`` does.
 """
 
 from __future__ import annotations
@@ -19,94 +19,6 @@ if TYPE_CHECKING:
     from svmbench.report.reading.records import Run
     from svmbench.schema.rechecks import Ages
     from svmbench.site.material import FreshnessLookup
-
-
-def make_site(
-    results: tuple[Path, ...],
-    output: Path,
-    *,
-    file: Path | None = None,
-    freshness: bool = True,
-    beside: Path | None = None,
-    trust: bool = False,
-) -> tuple[Path, str]:
-    """Make a site of some results; return its first page, and the verdicts in a sentence.
-
-    Parameters
-    ----------
-    results : tuple of Path
-        Folders; none for those that are kept.
-    output : Path
-    file : Path, optional
-        The claims; those that ship with the package by default.
-    freshness : bool, default=True
-        Whether to say which results are fresh, rechecked, changed or older.
-    beside : Path, optional
-        A folder of kept records, which decide where `results` leave a claim open.
-    trust : bool, default=False
-        Whether the checks of papers run that don't ship with this package.
-    """
-    from svmbench.base.paper_folders import papers
-    from svmbench.baselines.catalogue import load_plugins
-    from svmbench.papers import judging
-    from svmbench.papers.judging.export import summary
-    from svmbench.site import Material, PaperFacts, SolverFacts, build_site, check_place
-    from svmbench.studies.solver_cards import solver_cards
-
-    folders = results or (kept_results(),)
-    check_place(output)
-    load_plugins()
-    cards = solver_cards()
-    known = claims_named(file=file, trust=trust)
-    age = lookup_of_ages(look=freshness)
-    judged = judge_folders(known, folders, age, trust=trust)
-    if beside is not None:
-        judged = judging.completed(judged, judge_folders(known, [beside], age, trust=trust))
-    made = build_site(
-        Material(
-            folders=tuple(folders),
-            verdicts=tuple(with_printed_values(judged, trust=trust)),
-            papers={
-                key: PaperFacts(
-                    paper.title, paper.citation, paper.configs, paper.claimed, paper.url
-                )
-                for key, paper in papers().items()
-            },
-            solvers={
-                name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
-            },
-            variants=_variants(),
-            datasets=_dataset_facts(),
-            repository=repository(),
-            freshness=age,
-            version=svmbench.__version__,
-        ),
-        output,
-    )
-    return made.index, summary(judged)
-
-
-def ages_of(folder: Path, run: Run | None = None) -> Ages:
-    """Return which results of a run folder are fresh, rechecked, changed or older.
-
-    A caller that has read the folder's run passes it, so that it isn't read again.
-    """
-    from svmbench.experiment.plan.freshness import changes, is_present
-    from svmbench.report.reading.records import read_run
-    from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
-
-    reasons = changes(folder)
-    cells = (run or read_run(folder)).cells
-    # An unfinished cell has no result, though its finished points stand beside it.
-    without = {cell.key for cell in cells if cell.status != "ok"}
-    results = {
-        cell.key: KeptResult(
-            cell.key, str(cell.solver), str(cell.dataset), is_fresh=reasons.get(cell.key) == ""
-        )
-        for cell in cells
-        if cell.key not in without
-    }
-    return ages(results.values(), read_rechecks(folder, is_present))
 
 
 def verdicts(
@@ -143,55 +55,9 @@ def verdicts(
         For a paper or a claim that isn't there.
     """
     known = claims_named(papers, claims, trust=trust)
-    places = [Path(folder) for folder in folders] or [kept_results()]
-    return judge_folders(known, places, lookup_of_ages(look=freshness), trust=trust)
-
-
-def refuse_claims(folders: Sequence[Path]) -> None:
-    """Raise an error that names the option if a folder that isn't there is called like a claim.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-
-    Raises
-    ------
-    svmbench.base.errors.ResultsError
-        For such a folder.
-    """
-    from svmbench.base.paper_folders import papers
-
-    for name in (str(folder) for folder in folders if not folder.exists()):
-        key, _, number = name.partition("-")
-        if key in papers() and (number.isdecimal() or not number):
-            option = "--claim" if number else "--paper"
-            raise ResultsError(
-                f"{name} is no folder of results; 'svmbench claims {option} {name}' judges it"
-            )
-
-
-def kept_results() -> Path:
-    """Return where results are kept: here, or in the checkout that this program runs from."""
-    here = Path("results")
-    folder = here if here.is_dir() else PACKAGE.parent / "results"
-    if not folder.is_dir():
-        raise ResultsError("there is no folder results here: name the folders to judge from")
-    return folder
-
-
-def lookup_of_ages(*, look: bool) -> FreshnessLookup | None:
-    """Return a cached lookup of the ages of a run folder's results, or None if `look` is False."""
-    if not look:
-        return None
-    known: dict[Path, Ages] = {}
-
-    def age(folder: Path, run: Run | None = None) -> Ages:
-        path = folder.resolve()
-        if path not in known:
-            known[path] = ages_of(path, run)
-        return known[path]
-
-    return age
+    paths = [Path(folder) for folder in folders] or [kept_results()]
+    age = lookup_of_ages() if freshness else None
+    return judge_folders(known, paths, age, trust=trust)
 
 
 def claims_named(
@@ -241,27 +107,145 @@ def claims_named(
     ]
 
 
+def kept_results() -> Path:
+    """Return the folder of kept results: here, or in the checkout that this program runs from."""
+    here = Path("results")
+    folder = here if here.is_dir() else PACKAGE.parent / "results"
+    if not folder.is_dir():
+        raise ResultsError("there is no folder results here: name the folders to judge from")
+    return folder
+
+
 def judge_folders(
     known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
 ) -> list[Verdict]:
-    """Judge some claims from some folders, each machine apart and all together."""
+    """Judge claims from folders for each machine, and join the verdicts of all machines."""
     from svmbench.papers import judging
     from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 
-    look: judging.Freshness | None = (
+    freshness: judging.Freshness | None = (
         None if age is None else lambda source: age(source.run.path, source.run)
     )
 
     def origin(verdict: Verdict) -> str:
-        places = [Path(folder) for folder, _, _ in verdict.sources]
-        origins = {origin_of(path, None if age is None else age(path)) for path in places}
+        folders = [Path(folder) for folder, _, _ in verdict.sources]
+        origins = {origin_of(path, None if age is None else age(path)) for path in folders}
         return next((name for name in (ELSEWHERE, CONFIRMED) if name in origins), OURS)
 
-    apart = {
-        machine: judging.judge(known, evidence, look, trust=trust)
+    by_machine = {
+        machine: judging.judge(known, evidence, freshness, trust=trust)
         for machine, evidence in judging.gather_by_machine(list(folders)).items()
     }
-    return judging.judge_together(apart, origin)
+    return judging.judge_together(by_machine, origin)
+
+
+def lookup_of_ages() -> FreshnessLookup:
+    """Return a function from a run folder to the ages of its results, with a cache."""
+    known: dict[Path, Ages] = {}
+
+    def age(folder: Path, run: Run | None = None) -> Ages:
+        path = folder.resolve()
+        if path not in known:
+            known[path] = ages_of(path, run)
+        return known[path]
+
+    return age
+
+
+def ages_of(folder: Path, run: Run | None = None) -> Ages:
+    """Return which results of a run folder are fresh, rechecked, changed or older.
+
+    A caller that has read the run of the folder passes it, so that it isn't read again.
+    """
+    from svmbench.experiment.plan.freshness import changes, is_present
+    from svmbench.report.reading.records import read_run
+    from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
+
+    reasons = changes(folder)
+    cells = (run or read_run(folder)).cells
+    # An unfinished cell has no result, even if some of its points are finished.
+    without = {cell.key for cell in cells if cell.status != "ok"}
+    results = {
+        cell.key: KeptResult(
+            cell.key, str(cell.solver), str(cell.dataset), is_fresh=reasons.get(cell.key) == ""
+        )
+        for cell in cells
+        if cell.key not in without
+    }
+    return ages(results.values(), read_rechecks(folder, is_present))
+
+
+def make_site(
+    results: tuple[Path, ...],
+    output: Path,
+    *,
+    file: Path | None = None,
+    freshness: bool = True,
+    beside: Path | None = None,
+    trust: bool = False,
+) -> tuple[Path, str]:
+    """Make a site of some results; return its first page, and the verdicts in a sentence.
+
+    Parameters
+    ----------
+    results : tuple of Path
+        Folders of results; if empty, the folder of kept results.
+    output : Path
+    file : Path, optional
+        The claims; by default those that ship with the package.
+    freshness : bool, default=True
+        Whether the site shows which results are fresh, rechecked, changed or older.
+    beside : Path, optional
+        A folder of kept records, which decide claims that `results` leave open.
+    trust : bool, default=False
+        Whether the checks of papers that don't ship with this package may run.
+    """
+    from svmbench.base.paper_folders import papers
+    from svmbench.baselines.catalogue import load_plugins
+    from svmbench.papers import judging
+    from svmbench.papers.judging.export import summary
+    from svmbench.site import Material, PaperFacts, SolverFacts, build_site, check_place
+    from svmbench.studies.solver_cards import solver_cards
+
+    folders = results or (kept_results(),)
+    check_place(output)
+    load_plugins()
+    cards = solver_cards()
+    known = claims_named(file=file, trust=trust)
+    age = lookup_of_ages() if freshness else None
+    judged = judge_folders(known, folders, age, trust=trust)
+    if beside is not None:
+        judged = judging.completed(judged, judge_folders(known, [beside], age, trust=trust))
+    site = build_site(
+        Material(
+            folders=tuple(folders),
+            verdicts=tuple(with_printed_values(judged, trust=trust)),
+            papers={
+                key: PaperFacts(
+                    paper.title, paper.citation, paper.configs, paper.claimed, paper.url
+                )
+                for key, paper in papers().items()
+            },
+            solvers={
+                name: SolverFacts(facts, tuple(deviations)) for name, facts, deviations in cards
+            },
+            variants=_variants(),
+            datasets=_dataset_facts(),
+            repository=repository(),
+            freshness=age,
+            version=svmbench.__version__,
+        ),
+        output,
+    )
+    return site.index, summary(judged)
+
+
+def with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
+    """Return the verdicts, each beside the verdict of the same rules on the printed numbers."""
+    from svmbench.papers.judging.printed import beside_printed
+
+    claims = [verdict.claim for verdict in verdicts]
+    return beside_printed(verdicts, printed_verdicts(claims, trust=trust))
 
 
 def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
@@ -279,24 +263,24 @@ def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
     ]
 
 
-def with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
-    """Return the verdicts, each beside the verdict of the same rules on the printed numbers."""
-    from svmbench.papers.judging.printed import beside_printed
+def _variants() -> dict[tuple[str, str], str]:
+    """Return the solver's name for each label in a config that ships, by config and label."""
+    from svmbench.base.paper_folders import shipped_config
 
-    claims = [verdict.claim for verdict in verdicts]
-    return beside_printed(verdicts, printed_verdicts(claims, trust=trust))
+    names: dict[tuple[str, str], str] = {}
 
+    def collect(part: Any, config: str) -> None:
+        if isinstance(part, dict):
+            if isinstance(part.get("name"), str) and isinstance(part.get("label"), str):
+                names[config, part["label"]] = part["name"]
+            part = list(part.values())
+        if isinstance(part, list):
+            for item in part:
+                collect(item, config)
 
-def require_results(folders: Sequence[Path]) -> None:
-    """Raise a ResultsError if no folder holds a run or tables: probably another one was meant."""
-    from svmbench.report.reading.folders import folders_with_tables, run_folders
-
-    if not any(run_folders(folder) or folders_with_tables(folder) for folder in folders):
-        verb = "holds" if len(folders) == 1 else "hold"
-        raise ResultsError(
-            f"{', '.join(map(str, folders))} {verb} no results: name run folders, or a folder that "
-            "has some; 'svmbench run CONFIG' makes them"
-        )
+    for path in shipped_configs():
+        collect(shipped_config(path.stem), path.stem)
+    return names
 
 
 def _dataset_facts() -> dict[str, dict[str, Any]]:
@@ -311,7 +295,7 @@ def _dataset_facts() -> dict[str, dict[str, Any]]:
 
 
 def repository() -> str:
-    """Return the address of the repository from the project's metadata, or ''."""
+    """Return the address of the repository from the project's metadata; "" if it has none."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
@@ -322,21 +306,36 @@ def repository() -> str:
     return next((by_label[key] for key in ("Repository", "Source") if key in by_label), "")
 
 
-def _variants() -> dict[tuple[str, str], str]:
-    """Return the solver's name for each label in a config that ships, by config and label."""
-    from svmbench.base.paper_folders import shipped_config
+def require_results(folders: Sequence[Path]) -> None:
+    """Raise a ResultsError if no folder has a run or tables: probably another one was meant."""
+    from svmbench.report.reading.folders import folders_with_tables, run_folders
 
-    names: dict[tuple[str, str], str] = {}
+    if not any(run_folders(folder) or folders_with_tables(folder) for folder in folders):
+        verb = "has" if len(folders) == 1 else "have"
+        raise ResultsError(
+            f"{', '.join(map(str, folders))} {verb} no results: name run folders, or a folder that "
+            "has some; 'svmbench run CONFIG' makes them"
+        )
 
-    def look(part: Any, config: str) -> None:
-        if isinstance(part, dict):
-            if isinstance(part.get("name"), str) and isinstance(part.get("label"), str):
-                names[config, part["label"]] = part["name"]
-            part = list(part.values())
-        if isinstance(part, list):
-            for item in part:
-                look(item, config)
 
-    for path in shipped_configs():
-        look(shipped_config(path.stem), path.stem)
-    return names
+def refuse_claims(folders: Sequence[Path]) -> None:
+    """Raise an error if a missing folder has the name of a claim or a paper: an option was meant.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+
+    Raises
+    ------
+    svmbench.base.errors.ResultsError
+        For such a folder.
+    """
+    from svmbench.base.paper_folders import papers
+
+    for name in (str(folder) for folder in folders if not folder.exists()):
+        key, _, number = name.partition("-")
+        if key in papers() and (number.isdecimal() or not number):
+            option = "--claim" if number else "--paper"
+            raise ResultsError(
+                f"{name} is no folder of results; 'svmbench claims {option} {name}' judges it"
+            )

@@ -1,4 +1,4 @@
-"""Solvers, data sets, configs, papers and what plug-ins add: rows of each kind, cards of one."""
+"""Rows of the lists (solvers, data sets, configs, papers, …), and cards of single entries."""
 
 from __future__ import annotations
 
@@ -179,14 +179,14 @@ def card_of(name: str, *, trust: bool = False) -> dict[str, Any]:
     ----------
     name : str
     trust : bool, default=False
-        Whether a class is imported that comes from elsewhere than scikit-learn.
+        Whether classes outside scikit-learn may be imported.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If the class can't be taken.
+        If the class can't be used.
     svmbench.base.errors.UnknownNameError
-        With the nearest solver or data set.
+        For an unknown name; the message suggests the most similar one.
     """
     from svmbench import data
     from svmbench.base.errors import ConfigError, UnknownNameError
@@ -235,7 +235,7 @@ def table_card(
     impute: bool = False,
     form: TableForm | None = None,
 ) -> dict[str, Any] | None:
-    """Return the card of a file or of a data set of OpenML; None for the name of another thing.
+    """Return the card of a file or of a data set of OpenML; None for any other name.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def table_card(
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For options of tables that say nothing here.
+        For options of tables if `name` is no table.
     """
     from svmbench import data
     from svmbench.base.known_names import dataset_names, solver_names
@@ -259,7 +259,7 @@ def table_card(
     )
     if not (is_table or label or text or impute or form):
         return None
-    # Only for its errors: options that say nothing here.
+    # Called only for its errors about options.
     dataset_entry(name, label, text, impute, form)
     return data.file_card(name, label, text, impute, form)
 
@@ -273,7 +273,7 @@ def _minimised(problem: str) -> str:
 
 
 def _line_of_code(name: str) -> dict[str, str]:
-    """Return the line of Python that fits a solver, by its key on a card; nothing of baselines."""
+    """Return a card's entry with the line of Python that fits a solver; empty for baselines."""
     import svmbench
     from svmbench.baselines.catalogue import solver, solver_class
 
@@ -299,10 +299,10 @@ def deviations(cls: type) -> list[str]:
     Parameters
     ----------
     cls : type
-        Its class; of one that says nothing the list is empty. Paragraphs under "Deviations of" a
-        name are those of the class that has this name, hyphens aside. "Those of the parts" stands
-        for the paragraphs of the modules that are named in backticks, each with its module's name;
-        what these say that the print leaves open is among them.
+        The solver's class. Paragraphs under "Deviations of NAME" belong to the class with this
+        name, hyphens aside. "Those of the parts" stands for the paragraphs of the modules that it
+        names in backticks, each with its module's name, and includes their paragraphs under "What
+        the print leaves open". Without any deviation the list is empty.
     """
     texts = []
     for paragraph in _paragraphs(cls.__module__, cls.__name__.lower()):
@@ -318,7 +318,7 @@ def deviations(cls: type) -> list[str]:
     return texts
 
 
-#: The beginning of a paragraph that names the modules whose deviations are a solver's as well.
+#: A paragraph that begins so names modules whose deviations are also the solver's.
 _OF_PARTS = "Those of the parts: "
 
 
@@ -342,7 +342,7 @@ def _paragraphs(module: str, solver: str = "") -> list[str]:
 
 
 def _describe_class(path: str, trust: bool) -> dict[str, Any]:
-    """Return the card of a class of others, which says what this suite knows of it."""
+    """Return the card of a foreign class, with what this suite knows of it."""
     from svmbench.base.errors import ConfigError
     from svmbench.baselines.catalogue import solver, solver_class
     from svmbench.baselines.foreign import why_not_taken

@@ -1,4 +1,4 @@
-"""What the folder of a paper lacks, for whoever adds one: `svmbench validate --paper FOLDER`."""
+"""Check the folder of a new paper: `svmbench validate --paper FOLDER`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 
 
 def paper_problems(folder: Path | str, *, trust: bool = False) -> list[str]:
-    """Return a sentence for each part that a paper's folder lacks, or that doesn't fit the others.
+    """Return a sentence for each missing part of a paper's folder, and for each contradiction.
 
-    Checked are the files of the folder, its data sets and configs. In this repository's own folder
-    of papers, the files of tests that name the paper are checked, too. The list is empty if the
-    folder is whole.
+    The files of the folder, its data sets and its configs are checked. For a paper that ships with
+    this package, the tests that name the paper are checked, too. The list is empty if nothing is
+    missing.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _config_problems(paper: Paper, *, trust: bool) -> Iterator[str]:
         yield "paper.toml: 'configs' is missing, with the configs of the paper's tables and figures"
     for name in paper.configs:
         try:
-            # The config of a paper of others may lie in the present folder.
+            # The config of a paper that doesn't ship may lie in the present folder.
             here = Path(f"{name}.yaml")
             config = check_config(here if here.is_file() else find_config(name), trust=trust)
         except SvmbenchError as error:
@@ -112,14 +112,14 @@ def _check_problems(paper: Paper, claims: list[Claim], *, trust: bool) -> Iterat
 
 
 def _repository_problems(paper: Paper, claims: list[Claim]) -> Iterator[str]:
-    """Yield what files of a checkout lack beside a paper's folder."""
+    """Yield the entries about a paper that other files of the checkout lack."""
     tests = paths.PACKAGE.parent / "tests" / "papers"
     if not tests.is_dir():
         return
     orders = {other.order for other in papers().values() if other.ships and other.key != paper.key}
     if paper.order in orders or paper.order > len(orders) + 1:
         free = next(n for n in range(1, len(orders) + 2) if n not in orders)
-        yield f"paper.toml: its place among the papers is taken or leaves a gap: order = {free}"
+        yield f"paper.toml: its order is taken or leaves a gap; write order = {free}"
     lines = (tests / "rules.csv").read_text(encoding="utf-8").splitlines()
     for claim in claims:
         line = f"{claim.id},{claim.fixed},{claim.rule_hash}"
@@ -128,7 +128,7 @@ def _repository_problems(paper: Paper, claims: list[Claim]) -> Iterator[str]:
     scenes = (tests / "claimed_runs.py").read_text(encoding="utf-8")
     for claim in claims:
         if claim.configs and f'"{claim.id}"' not in scenes:
-            yield f"tests/papers/claimed_runs.py: {claim.id} has no scene, records that decide it"
+            yield f"tests/papers/claimed_runs.py: {claim.id} has no scene (records that decide it)"
     results = paths.PACKAGE.parent / "results" / paper.key
     if results.is_dir():
         if not (results / "README.md").is_file():

@@ -1,9 +1,8 @@
 """The queue of `svmbench reproduce --order value`: missing cells, the most decisive first.
 
-A config is in the queue if a cell of its plan has no kept result of any age. Then all of its cells
-run that have no kept result by the present code, so that its folder gets complete. Configs that may
-decide more claims in a forecast hour come first. Times come from
-:mod:`svmbench.report.numbers.forecasts`.
+A config is in the queue if a cell of its plan has no kept result of any age. All of its cells
+without a kept result by the present code then run, so that its folder is complete. Configs that may
+decide more claims in a forecast hour come first (:mod:`svmbench.report.numbers.forecasts`).
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmbench.base.errors import ResultsError, SvmbenchError
+from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
 from svmbench.experiment.run.session import unheard
 from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
 from svmbench.studies.batches import BatchInterruptedError, run_batch
+from svmbench.studies.forecasting import planned_work
 from svmbench.studies.refreshing import identities_in, n_lost, results_in
 from svmbench.studies.reproducing import kept_by_config
 
 if TYPE_CHECKING:
     from svmbench.experiment.run.batch import ConfigOutcome, Hooks
-    from svmbench.experiment.run.session import Request, RunPlan
+    from svmbench.experiment.run.session import Request
     from svmbench.experiment.settings.cells import Cell
     from svmbench.papers.judging import Evidence
-    from svmbench.report.numbers.forecasts import Work
 
 #: A machine is idle if fewer processes than this wait for a core on average.
 IDLE_LOAD = 0.3
 #: Seconds between two readings of the load.
-_LOOK_EVERY_S = 20.0
+_LOAD_INTERVAL_S = 20.0
 #: Shorter forecasts count as this many hours, because starting a config takes seconds.
-_LEAST_HOURS = 0.01
+_MIN_HOURS = 0.01
 
 
 @dataclass(frozen=True)
@@ -73,22 +72,23 @@ class QueueEntry:
 
     @property
     def value(self) -> float:
-        """The number of claims that it may decide for each forecast hour."""
-        return len(self.claims) / max(self.seconds / 3600.0, _LEAST_HOURS)
+        """The number of claims that the config may decide for each forecast hour."""
+        return len(self.claims) / max(self.seconds / 3600.0, _MIN_HOURS)
 
     def sentence(self) -> str:
         """Return what runs and how long it takes."""
         from svmbench.experiment.run.session import counted
         from svmbench.report.numbers.forecasts import in_hours
 
-        n_cells, untold = len(self.cells), sum(seconds is None for seconds in self.cells.values())
+        n_cells = len(self.cells)
+        n_unknown = sum(seconds is None for seconds in self.cells.values())
         kind = ", races, when the machine is idle" if self.is_race else ""
         phrases = [
             f"{self.config} (profile {self.profile}{kind}): {counted(n_cells, 'cell')} "
             f"to run, {self.n_missing:,} without a kept result"
         ]
-        phrases.append(in_hours(self.seconds) if untold < n_cells else "")
-        phrases.append(f"no record tells how long {untold:,} of them take" if untold else "")
+        phrases.append(in_hours(self.seconds) if n_unknown < n_cells else "")
+        phrases.append(f"no record tells how long {n_unknown:,} of them take" if n_unknown else "")
         phrases.append(f"may decide {', '.join(self.claims)}" if self.claims else "")
         return "; ".join(filter(None, phrases))
 
@@ -175,7 +175,7 @@ def run_queue(
 
 
 def _once(print_line: Callable[[str], None]) -> Callable[[str], None]:
-    """Return a function that prints each line once: configs share data sets that aren't here."""
+    """Return a function that prints each line once; configs may lack the same data sets."""
     printed: set[str] = set()
 
     def print_once(line: str) -> None:
@@ -189,7 +189,7 @@ def _once(print_line: Callable[[str], None]) -> Callable[[str], None]:
 def open_claims(evidence: Evidence) -> dict[str, list[str]]:
     """Return the claims that kept records leave open, by the configs that they name.
 
-    Claims of whose own solvers and data no cell is missing are left out.
+    Claims are left out if no cell of their own solvers and data is missing.
 
     Parameters
     ----------
@@ -211,12 +211,12 @@ def _plan_entry(
     request: Request,
     claims: Mapping[str, list[str]],
     evidence: Evidence,
-    places: tuple[Path, Path],
+    folders: tuple[Path, Path],
     print_line: Callable[[str], None],
 ) -> tuple[QueueEntry, Request] | None:
     """Return the entry of a config, with a request that reuses its kept results.
 
-    `places` are the folder of kept results, and one for unpacked copies of them.
+    `folders` are the folder of kept results, and one for unpacked copies of them.
     """
     from svmbench.experiment.run.session import plan_run
     from svmbench.report.output import kept
@@ -227,12 +227,12 @@ def _plan_entry(
         print_line(f"{Path(request.config).stem}: {error}")
         return None
     name = run_plan.plan.name
-    root, scratch = places
+    root, scratch = folders
     kept_solvers: dict[str, list[frozenset[str]]] = {}
     done: set[str] = set()
     reuse: list[Path] = []
-    for (config, profile), folders in kept_by_config(root).items():
-        for folder in folders if config == name else ():
+    for (config, profile), kept_folders in kept_by_config(root).items():
+        for folder in kept_folders if config == name else ():
             if profile == request.profile:
                 for identity, solvers in identities_in(folder).items():
                     kept_solvers.setdefault(identity, []).extend(solvers)
@@ -269,7 +269,7 @@ def queue_entry(
     ----------
     config : str
     cells : sequence of Cell
-        Of its plan.
+        The cells of its plan.
     identities : dict of str to list of frozenset of str
         The cells that have a kept result, of any age, and the solvers of each.
     done : iterable of str
@@ -301,39 +301,6 @@ def queue_entry(
         n_missing=missing,
         is_race=any("racers" in cell.spec for cell in todo),
         claims=tuple(claims),
-    )
-
-
-def planned_work(cell: Cell, config: str) -> Work:
-    """Return the facts of a planned cell from which its time is forecast.
-
-    Parameters
-    ----------
-    cell : Cell
-    config : str
-    """
-    from svmbench.experiment.settings.cells import own_settings
-    from svmbench.report.numbers.forecasts import Work, printed_facts, swept_of
-    from svmbench.schema.record import canonical
-
-    shown, spec = cell.shown, own_settings(cell.spec)
-    dimensions = {canonical(name): value for name, value in shown["dimensions"].items()}
-    known = printed_facts(shown["paper"], shown["dataset"])
-    racers = spec.get("racers") or [spec]
-    values = sum(max(1, len(racer.get("grid") or ())) for racer in racers)
-    folds = spec.get("inner_folds") or spec.get("folds") or 1
-    rows = dimensions.get("rows") or shown["size"] or spec.get("n_rows") or known.get("n_samples")
-    return Work(
-        config=config,
-        block=shown["block"],
-        protocol=shown["protocol"],
-        solver=shown["solver"],
-        kernel=str(shown["kernel"]),
-        dataset=shown["dataset"],
-        rows=float(rows or 0),
-        features=float(shown["n_features_kept"] or known.get("n_features") or 0),
-        fits=float(values * folds * len(spec.get("gammas") or (1,))),
-        swept=swept_of(dimensions),
     )
 
 
@@ -376,7 +343,7 @@ def give_way() -> None:
 
 
 def wait_for_idle(end: float, print_line: Callable[[str], None] = unheard) -> bool:
-    """Wait until nothing else runs on this machine; return whether that was so before the end.
+    """Wait until nothing else runs on this machine; return False if the end comes first.
 
     Parameters
     ----------
@@ -385,14 +352,14 @@ def wait_for_idle(end: float, print_line: Callable[[str], None] = unheard) -> bo
     print_line : callable, optional
         Called once with a sentence that races wait.
     """
-    is_said = False
+    is_printed = False
     while os.getloadavg()[0] >= IDLE_LOAD:
-        if not is_said:
+        if not is_printed:
             print_line("races wait until nothing else runs on this machine")
-            is_said = True
-        if time.monotonic() + _LOOK_EVERY_S >= end:
+            is_printed = True
+        if time.monotonic() + _LOAD_INTERVAL_S >= end:
             return False
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_LOAD_INTERVAL_S)
     return time.monotonic() < end
 
 
@@ -402,12 +369,12 @@ def _lines_after_run(
     """Yield how long a config took beside its forecast; keep its folder if asked for."""
     yield from filter(None, [time_beside_forecast(entry, outcome)])
     if keep and outcome.path is not None:
-        held = {
+        losses = {
             folder: n_lost(identities_in(folder), outcome.path)
             for folder in kept_by_config(root).get((entry.config, entry.profile), [])
             if folder.resolve() != outcome.path.resolve() and (folder / PACKED_RECORDS).is_file()
         }
-        yield from filter(None, [keep_complete(outcome, entry, root, held)])
+        yield from filter(None, [keep_complete(outcome, entry, root, losses)])
 
 
 def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
@@ -432,8 +399,8 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
     known = {key: seconds for key in took if (seconds := entry.cells[key]) is not None}
     if not took:
         return ""
-    taken, expected = sum(took[key] for key in known), sum(known.values())
-    factor = f", {taken / expected:.2f} times the forecast" if expected > 0 else ""
+    measured, expected = sum(took[key] for key in known), sum(known.values())
+    factor = f", {measured / expected:.2f} times the forecast" if expected > 0 else ""
     return (
         f"{entry.config}: {counted(len(took), 'cell')} took {in_hours(sum(took.values()))}; "
         f"forecast for {len(known):,} "
@@ -442,12 +409,12 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
 
 
 def keep_complete(
-    outcome: ConfigOutcome, entry: QueueEntry, root: Path, held: Mapping[Path, int]
+    outcome: ConfigOutcome, entry: QueueEntry, root: Path, losses: Mapping[Path, int]
 ) -> str:
-    """Copy the folder of a complete config to the kept results; return a sentence on it.
+    """Copy the folder of a complete config to the kept results; return a sentence about it.
 
-    A kept folder of the same config and profile is replaced if none of its results is lost. A
-    folder of another profile stays, and the new one lies beside it.
+    The copy replaces a kept folder of the same config and profile if none of its results is lost. A
+    folder of another profile stays; the copy then gets the profile in its name.
 
     Parameters
     ----------
@@ -455,7 +422,7 @@ def keep_complete(
     entry : QueueEntry
     root : Path
         Where results are kept.
-    held : dict of Path to int
+    losses : dict of Path to int
         The kept folders of the config and profile, and how many results of each would be lost.
     """
     from svmbench.report.output import kept
@@ -464,58 +431,14 @@ def keep_complete(
         return ""
     if outcome.is_open:
         return f"{outcome.path}: not complete, so it is not kept yet"
-    for folder, lost in held.items():
+    for folder, lost in losses.items():
         if lost:
             return f"{folder}: stays as it is, {lost} of its results are not in {outcome.path}"
-    target = next(iter(held)) if held else root / entry.paper / entry.config
-    if not held and target.exists():
+    target = next(iter(losses)) if losses else root / entry.paper / entry.config
+    if not losses and target.exists():
         target = target.with_name(f"{entry.config}-{entry.profile}")
     try:
         kept.keep_run(outcome.path, target)
     except SvmbenchError as error:
         return str(error)
     return f"{target}: kept"
-
-
-def dry_run_lines(run_plan: RunPlan) -> list[str]:
-    """Return the cells of a plan, the missing data sets, and the time by kept records."""
-    from svmbench.experiment.run.forecast import forecast
-    from svmbench.experiment.run.session import size_of
-
-    plan, request = run_plan.plan, run_plan.request
-    recorded = seconds_by_records(plan.name, plan.config.paper)
-    first, *others = forecast(
-        plan,
-        run_plan.cells,
-        run_plan.path,
-        mirror=request.mirror,
-        jobs=request.jobs,
-        recorded=recorded,
-    )
-    return [first, *filter(None, [size_of(plan)]), *others]
-
-
-def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:
-    """Return a function that forecasts the time of a cell from the kept records of a paper.
-
-    Parameters
-    ----------
-    config, paper : str
-
-    Returns
-    -------
-    callable
-        Takes a planned cell and returns its seconds; None without a record of its solver.
-    """
-    from svmbench.report.numbers.forecasts import Forecaster, timed_cells
-    from svmbench.report.reading.folders import our_runs
-    from svmbench.report.reading.records import read_run
-    from svmbench.studies.judging import kept_results
-
-    try:
-        of_paper = kept_results() / paper
-        runs = [read_run(folder) for folder in our_runs([of_paper])] if of_paper.is_dir() else []
-    except ResultsError:  # a forecast can do without
-        runs = []
-    forecaster = Forecaster(timed for run in runs for timed in timed_cells(run))
-    return lambda cell: forecaster.seconds(planned_work(cell, config))

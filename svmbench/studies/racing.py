@@ -1,7 +1,7 @@
-"""Races of solvers without a config: solvers as words name them, and what a race measured.
+"""Races of solvers without a config.
 
-:func:`race` is the whole of it: ``race("breast-cancer", ["dcd-l1 C=1", "liblinear-l1 C=1"])``. The
-command line reads its words by the same functions.
+:func:`race` runs one: ``race("breast-cancer", ["dcd-l1 C=1", "liblinear-l1 C=1"])``. The command
+line calls the same functions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,248 @@ if TYPE_CHECKING:
 TIME_TO = "cpu_time_to_"
 #: Factors of the fastest solver's time that a performance profile shows.
 PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
-#: Solvers whose relative gaps are certainly at most this did about the same work.
+#: If the relative gaps of two solvers are certainly at most this, they did about the same work.
 EQUAL_WORK = 1e-2
 #: Two builds whose objectives differ by at most this, relative, reach the same one.
 EQUAL_OBJECTIVES = 1e-3
-#: End of the reason why a program without a prediction command has no accuracy.
+#: The reason of a failed cell ends so if a program without a prediction command can't predict.
 NO_PREDICTION = "add 'predict' to the config"
-#: Blocks of the config with which two versions are compared.
-VERSIONS, CERTIFICATES = "versions", "certificates"
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """How solvers race.
+
+    Attributes
+    ----------
+    rounds : int, default 9
+        Each solver trains once a round, in turn.
+    rows : int, default 0
+        Largest number of rows, which are drawn by class; 0 for all.
+    tolerance : float, optional
+        Compare the costs of reaching the best objective within this relative difference; without
+        it, compare the solvers at their given settings.
+    accuracies : tuple of float, default ()
+        Relative gaps for which the least certified time is shown.
+    scaling : {"all-rows", "none"}, default "all-rows"
+        Scale features to [0, 1] on all rows, or not at all.
+    timeout_s : float, default 600
+        Seconds after which the race is given up.
+    mirror : str, optional
+        As for :func:`svmbench.data.ensure`.
+    train_accuracy : bool, default True
+        Show the accuracy on the training rows.
+    """
+
+    rounds: int = 9
+    rows: int = 0
+    tolerance: float | None = None
+    accuracies: tuple[float, ...] = ()
+    scaling: str = "all-rows"
+    timeout_s: float = 600.0
+    mirror: str | None = None
+    train_accuracy: bool = True
+
+
+class RaceResult(TypedDict):
+    """A race, as it is printed and written as JSON; `notes` are sentences on what it compares."""
+
+    dataset: str
+    n_train: int
+    rounds: int
+    solvers: list[SolverResult]
+    ratios: list[RivalRatio]
+    note: str
+    notes: list[str]
+
+
+class SolverResult(TypedDict):
+    """The result of one solver in a race; times are in seconds.
+
+    `solver` is its label. `offset` says in words how it treats the offset. `objective` is None if
+    its problem is unknown. `excess_objective` is its relative difference from the best objective of
+    the race. `certified` says if there is a certificate; `certified_gap` bounds the relative
+    difference of the objective from the optimum, and is None without a bound. `train_accuracy_pct`
+    is the accuracy on the training rows. `times_to` has the CPU time that certainly reaches each
+    relative gap.
+    """
+
+    solver: str
+    problem: str
+    offset: str
+    cpu_time_s: float | None
+    cpu_range_s: list[float] | None
+    train_time_s: float | None
+    objective: float | None
+    excess_objective: float | None
+    certified: bool
+    certified_gap: float | None
+    train_accuracy_pct: float | None
+    times_to: dict[str, float | None]
+
+
+class RivalRatio(TypedDict):
+    """The CPU time of a solver divided by that of the first solver.
+
+    `ratio` is the median over the rounds, and None if one of the two missed the target. `summed`
+    says which times each round adds; it is "" for one setting.
+    """
+
+    solver: str
+    ratio: float | None
+    range: list[float] | None
+    summed: str
+
+
+def race(
+    dataset: str,
+    solvers: Sequence[str],
+    *,
+    label: str | None = None,
+    trust: bool = False,
+    **settings: Any,
+) -> RaceResult:
+    """Race solvers on a data set; the first is compared with each of the others.
+
+    Parameters
+    ----------
+    dataset : str
+        A registered name, a file, or ``openml:NUMBER``.
+    solvers : sequence of str
+        At least two, each a name with its settings: ``"csvc C=1 gamma=0.1"``. With a tolerance or
+        accuracies, one setting may have several values, from loose to tight: ``"tol=1,0.1,0.01"``.
+    label : str, optional
+        The column of classes, if the data set is a table.
+    trust : bool, default False
+        Import classes that come from elsewhere than scikit-learn, and start programs.
+    **settings
+        Fields of :class:`RaceSettings`, such as ``rounds=3`` and ``tolerance=0.01``.
+
+    Returns
+    -------
+    RaceResult
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        For an unknown data set, solver or parameter, or fewer than two solvers.
+    svmbench.base.errors.SvmbenchError
+        If the race can't be run; with the reason.
+
+    Examples
+    --------
+    >>> result = race("breast-cancer", ["dcd-l1", "csvc"], rounds=3)  # doctest: +SKIP
+    >>> result["ratios"][0]["ratio"]  # doctest: +SKIP
+    2.4
+    """
+    if len(solvers) < 2:
+        raise ConfigError("a race needs two solvers")
+    racers = parse_racers(solvers, trust=trust)
+    entry = dataset_entry(dataset, label)
+    return time_solvers(entry, racers, RaceSettings(**settings), trust=trust)
+
+
+def time_solvers(
+    dataset: dict[str, Any],
+    racers: Sequence[Racer],
+    settings: RaceSettings,
+    *,
+    trust: bool = False,
+    watch: Callable[[list[Cell]], AbstractContextManager[object]] = nullcontext,
+) -> RaceResult:
+    """Race solvers on a data set in one new process; the first is compared with the others.
+
+    Parameters
+    ----------
+    dataset : dict
+        What :func:`dataset_entry` returns.
+    racers : list of Racer
+        At least two; the first is the one in question.
+    settings : RaceSettings
+    trust : bool, default=False
+        Import classes that come from elsewhere than scikit-learn.
+    watch : callable
+        Called with the race's cell before it runs; returns a context that lasts while it runs.
+
+    Returns
+    -------
+    RaceResult
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If the race could not be run; with the reason.
+    """
+    from svmbench.experiment.config.loader import check_source
+    from svmbench.experiment.config.yaml_source import source_of_value
+    from svmbench.experiment.plan.planner import make_plan
+    from svmbench.experiment.run.execute import Options, execute
+    from svmbench.experiment.run.loop import workers_here
+    from svmbench.experiment.run.records import RunFolder
+
+    content = race_config([dataset], racers, settings)
+    config = check_source(source_of_value(content, "svmbench time"), trust=trust)
+    plan = make_plan(config, "time", "quick", mirror=settings.mirror)
+    (cell,) = plan.cells
+    if cell.status != "planned":
+        raise SvmbenchError(cell.reason)
+    with (
+        tempfile.TemporaryDirectory(prefix="svmbench-race-") as folder,
+        RunFolder(Path(folder)) as records,
+    ):
+        with workers_here(plan, plan.cells), watch(plan.cells):
+            summary = execute(plan, plan.cells, records, Options(timeout_s=settings.timeout_s))
+        if summary.interrupted:
+            raise KeyboardInterrupt
+        record = records.cells[cell.key]
+    if record["status"] != "ok" and settings.train_accuracy and NO_PREDICTION in record["reason"]:
+        # A program that trains but can't predict here still has its times.
+        without = replace(settings, train_accuracy=False)
+        return time_solvers(dataset, racers, without, trust=trust, watch=watch)
+    if record["status"] != "ok":
+        raise SvmbenchError(f"the race ended without a result: {record['reason']}")
+    shown = dataset.get("name") or dataset.get("file") or str(cell.shown["dataset"])
+    return _result(shown, racers, settings, record)
+
+
+def race_config(
+    datasets: list[dict[str, Any]], racers: Sequence[Racer], settings: RaceSettings
+) -> dict[str, Any]:
+    """Return the config of a race, which ``svmbench run`` takes as well.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If two racers have the same name and settings.
+    """
+    first, *others = [racer.label for racer in racers]
+    if len({first, *others}) < len(racers):
+        raise ConfigError(f"{first} against itself needs other parameters on one side")
+    block = {
+        "name": "race",
+        "protocol": "race",
+        "repeats": settings.rounds,
+        "max_samples": settings.rows,
+        "tolerance": settings.tolerance,
+        "train_accuracy": settings.train_accuracy,
+        "scaling": settings.scaling,
+        "pairs": [[first, other] for other in others],
+        "multiclass": "one-vs-one",
+    }
+    if settings.accuracies:
+        block["accuracies"] = list(settings.accuracies)
+    metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
+    metrics += ["certified_gap", "solved_1e-2_pct", "solved_1e-3_pct", "solved_1e-5_pct"]
+    metrics += ["claims_true_pct", "train_accuracy_pct"]
+    return {
+        "title": "A race of one line",
+        "seed": 1,
+        "datasets": datasets,
+        "solvers": [racer.entry() for racer in racers],
+        "blocks": [block],
+        "tables": [{"name": "race", "block": "race", "metrics": metrics}],
+        "profiles": {"quick": {}},
+    }
 
 
 @dataclass
@@ -52,11 +286,11 @@ class Racer:
     ladder : dict
         At most one parameter with several values, from loose to tight.
     label : str
-        What the result calls it: its words, so that one solver may race itself.
+        Its name in the result: its words, so that two settings of a solver may race.
     solves : dict
-        ``problem`` and ``offset`` of a class that declares neither, so that it is certified.
+        ``problem`` and ``offset`` of a class that declares neither, for its certificate.
     assumed_of : str
-        The label of the racer whose problem `solves` has; "" if the words name it.
+        The label of the racer whose problem `solves` copies; "" if the words name the problem.
     """
 
     name: str
@@ -71,8 +305,8 @@ class Racer:
     def problem(self) -> tuple[str, Any] | None:
         """The problem on which the solver is judged, with its offset; None if it is unknown.
 
-        It is declared, written after the solver's name, or assumed to be a rival's. A program has
-        none without ``problem=``.
+        It is declared, written after the solver's name, or assumed to be a rival's. The problem of
+        a program is unknown without ``problem=``.
         """
         from svmbench.baselines.catalogue import solver
         from svmbench.baselines.certify import declared_problem
@@ -113,54 +347,12 @@ class Racer:
         }
 
 
-class Times(TypedDict):
-    """The result of one solver in a race: seconds, their range, and its objective.
-
-    `solver` is its label, and `offset` is how it treats the offset, in words. The objective is None
-    where it is of no known problem; `excess_objective` is how far above the best one it came,
-    relative. `certified_gap` bounds how far it is above the
-    optimum as a share of that, None without a bound, and `certified` says if there is a
-    certificate. `train_accuracy_pct` is on the rows that were trained on. `times_to` has by
-    relative gap the CPU seconds that certainly reach it.
-    """
-
-    solver: str
-    problem: str
-    offset: str
-    cpu_time_s: float | None
-    cpu_range_s: list[float] | None
-    train_time_s: float | None
-    objective: float | None
-    excess_objective: float | None
-    certified: bool
-    certified_gap: float | None
-    train_accuracy_pct: float | None
-    times_to: dict[str, float | None]
-
-
-class RivalRatio(TypedDict):
-    """CPU time of a solver over that of the first one; None if it missed the target.
-
-    `times` is the median over the rounds. `summed` says what each round's times are sums of; it is
-    "" for one setting.
-    """
-
-    solver: str
-    times: float | None
-    range: list[float] | None
-    summed: str
-
-
-class RaceResult(TypedDict):
-    """A race, as it is printed and as JSON has it; `notes` are sentences on what it compares."""
-
-    dataset: str
-    n_train: int
-    rounds: int
-    solvers: list[Times]
-    ratios: list[RivalRatio]
-    note: str
-    notes: list[str]
+def parse_racers(solvers: Sequence[str], *, trust: bool = False) -> list[Racer]:
+    """Read solvers as :func:`parse_racer` does; classes without a problem get the others'."""
+    racers = [parse_racer(words, trust=trust) for words in solvers]
+    _assume_problems(racers)
+    _name_by_paths([racer for racer in racers if racer.is_program])
+    return racers
 
 
 def parse_racer(words: str, *, trust: bool = False) -> Racer:
@@ -173,13 +365,13 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
     ----------
     words : str
     trust : bool, default=False
-        Whether a class is imported that comes from elsewhere than scikit-learn.
+        Whether classes outside scikit-learn may be imported, and programs started.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
         For an unknown solver or parameter (with the nearest), a class or a program that can't be
-        taken, a word that is no ``KEY=VALUE``, or a value out of range.
+        used, a word that is no ``KEY=VALUE``, or a value out of range.
     """
     from svmbench.baselines.catalogue import solver, solver_class, why_not_loaded
     from svmbench.baselines.foreign import why_not_taken
@@ -233,86 +425,6 @@ def parse_racer(words: str, *, trust: bool = False) -> Racer:
     return racer
 
 
-def parse_racers(solvers: Sequence[str], *, trust: bool = False) -> list[Racer]:
-    """Read solvers as :func:`parse_racer` does; classes without a problem get the others'."""
-    racers = [parse_racer(words, trust=trust) for words in solvers]
-    _assume_problems(racers)
-    _name_by_paths([racer for racer in racers if racer.is_program])
-    return racers
-
-
-def _name_by_paths(programs: Sequence[Racer]) -> None:
-    """Name programs of one file name by the end of their paths, as much as tells them apart."""
-    files: dict[str, dict[Path, list[Racer]]] = {}
-    for racer in programs:
-        file = Path(templates.commands(racer.name, racer.predict).train[0])
-        files.setdefault(file.name, {}).setdefault(file, []).append(racer)
-    for name, places in files.items():
-        if len(places) < 2:
-            continue
-        longest = max(len(file.parts) for file in places)
-        for n_parts in range(2, longest + 1):
-            ends = {file: "/".join(file.parts[-n_parts:]) for file in places}
-            if len({*ends.values()}) == len(places):
-                break
-        for file, racers in places.items():
-            for racer in racers:
-                racer.label = ends[file] + racer.label.removeprefix(name)
-
-
-def _assume_problems(racers: Sequence[Racer]) -> None:
-    """Let classes that name no problem be judged on the problem of the other racers.
-
-    Classes of scikit-learn are left out: those that have a certificate declare their problem. So
-    are all classes if the other racers declare several problems.
-    """
-    from svmbench.baselines.foreign import is_trusted
-
-    declared = {racer.problem: racer.label for racer in racers if racer.problem is not None}
-    if len(declared) != 1:
-        return
-    (((problem, offset), of),) = declared.items()
-    for racer in racers:
-        if racer.is_class and racer.problem is None and not is_trusted(racer.name):
-            racer.solves = {"problem": problem}
-            racer.solves |= {} if offset is None else {"offset": offset}
-            racer.assumed_of = of
-
-
-def notes_on(racers: Sequence[Racer], has_certificate: Callable[[Racer], bool]) -> Iterator[str]:
-    """Yield what to know about classes without a problem of their own.
-
-    Parameters
-    ----------
-    racers : sequence of Racer
-    has_certificate : callable
-        Called with a racer; returns whether its model was certified.
-    """
-    for racer in racers:
-        if not racer.is_class:
-            continue
-        if racer.problem is None:
-            yield (
-                f"{racer.label} names no problem, so its objective is unknown: write"
-                " problem=squared-hinge offset=free after its name, or what it solves; the offset"
-                " is free, none, or the value of a constant feature (docs/certificates.md)"
-            )
-        elif not has_certificate(racer):
-            yield (
-                f"{racer.label} has no certificate: it needs a parameter C or nu, and a fit that"
-                " leaves coef_, or dual_coef_ with support_; more than two classes only if it is"
-                " a class of scikit-learn"
-            )
-        elif racer.assumed_of:
-            offset = racer.solves.get("offset", "free")
-            offset = f"{offset:g}" if isinstance(offset, float) else offset
-            yield (
-                f"{racer.label} names no problem; its objective and gap are those of"
-                f" {racer.solves['problem']}, offset {offset}, which {racer.assumed_of} solves"
-                " (problem=… offset=… after its name says otherwise)"
-            )
-
-
 def _prediction(words: str) -> tuple[str, str]:
     """Return words without a program's prediction command, and that command."""
     before, key, after = words.partition(" predict=")
@@ -344,230 +456,42 @@ def _check(racer: Racer) -> None:
         raise ConfigError(f"{racer.label}: {sentence(error.errors()[0])}") from error
 
 
-@dataclass(frozen=True)
-class RaceSettings:
-    """How solvers race.
+def _assume_problems(racers: Sequence[Racer]) -> None:
+    """Let classes that name no problem be judged on the problem of the other racers.
 
-    Attributes
-    ----------
-    rounds : int, default 9
-        Each solver trains once a round, in turn.
-    rows : int, default 0
-        At most so many, drawn by class; 0 for all.
-    tolerance : float, optional
-        Compare the cost of coming so near to the best objective (relative); without it, compare
-        the solvers at the settings they are given.
-    accuracies : tuple of float, default ()
-        Relative gaps for which the least certified time is shown.
-    scaling : {"all-rows", "none"}, default "all-rows"
-        Scale features to [0, 1] on all rows, or not at all.
-    timeout_s : float, default 600
-        Seconds after which the race is given up.
-    mirror : str, optional
-        As for :func:`svmbench.data.ensure`.
-    train_accuracy : bool, default True
-        Show the accuracy on the training rows.
+    Classes of scikit-learn are left out: those that have a certificate declare their problem. So
+    are all classes if the other racers declare several problems.
     """
+    from svmbench.baselines.foreign import is_trusted
 
-    rounds: int = 9
-    rows: int = 0
-    tolerance: float | None = None
-    accuracies: tuple[float, ...] = ()
-    scaling: str = "all-rows"
-    timeout_s: float = 600.0
-    mirror: str | None = None
-    train_accuracy: bool = True
-
-
-def race(
-    dataset: str,
-    solvers: Sequence[str],
-    *,
-    label: str | None = None,
-    trust: bool = False,
-    **settings: Any,
-) -> RaceResult:
-    """Race solvers on a data set; the first is compared with each of the others.
-
-    Parameters
-    ----------
-    dataset : str
-        A registered name, a file, or ``openml:NUMBER``.
-    solvers : sequence of str
-        At least two, each a name with its settings: ``"csvc C=1 gamma=0.1"``. With a tolerance or
-        accuracies, one setting may have several values, from loose to tight: ``"tol=1,0.1,0.01"``.
-    label : str, optional
-        The column of classes, if the data set is a table.
-    trust : bool, default False
-        Import classes that come from elsewhere than scikit-learn, and start programs.
-    **settings
-        Fields of :class:`RaceSettings`, such as ``rounds=3`` and ``tolerance=0.01``.
-
-    Returns
-    -------
-    RaceResult
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        For an unknown data set, solver or parameter, or fewer than two solvers.
-    svmbench.base.errors.SvmbenchError
-        If the race can't be run; with the reason.
-
-    Examples
-    --------
-    >>> result = race("breast-cancer", ["dcd-l1", "csvc"], rounds=3)  # doctest: +SKIP
-    >>> result["ratios"][0]["times"]  # doctest: +SKIP
-    2.4
-    """
-    if len(solvers) < 2:
-        raise ConfigError("a race needs two solvers")
-    racers = parse_racers(solvers, trust=trust)
-    entry = dataset_entry(dataset, label)
-    return time_solvers(entry, racers, RaceSettings(**settings), trust=trust)
-
-
-def time_solvers(
-    dataset: dict[str, Any],
-    racers: Sequence[Racer],
-    settings: RaceSettings,
-    *,
-    trust: bool = False,
-    watch: Callable[[list[Cell]], AbstractContextManager[object]] = nullcontext,
-) -> RaceResult:
-    """Race solvers on a data set in one process of their own; the first is compared to the others.
-
-    Parameters
-    ----------
-    dataset : dict
-        What :func:`dataset_entry` returns.
-    racers : list of Racer
-        At least two; the first is the one in question.
-    settings : RaceSettings
-    trust : bool, default=False
-        Import classes that come from elsewhere than scikit-learn.
-    watch : callable
-        Called with the race's cell before it runs; returns a context that lasts while it runs.
-
-    Returns
-    -------
-    RaceResult
-
-    Raises
-    ------
-    svmbench.base.errors.SvmbenchError
-        If the race could not be run; with the reason.
-    """
-    from svmbench.experiment.config.loader import check_source
-    from svmbench.experiment.config.yaml_source import source_of_value
-    from svmbench.experiment.plan.planner import make_plan
-    from svmbench.experiment.run.execute import Options, execute
-    from svmbench.experiment.run.loop import workers_here
-    from svmbench.experiment.run.records import RunFolder
-
-    content = race_config([dataset], racers, settings)
-    config = check_source(source_of_value(content, "svmbench time"), trust=trust)
-    plan = make_plan(config, "time", "quick", mirror=settings.mirror)
-    (cell,) = plan.cells
-    if cell.status != "planned":
-        raise SvmbenchError(cell.reason)
-    with (
-        tempfile.TemporaryDirectory(prefix="svmbench-race-") as folder,
-        RunFolder(Path(folder)) as records,
-    ):
-        with workers_here(plan, plan.cells), watch(plan.cells):
-            summary = execute(plan, plan.cells, records, Options(timeout_s=settings.timeout_s))
-        if summary.interrupted:
-            raise KeyboardInterrupt
-        record = records.cells[cell.key]
-    if record["status"] != "ok" and settings.train_accuracy and NO_PREDICTION in record["reason"]:
-        # A program that trains but can't predict here still has its times.
-        untold = replace(settings, train_accuracy=False)
-        return time_solvers(dataset, racers, untold, trust=trust, watch=watch)
-    if record["status"] != "ok":
-        raise SvmbenchError(f"the race ended without a result: {record['reason']}")
-    shown = dataset.get("name") or dataset.get("file") or str(cell.shown["dataset"])
-    return _result(shown, racers, settings, record)
-
-
-def race_config(
-    datasets: list[dict[str, Any]], racers: Sequence[Racer], settings: RaceSettings
-) -> dict[str, Any]:
-    """Return the config of a race, which ``svmbench run`` takes as well.
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        If two racers have the same name and settings.
-    """
-    first, *others = [racer.label for racer in racers]
-    if len({first, *others}) < len(racers):
-        raise ConfigError(f"{first} against itself needs other parameters on one side")
-    block = {
-        "name": "race",
-        "protocol": "race",
-        "repeats": settings.rounds,
-        "max_samples": settings.rows,
-        "tolerance": settings.tolerance,
-        "train_accuracy": settings.train_accuracy,
-        "scaling": settings.scaling,
-        "pairs": [[first, other] for other in others],
-        "multiclass": "one-vs-one",
-    }
-    if settings.accuracies:
-        block["accuracies"] = list(settings.accuracies)
-    metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
-    metrics += ["certified_gap", "solved_1e-2_pct", "solved_1e-3_pct", "solved_1e-5_pct"]
-    metrics += ["claims_true_pct", "train_accuracy_pct"]
-    return {
-        "title": "A race of one line",
-        "seed": 1,
-        "datasets": datasets,
-        "solvers": [racer.entry() for racer in racers],
-        "blocks": [block],
-        "tables": [{"name": "race", "block": "race", "metrics": metrics}],
-        "profiles": {"quick": {}},
-    }
-
-
-def version_config(
-    datasets: list[dict[str, Any]], racers: Sequence[Racer], rows: int, scaling: str
-) -> dict[str, Any]:
-    """Return the config that both versions of a solver run: a fit, and its accuracy on a fifth.
-
-    Other people's classes that declare a problem have a second block, `CERTIFICATES`, which finds
-    their objectives.
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        If a racer has several values of a parameter.
-    """
+    declared = {racer.problem: racer.label for racer in racers if racer.problem is not None}
+    if len(declared) != 1:
+        return
+    (((problem, offset), of),) = declared.items()
     for racer in racers:
-        if racer.ladder:
-            raise ConfigError(f"{racer.label}: --base takes one value of each parameter")
-    block = {
-        "name": VERSIONS,
-        "protocol": "holdout",
-        "max_samples": rows,
-        "scaling": scaling,
-        "test": 0.2,
-        "multiclass": "one-vs-one",
-    }
-    blocks = [block]
-    certified = [racer.entry() for racer in racers if racer.is_class and racer.problem is not None]
-    if certified:
-        shared = {key: block[key] for key in ("max_samples", "scaling", "multiclass")}
-        race_block = {"name": CERTIFICATES, "protocol": "race", "repeats": 1, "tolerance": None}
-        blocks.append({**race_block, "solvers": certified, **shared})
-    return {
-        "title": "Two versions of a solver",
-        "seed": 1,
-        "datasets": datasets,
-        "solvers": [racer.entry() for racer in racers],
-        "blocks": blocks,
-        "profiles": {"quick": {}},
-    }
+        if racer.is_class and racer.problem is None and not is_trusted(racer.name):
+            racer.solves = {"problem": problem}
+            racer.solves |= {} if offset is None else {"offset": offset}
+            racer.assumed_of = of
+
+
+def _name_by_paths(programs: Sequence[Racer]) -> None:
+    """Name programs with the same file name by the ends of their paths that differ."""
+    files: dict[str, dict[Path, list[Racer]]] = {}
+    for racer in programs:
+        file = Path(templates.commands(racer.name, racer.predict).train[0])
+        files.setdefault(file.name, {}).setdefault(file, []).append(racer)
+    for name, paths in files.items():
+        if len(paths) < 2:
+            continue
+        longest = max(len(file.parts) for file in paths)
+        for n_parts in range(2, longest + 1):
+            ends = {file: "/".join(file.parts[-n_parts:]) for file in paths}
+            if len({*ends.values()}) == len(paths):
+                break
+        for file, racers in paths.items():
+            for racer in racers:
+                racer.label = ends[file] + racer.label.removeprefix(name)
 
 
 def _result(
@@ -576,7 +500,7 @@ def _result(
     from svmbench.baselines.catalogue import solvers
 
     metrics, spread = record["metrics"], record["spread"]
-    shown: list[Times] = []
+    shown: list[SolverResult] = []
     known = solvers()
     for racer in racers:
         cpu = f"cpu_time_s:{racer.label}"
@@ -609,7 +533,7 @@ def _result(
     ratios: list[RivalRatio] = [
         {
             "solver": racer.label,
-            "times": metrics[f"ratio:{first}:{racer.label}"],
+            "ratio": metrics[f"ratio:{first}:{racer.label}"],
             "range": spread.get(f"ratio:{first}:{racer.label}"),
             "summed": _summed(racers[0], racer, settings.tolerance),
         }
@@ -636,7 +560,7 @@ def _summed(first: Racer, other: Racer, tolerance: float | None) -> str:
     return "sums over C" if "C" in {**first.ladder, **other.ladder} else ""
 
 
-def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
+def _notes(racers: Sequence[Racer], shown: Sequence[SolverResult]) -> Iterator[str]:
     """Yield sentences that help to compare the objectives of a race."""
     certified = {times["solver"]: times["certified"] for times in shown}
     yield from notes_on(racers, lambda racer: certified[racer.label])
@@ -660,6 +584,40 @@ def _notes(racers: Sequence[Racer], shown: Sequence[Times]) -> Iterator[str]:
         yield "the solvers minimise different problems; their objectives can't be compared"
 
 
+def notes_on(racers: Sequence[Racer], has_certificate: Callable[[Racer], bool]) -> Iterator[str]:
+    """Yield notes on foreign classes that have no problem or no certificate.
+
+    Parameters
+    ----------
+    racers : sequence of Racer
+    has_certificate : callable
+        Called with a racer; returns whether its model was certified.
+    """
+    for racer in racers:
+        if not racer.is_class:
+            continue
+        if racer.problem is None:
+            yield (
+                f"{racer.label} names no problem, so its objective is unknown: write"
+                " problem=squared-hinge offset=free after its name, or what it solves; the offset"
+                " is free, none, or the value of a constant feature (docs/certificates.md)"
+            )
+        elif not has_certificate(racer):
+            yield (
+                f"{racer.label} has no certificate: it needs a parameter C or nu, and a fit that"
+                " leaves coef_, or dual_coef_ with support_; more than two classes only if it is"
+                " a class of scikit-learn"
+            )
+        elif racer.assumed_of:
+            offset = racer.solves.get("offset", "free")
+            offset = f"{offset:g}" if isinstance(offset, float) else offset
+            yield (
+                f"{racer.label} names no problem; its objective and gap are those of"
+                f" {racer.solves['problem']}, offset {offset}, which {racer.assumed_of} solves"
+                " (problem=… offset=… after its name says otherwise)"
+            )
+
+
 def _notes_on_offsets(racers: Sequence[Racer]) -> Iterator[str]:
     """Yield a sentence if the racers treat the offset differently."""
     solvers: dict[str, list[str]] = {}
@@ -671,8 +629,8 @@ def _notes_on_offsets(racers: Sequence[Racer]) -> Iterator[str]:
         yield f"the solvers treat the offset differently, which changes the problem: {each}"
 
 
-def _notes_on_waits(racers: Sequence[Times]) -> Iterator[str]:
-    """Yield a sentence if, of the first solver and another, one waits far more than the other."""
+def _notes_on_waits(racers: Sequence[SolverResult]) -> Iterator[str]:
+    """Yield a sentence if the first solver waits far more than another, or another far more."""
     timed = [
         (wall, cpu, racer["solver"])
         for racer in racers
@@ -696,21 +654,44 @@ def ratio_sentences(result: RaceResult) -> Iterator[str]:
     first = result["solvers"][0]
     by_name = {racer["solver"]: racer for racer in result["solvers"]}
     for ratio in result["ratios"]:
-        if ratio["times"] is None or ratio["range"] is None:
+        if ratio["ratio"] is None or ratio["range"] is None:
             continue
         low, high = ratio["range"]
         summed = f"; {ratio['summed']}" if ratio["summed"] else ""
         yield (
-            f"{ratio['solver']} takes {ratio['times']:.3g} times the CPU time of {first['solver']}"
+            f"{ratio['solver']} takes {ratio['ratio']:.3g} times the CPU time of {first['solver']}"
             f" (median of {counted(result['rounds'], 'round')}; {low:.3g} to {high:.3g}{summed})"
             f"{unequal_work(first, by_name[ratio['solver']])}"
         )
 
 
+def unequal_work(first: SolverResult, second: SolverResult) -> str:
+    """Return the end of the sentence on a ratio if one of the solvers is not certainly solved."""
+    racers = (first, second)
+    objectives = [each["objective"] for each in racers if each["objective"] is not None]
+    is_unbounded = all(each["certified"] and each["certified_gap"] is None for each in racers)
+    is_same = (first["problem"], first["offset"]) == (second["problem"], second["offset"])
+    if is_unbounded and is_same and len(objectives) == len(racers):
+        low, high = sorted(objectives)
+        if high - low <= EQUAL_OBJECTIVES * abs(high):
+            return "; both reach the same objective; how far it is above the optimum isn't known"
+    phrases = []
+    for racer in racers:
+        gap, of = racer["certified_gap"], f"the objective of {racer['solver']}"
+        if not racer["certified"] or (gap is not None and gap <= EQUAL_WORK):
+            continue
+        phrases.append(
+            f"nothing bounds how far {of} is above the optimum"
+            if gap is None
+            else f"{of} may be {100 * gap:.3g} % above the optimum"
+        )
+    return f"; not for equal work: {', and '.join(phrases)}" if phrases else ""
+
+
 def result_rows(result: RaceResult) -> Iterator[tuple[str, ...]]:
     """Yield the head and the rows of the table that a race prints."""
-    of_answer = ("objective", "certified gap", "train accuracy (%)")
-    yield ("solver", "problem", "cpu s", "lowest to highest", *of_answer)
+    of_model = ("objective", "certified gap", "train accuracy (%)")
+    yield ("solver", "problem", "cpu s", "lowest to highest", *of_model)
     for racer in result["solvers"]:
         low, high = racer["cpu_range_s"] or (None, None)
         yield (
@@ -740,7 +721,7 @@ def formatted(value: float | None, form: str) -> str:
 
 
 def shares_solved(results: Sequence[RaceResult]) -> dict[str, dict[str, list[float]]]:
-    """Return how many races each solver solves nearly as fast as the fastest.
+    """Return the share of races that each solver solves nearly as fast as the fastest.
 
     Parameters
     ----------
@@ -769,26 +750,3 @@ def shares_solved(results: Sequence[RaceResult]) -> dict[str, dict[str, list[flo
             for solver, steps in performance_profile(times).items()
         }
     return shares
-
-
-def unequal_work(one: Times, two: Times) -> str:
-    """Return what follows the ratio of two solvers if one of them is not certainly solved."""
-    racers = (one, two)
-    objectives = [each["objective"] for each in racers if each["objective"] is not None]
-    is_unbounded = all(each["certified"] and each["certified_gap"] is None for each in racers)
-    is_same = (one["problem"], one["offset"]) == (two["problem"], two["offset"])
-    if is_unbounded and is_same and len(objectives) == len(racers):
-        low, high = sorted(objectives)
-        if high - low <= EQUAL_OBJECTIVES * abs(high):
-            return "; both reach the same objective; how far it is above the optimum isn't known"
-    phrases = []
-    for racer in racers:
-        gap, of = racer["certified_gap"], f"the objective of {racer['solver']}"
-        if not racer["certified"] or (gap is not None and gap <= EQUAL_WORK):
-            continue
-        phrases.append(
-            f"nothing bounds how far {of} is above the optimum"
-            if gap is None
-            else f"{of} may be {100 * gap:.3g} % above the optimum"
-        )
-    return f"; not for equal work: {', and '.join(phrases)}" if phrases else ""

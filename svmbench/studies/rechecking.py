@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 #: The time limit of a cell is this many times its recorded time, and at least `_MIN_TIMEOUT_S`.
 _TIMEOUT_FACTOR = 10.0
 _MIN_TIMEOUT_S = 60.0
-#: Statuses of a repeated cell that leave nothing to compare.
+#: Statuses of a repeated cell that has no result to compare.
 _NOT_JUDGED = ("not run", "timeout", "unavailable", "skipped")
-#: The fields of a record that a comparison holds for both sides.
-_KEPT = ("status", "params", "counters", "metrics")
+#: The fields of both records that a comparison contains.
+_COMPARED_FIELDS = ("status", "params", "counters", "metrics")
 #: A line of a changelog that names results that changed on purpose.
 _NAMED_CHANGE = re.compile(r"^\s*[-*] Results change: (?P<names>.*)$")
 
@@ -50,7 +50,7 @@ class KeptRun:
 
     @property
     def is_pinned(self) -> bool:
-        """True if its config names OpenBLAS's core type: then all CPU models compute alike."""
+        """True if its config names OpenBLAS's core type, so that all CPU models compute alike."""
         from svmbench.base.files import read_json
 
         return bool(read_json(self.folder / "plan.json")["config"].get("blas_core"))
@@ -68,9 +68,9 @@ class RecheckSample:
         The drawn cells of each run.
     seed : int
     minutes : float
-        Recorded time to draw, and the time from the draw until the recheck stops.
+        Recorded time of the drawn cells, and the time from the draw until the recheck stops.
     deadline : float
-        When it stops, on the clock of `time.monotonic`.
+        The time at which the recheck stops, on the clock of `time.monotonic`.
     """
 
     runs: Mapping[str, KeptRun]
@@ -118,7 +118,7 @@ class RecheckOutcome:
         return [comparison for comparison in self.compared if comparison["differences"]]
 
     def sentence(self) -> str:
-        """Return how many cells agree, how many were not run, and how many times moved."""
+        """Return how many cells agree, how many were not run, and how many times differ."""
         n_compared, n_changed = len(self.compared), len(self.changed)
         n_exact = sum(comparison["arithmetic"] == "equal" for comparison in self.compared)
         n_equal = sum(
@@ -134,7 +134,7 @@ class RecheckOutcome:
             f"{n_compared - n_changed} of {n_compared} cells agree ({n_exact} by equal arithmetic,"
             f" {n_equal} in every number), {n_changed} changed;"
             f" {self.n_missing} of {self.n_drawn} drawn were not run;"
-            f" {judged.count(False)} of {len(judged)} times lie outside of what repeats showed"
+            f" {judged.count(False)} of {len(judged)} times lie outside the range of the repeats"
         )
 
 
@@ -151,7 +151,7 @@ def draw_kept(
     folders : sequence of Path or str
         Run folders, or folders that hold some.
     minutes : float, default 5
-        Recorded time to draw, and the time until :func:`recheck` stops, counted from this call.
+        Recorded time of the drawn cells, and the time from this call until :func:`recheck` stops.
     seed : int, default 0
     """
     from svmbench.baselines.catalogue import load_plugins
@@ -176,7 +176,7 @@ def recheck(
 ) -> RecheckOutcome:
     """Run drawn cells again with the present code, and compare them with their kept records.
 
-    A cell that several of the runs keep is run once, and compared with each record.
+    A cell that several kept runs have is run once, and compared with each record.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def recheck(
     Raises
     ------
     KeyboardInterrupt
-        If Ctrl-C ended it before its minutes were over.
+        If Ctrl-C ended the recheck before its minutes were over.
     """
     from svmbench.schema.rechecks import append_recheck
 
@@ -272,7 +272,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     }
     words = ages_of(folder).words
     for line in lines:
-        # Code decides nothing for unavailable data and for cells without a solver.
+        # Without data or without a solver, code decides nothing.
         if line["status"] == "ok" and line.get("solver"):
             yield Candidate(
                 run=str(folder),
@@ -287,7 +287,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
 
 
 def _solver_modules(solver: str, entry: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the modules of a cell's solvers; their names where an older plan has no modules."""
+    """Return the modules of a cell's solvers, found by name if an older plan has none."""
     from svmbench.baselines.catalogue import modules_of_solvers, solvers
 
     if entry is not None:
@@ -354,10 +354,9 @@ def _run_again(
         chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
         with _interrupted_at(deadline):
             interrupted = execute_run(chosen).summary.interrupted
-        # The newest record of every key, whatever became of it.
-        made: dict[str, list[Any]] = {}
+        new_lines: dict[str, list[Any]] = {}
         for line in result_lines(planned.path):
-            made.setdefault(line["key"], []).append(line)
+            new_lines.setdefault(line["key"], []).append(line)
         again = read_run(planned.path)
         for other in drawn.runs.values():
             shared = cells.keys() & {cell.key for cell in other.candidates}
@@ -366,8 +365,8 @@ def _run_again(
             other_run, kept_lines = read_run(other.folder), _lines_of(other, shared)
             judged = judged_scores(other_run.scores)
             for key, old in kept_lines.items():
-                new = made.get(cells[key].key, [])
-                # A time limit says more of the machine's load than of the result.
+                new = new_lines.get(cells[key].key, [])
+                # A missed time limit shows the load of the machine, not a changed result.
                 if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
                     facts = (
                         other_run.environments.get(str(old[-1].get("environment")), {}),
@@ -394,7 +393,7 @@ def _lines_of(run: KeptRun, keys: Collection[str]) -> dict[str, list[Any]]:
 
 @contextmanager
 def _interrupted_at(deadline: float) -> Iterator[None]:
-    """Interrupt the body at a time of the monotonic clock, as Ctrl-C does: finished cells stay."""
+    """Interrupt the body at a time of the monotonic clock, as Ctrl-C does; finished cells stay."""
     with handled(signal.SIGALRM, raise_interrupt):
         signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0.001))
         try:
@@ -412,7 +411,7 @@ def _compared(
     seed: int,
     is_pinned: bool,
 ) -> Recheck:
-    """Compare the kept lines of a cell with its new ones: lines of points, and last the cell's."""
+    """Compare the kept lines of a cell with its new ones; the cell's own line is the last."""
     from svmbench.experiment.plan.keys import code_hash, modules_of
     from svmbench.report.gate.compare import compare_cell
     from svmbench.report.gate.sides import arithmetic_of, at_fold, group_of, where_of
@@ -463,8 +462,8 @@ def _compared(
         "dataset": str(old[-1]["dataset"]),
         "modules": list(modules),
         "code": code_hash(*modules),
-        "old": {name: old[-1].get(name) for name in _KEPT},
-        "new": {name: new[-1].get(name) for name in _KEPT},
+        "old": {name: old[-1].get(name) for name in _COMPARED_FIELDS},
+        "new": {name: new[-1].get(name) for name in _COMPARED_FIELDS},
         "arithmetic": "equal" if is_exact else "other",
         "n_compared": n_compared,
         "n_equal": n_equal,
@@ -479,7 +478,7 @@ def _compared(
 
 
 def _by_point(lines: list[Any]) -> dict[Any, KeptCell]:
-    """Return the values of a cell and of its points that are separate results."""
+    """Return the values of a cell, and of each point that is a separate result."""
     return {line.get("point"): _values(lines[-1], line) for line in lines}
 
 
@@ -508,21 +507,21 @@ def _absent(cell: KeptCell) -> KeptCell:
 
 
 def _times(old: Any, new: Any, environments: tuple[Any, Any]) -> dict[str, Any]:
-    """Return by how much each time and each ratio of a race moved, and whether repeats overlap."""
+    """Return the change of each time and each ratio, and whether the ranges of repeats overlap."""
     same_cpu = environments[0].get("cpu") == environments[1].get("cpu")
-    moves: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for name, before in (old.get("metrics") or {}).items():
         after = (new.get("metrics") or {}).get(name)
         is_time = name.startswith(("ratio:", "cpu_time_s"))
         if is_time and before and after:
             ranges = _range(old, name, before), _range(new, name, after)
             overlap = max(low for low, _ in ranges) <= min(high for _, high in ranges)
-            moves[name] = {"ratio": after / before, "within": overlap if same_cpu else None}
-    return moves
+            changes[name] = {"ratio": after / before, "within": overlap if same_cpu else None}
+    return changes
 
 
 def _range(record: Any, name: str, value: float) -> tuple[float, float]:
-    """Return the smallest and the largest value that repeats of a metric showed."""
+    """Return the smallest and the largest value of a metric over its repeats."""
     spread = (record.get("spread") or {}).get(name)
     if isinstance(spread, list):
         return float(spread[0]), float(spread[-1])

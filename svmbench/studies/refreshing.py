@@ -1,4 +1,4 @@
-"""Kept results that changed or are older than the code, and measuring them again.
+"""Find kept results that changed or are older than the code, and measure them again.
 
 ``refresh(old_runs(["results/smo"]))`` does what ``svmbench refresh results/smo`` does.
 """
@@ -57,10 +57,10 @@ class OldRun:
     age: str
     is_changed: bool
 
-    def wants(self, cell: Cell) -> bool:
+    def covers(self, cell: Cell) -> bool:
         """Return True if a cell of today's plan has a result in this run.
 
-        A race may have more solvers than its result: optional ones that were not installed then.
+        A race may have more solvers than its result if optional solvers were not installed then.
         """
         from svmbench.experiment.plan.freshness import race_identity_of
 
@@ -86,7 +86,7 @@ def old_runs(folders: Sequence[Path | str]) -> list[OldRun]:
     Parameters
     ----------
     folders : sequence of Path or str
-        Run folders, or folders that hold some. Runs that were added from packs are left out.
+        Run folders, or folders with run folders. Runs that were added from packs are left out.
     """
     from svmbench.report.reading.folders import our_runs
 
@@ -165,12 +165,12 @@ def identities_in(folder: Path) -> dict[str, list[frozenset[str]]]:
 
 
 def n_lost(identities: Mapping[str, list[frozenset[str]]], path: Path) -> int:
-    """Return how many of the results with these identities a new run folder lacks."""
-    now = identities_in(path)
+    """Return how many results with these identities are missing in a new run folder."""
+    new_identities = identities_in(path)
     return sum(
-        not any(kept_solvers <= solvers for solvers in now.get(identity, ()))
-        for identity, kept_there in identities.items()
-        for kept_solvers in kept_there
+        not any(old_solvers <= solvers for solvers in new_identities.get(identity, ()))
+        for identity, results in identities.items()
+        for old_solvers in results
     )
 
 
@@ -186,8 +186,8 @@ def refresh(
 ) -> list[ConfigOutcome]:
     """Run the cells of kept runs again whose results changed or are older than the code.
 
-    Fresh and rechecked results are copied where the cell is the same. If a call was interrupted,
-    the same call goes on.
+    Fresh and rechecked results are copied if the cell is the same. If a call was interrupted, the
+    same call continues it.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def refresh(
     from svmbench.studies.batches import run_batch
 
     with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
-        due = []
+        jobs = []
         for number, run in enumerate(runs):
             fresh = kept.unpack(run.folder, Path(scratch) / str(number), without=run.keys)
             request = Request(
@@ -232,8 +232,8 @@ def refresh(
                 mirror=mirror,
                 reuse=(fresh,) if run.n_results > len(run.keys) else (),
             )
-            due.append(Job(request, run.seconds, run.wants))
-        outcomes = run_batch(due, minutes, hooks)
+            jobs.append(Job(request, run.seconds, run.covers))
+        outcomes = run_batch(jobs, minutes, hooks)
     for run, outcome in zip(runs, outcomes, strict=True):
         if sentence := _settle(run, outcome, keep=keep):
             print_line(sentence)
@@ -241,7 +241,7 @@ def refresh(
 
 
 def _settle(run: OldRun, outcome: ConfigOutcome, *, keep: bool) -> str:
-    """Return the outcome of a run; keep the new run if asked for and no result is lost."""
+    """Return a sentence on a run; with `keep`, keep the new run if no result is lost."""
     from svmbench.report.output import kept
 
     if outcome.path is None or outcome.error:

@@ -27,18 +27,18 @@ def requests_of(
     Parameters
     ----------
     configs : sequence of str
-        Names or files; all that ship if there are none.
+        Names or files; by default all that ship.
     template : Request
-        The options of all; `output` is the parent of the run folders ``<name>-<profile>``.
+        The options of all requests; `output` is the parent of the run folders ``<name>-<profile>``.
     papers : sequence of str, optional
-        Leave out the configs of other papers.
+        Only the configs of these papers; by default of all.
     auto_jobs : bool, default False
-        Run one cell at a time of configs with races, and of others as many as the cores hold.
+        Run one cell at a time for configs with races, and as many as there are cores for others.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        For a config that isn't there, or papers without any config of this profile.
+        For an unknown config, or if no config of the papers has this profile.
     """
     from svmbench.experiment.config.loader import find_config, load_config, shipped_configs
 
@@ -67,7 +67,7 @@ def reproduce(
 ) -> list[ConfigOutcome]:
     """Run configs one after the other, and make the tables and plots of each.
 
-    If a call was interrupted, the same call goes on.
+    If a call was interrupted, the same call continues it.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def reproduce(
 
 
 def _automatic_jobs(path: Path) -> int:
-    """Return the number of cells to run at a time: 1 with races, else as many as the cores hold."""
+    """Return the number of cells to run at a time: 1 with races, else by the number of cores."""
     import joblib
 
     from svmbench.experiment.config.loader import load_config
@@ -131,7 +131,7 @@ def _kept_cells(root: Path, config: str, profile: str) -> Iterator[Any]:
     from svmbench.report.reading.records import result_lines
 
     for folder in kept_by_config(root).get((config, profile), []):
-        with suppress(ResultsError):  # an estimate can do without a damaged run
+        with suppress(ResultsError):  # the estimate leaves damaged runs out
             yield from (line for line in result_lines(folder) if line["kind"] == "cell")
 
 
@@ -147,6 +147,6 @@ def kept_by_config(root: Path) -> dict[tuple[str, str], list[Path]]:
             plan = read_json(folder / "plan.json")
             config_and_profile = str(plan["config"]["name"]), str(plan["profile"])
         except (OSError, RecursionError, ValueError, KeyError, TypeError):
-            continue  # an estimate can do without a damaged run
+            continue  # the estimate leaves damaged runs out
         folders.setdefault(config_and_profile, []).append(folder)
     return folders

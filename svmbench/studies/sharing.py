@@ -1,4 +1,4 @@
-"""Packs of runs from other machines, and archives of results."""
+"""Add runs from packs, and write archives of results."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def add_pack(file: Path, results: Path, *, mirror: str | None = None) -> tuple[P
     if exists_in_results(target):
         return target, False
     try:
-        with replaced(target) as made:
-            # Read again, not moved: whatever happens meanwhile, only checked bytes are placed.
-            if unpack_pack(file, made) != manifest:
+        with replaced(target) as folder:
+            # The pack is read and checked again, because moved files may have changed meanwhile.
+            if unpack_pack(file, folder) != manifest:
                 raise DamagedResultsError(f"{file} is refused: it changed while it was read")
-            build(made)
-            made.chmod(0o755)
+            build(folder)
+            folder.chmod(0o755)
     except OSError as error:
         raise ResultsError(f"can't write {target}: {error.strerror or error}") from error
     return target, True
@@ -116,13 +116,13 @@ def write_archive(runs: Sequence[Path], output: Path, about: About) -> list[str]
 
     if exists_in_results(output):
         raise ResultsError(f"{output} is there already: name another folder with -o")
-    with replaced(output) as made:
-        (made / PACKS).mkdir()
+    with replaced(output) as folder:
+        (folder / PACKS).mkdir()
         for path in runs:
-            write_pack(path, made / PACKS / f"{'-'.join(path.resolve().parts[-2:])}.svmbench.zip")
-        make_site(tuple(runs), made / SITE)
-        written = write_metadata(made, [read_run(path) for path in runs], about)
-        made.chmod(0o755)
+            write_pack(path, folder / PACKS / f"{'-'.join(path.resolve().parts[-2:])}.svmbench.zip")
+        make_site(tuple(runs), folder / SITE)
+        written = write_metadata(folder, [read_run(path) for path in runs], about)
+        folder.chmod(0o755)
     return [path.name for path in written]
 
 
@@ -152,7 +152,7 @@ def _check_data(file: Path, manifest: Manifest, mirror: str | None) -> None:
 
 
 def _known_contents(manifest: Manifest, dataset: str, mirror: str | None) -> set[str]:
-    """Return the sha256 of a data set in a shipped config's plan, where novelty sets are made."""
+    """Return the hashes of a data set in the plan of a shipped config, which makes novelty sets."""
     from svmbench.base.paths import shipped_configs
     from svmbench.experiment.plan.planner import prepare_plan
 

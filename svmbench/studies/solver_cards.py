@@ -7,10 +7,10 @@ from typing import Any
 
 from svmbench.base.kept_entries import KeptEntries, surroundings
 
-#: What of a solver's card the head of its page says anyway.
-_SAID_ELSEWHERE = ("solver", "deviations")
+#: The keys of a card that the head of a solver's page shows.
+_IN_PAGE_HEAD = ("solver", "deviations")
 
-#: The cards of all solvers, by the hash of all that decides them.
+#: The kept cards of all solvers, by a hash of the code and packages that decide them.
 _cards = KeptEntries("cards", __file__)
 
 
@@ -18,15 +18,15 @@ _cards = KeptEntries("cards", __file__)
 def solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
     """Return name, facts and deviations of every solver of the package.
 
-    Another process reads them if none are kept: the classes of all solvers, with their imports,
-    take 150 MiB and 2 s of CPU time.
+    If no cards are kept, another process makes them, because importing the classes of all solvers
+    takes 150 MiB and 2 s of CPU time.
     """
     from svmbench.base.parallel_map import parallel_map
 
     key = surroundings()
     cards: Any = _cards.find(key) if key else None
     if not _are_cards(cards):
-        (cards,) = parallel_map(_read_cards, [_SAID_ELSEWHERE], 1)
+        (cards,) = parallel_map(_read_cards, [_IN_PAGE_HEAD], 1)
         if key:
             _cards.own[key] = cards
             _cards.keep()
@@ -34,7 +34,7 @@ def solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
 
 
 def _read_cards(left_out: tuple[str, ...]) -> list[list[Any]]:
-    """Return name, facts (but for some) and deviations of every declared solver."""
+    """Return name, facts (without those left out) and deviations of every declared solver."""
     from svmbench.baselines.catalogue import solvers
     from svmbench.studies import listing
 
@@ -47,7 +47,7 @@ def _read_cards(left_out: tuple[str, ...]) -> list[list[Any]]:
 
 
 def _are_cards(content: Any) -> bool:
-    """Return True for cards; the file that keeps them may be damaged."""
+    """Return True for valid cards; the file with the kept ones may be damaged."""
     return isinstance(content, list) and all(
         isinstance(card, list) and [type(part) for part in card] == [str, dict, list]
         for card in content

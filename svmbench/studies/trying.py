@@ -1,10 +1,9 @@
-"""From a table of one's own to a fitted pipeline: :func:`try_table`.
+"""From a user's table to a fitted pipeline: :func:`try_table`.
 
-The columns are encoded by scikit-learn's transformers, which become part of the pipeline. Every
-solver searches its parameters on the training rows, by cross-validation, within an equal share of
-the time; the scores over these folds choose the solver, too. The test rows score the refitted
-pipelines once, beside two baselines: the most frequent class, and scikit-learn's logistic
-regression.
+scikit-learn's transformers encode the columns, and become part of the pipeline. Each solver has an
+equal share of the time to search its parameters by cross-validation on the training rows. The
+scores over these folds also choose the solver. The refitted pipelines are scored once on the test
+rows, beside two baselines: the most frequent class, and scikit-learn's logistic regression.
 """
 
 from __future__ import annotations
@@ -46,29 +45,155 @@ CANDIDATES: tuple[tuple[str, dict[str, Any], dict[str, list[Any]]], ...] = (
         {"gamma": ["scale", 0.1, 1.0, 0.01], "C": [1.0, 10.0, 100.0, 0.1]},
     ),
 )
-#: Rows on which parameters are searched, drawn by class, and folds of that search.
+#: Number of rows for the search of parameters, which are drawn by class, and of its folds.
 SEARCH_ROWS = 3000
 SEARCH_FOLDS = 3
-#: A solver is not recommended if its score is more points below the best.
-MOST_POINTS_LESS = 1.0
-#: A solver is preferred to a simpler one of the same score if it predicts more times as fast.
+#: A solver is not recommended if its score is more percentage points below the best.
+MAX_POINTS_BELOW_BEST = 1.0
+#: A solver is preferred to a simpler one of the same score if it predicts faster by this factor.
 MUCH_FASTER = 2.0
-#: Predictions of the test rows are timed so often, or until they took so many seconds of CPU time;
-#: their median counts.
-TIMED_PREDICTIONS, MOST_PREDICTING_S = 5, 2.0
-#: Classes are uneven if the most frequent one has more times its even share of the rows.
+#: Predictions of the test rows are timed this many times, or until they took this many seconds of
+#: CPU time; their median counts.
+TIMED_PREDICTIONS, MAX_PREDICTING_S = 5, 2.0
+#: Classes are uneven if the most frequent one exceeds its even share of the rows by this factor.
 UNEVEN_FACTOR = 1.6
-#: A label that is read as a whole number, which every reader writes in the same way.
+#: A label that becomes a whole number: every reader writes it in the same way.
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,14}")
-#: Scores by scikit-learn's names, and as the table names them.
+#: The metrics by scikit-learn's names, with their names in the table.
 METRICS = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "area under the ROC curve",
 }
 ACCURACY, BALANCED, ROC_AUC = METRICS
-#: What is told before the first fits.
+#: The line before the first fits.
 LOADING = "loading the solvers (on a new machine they are compiled, a minute or two)"
+
+
+@dataclass(frozen=True)
+class TrySettings:
+    """How solvers are tried.
+
+    Attributes
+    ----------
+    metric : {"auto", "accuracy", "balanced_accuracy", "roc_auc"}, default "auto"
+        The score that chooses, over folds of the training rows; "auto" is accuracy, or balanced
+        accuracy if the classes are uneven.
+    minutes : float, default 2
+        Time for the searches of all solvers; each solver tries at least one setting.
+    test_share : float, default 0.25
+        Share of the rows that are held out to test the models.
+    seed : int, default 0
+        Seed of the splits.
+    text : {"one-hot", "ordinal"}, optional
+        Encoding of the columns of words; one-hot by default.
+    impute : bool, default True
+        Fill in missing values from the training rows instead of refusing them.
+    """
+
+    metric: str = "auto"
+    minutes: float = 2.0
+    test_share: float = 0.25
+    seed: int = 0
+    text: str | None = None
+    impute: bool = True
+
+
+@dataclass(frozen=True)
+class TryResult:
+    """The result of trying solvers on a table.
+
+    Attributes
+    ----------
+    metric : str
+        The score that chose.
+    solvers, baselines : list of Fitted
+        The solvers with the best score over folds first; the baselines.
+    chosen : Fitted
+        The solver to take; ``chosen.model`` is its fitted pipeline.
+    reason : str
+        A sentence with the reason.
+    quote : str
+        A sentence with the score to quote, and its interval.
+    notes : list of str
+        Warnings about the recommended model.
+    y_test : Series
+        Labels of the test rows.
+    reader : str
+        Python code that reads a table of new rows.
+    """
+
+    metric: str
+    solvers: list[Fitted]
+    baselines: list[Fitted]
+    chosen: Fitted
+    reason: str
+    quote: str
+    notes: list[str]
+    y_test: Any
+    reader: str
+
+    @property
+    def confusion(self) -> tuple[list[Any], list[list[int]]]:
+        """The classes, and for each true class the numbers of test rows by predicted class."""
+        import numpy as np
+        from sklearn.metrics import confusion_matrix
+
+        classes = np.unique(self.y_test)
+        counts = confusion_matrix(self.y_test, self.chosen.predicted, labels=classes)
+        return classes.tolist(), counts.tolist()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The scores, the recommendation and its cautions, as JSON values."""
+        return {
+            "metric": self.metric,
+            "trials": [asdict(solver.trial) for solver in self.solvers],
+            "baselines": [asdict(baseline.trial) for baseline in self.baselines],
+            "recommended": self.chosen.trial.solver,
+            "cautions": self.notes,
+            "confusion": dict(zip(("classes", "counts"), self.confusion, strict=True)),
+        }
+
+    def usage(self, model_file: Path) -> list[str]:
+        """Return lines of Python that predict a table of new rows with the written model."""
+        module = "pandas" if self.reader.startswith("pandas.") else "sklearn.datasets"
+        return [
+            f"import joblib, {module}",
+            f"model = joblib.load({str(model_file)!r})",
+            f"print(model.predict({self.reader}))",
+        ]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trial with its pipeline, its predictions of the test rows and its influence values.
+
+    ``influences`` has an array for each group of test rows. The variance of the score, and that of
+    a difference between two scores on the same rows, is the sum over groups of the variance of
+    these values divided by the number of rows (for the area under the ROC curve: DeLong et al.
+    1988, equation 5). ``searched`` is the search of its parameters, None for a baseline.
+    """
+
+    trial: Trial
+    model: Any
+    predicted: np.ndarray
+    influences: list[np.ndarray]
+    searched: Searched | None = None
+
+    @property
+    def folds(self) -> Searched:
+        """The search of the solver's parameters.
+
+        Raises
+        ------
+        ValueError
+            For a baseline.
+        """
+        if self.searched is None:
+            msg = f"{self.trial.solver} was not searched"
+            raise ValueError(msg)
+        return self.searched
 
 
 @dataclass(frozen=True)
@@ -79,14 +204,14 @@ class Trial:
     ----------
     solver : str
     score_pct : float
-        Of the test rows, by the metric that chooses; they choose nothing.
+        The score on the test rows, by the metric that chooses the solver. It chooses nothing.
     interval_pct : tuple of float
-        The 95 % interval of the score that the drawing of the test rows leaves.
+        The 95 % interval of the score over random draws of the test rows.
     folds_pct, folds_spread_pct : float or None
-        Mean and standard deviation of the same score over the folds of the search, which are
-        training rows, and which choose; None for a baseline.
+        Mean and standard deviation of the same metric over the folds of the search, which consist
+        of training rows. The mean chooses the solver. None for a baseline.
     accuracy_pct, balanced_accuracy_pct : float
-        Of the test rows.
+        Scores on the test rows.
     fit_s, predict_s : float
         Seconds of the last fit, and of predicting all test rows (the median of several times).
     size_kb : float
@@ -123,7 +248,7 @@ class Searched:
     seconds : float
         Wall time of the search.
     n_predicted : int
-        Most classes that the best point predicted in a fold.
+        Largest number of classes that the best point predicted in a fold.
     """
 
     params: dict[str, Any]
@@ -135,47 +260,106 @@ class Searched:
 
     @property
     def seconds_of_all(self) -> float:
-        """About the time in which all points would be tried."""
+        """About the time that all points would take."""
         return self.seconds / self.n_tried * self.n_points
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A trial with its pipeline, its predictions of the test rows and its influence values.
+def try_table(
+    file: Path | str,
+    label: str | None = None,
+    settings: TrySettings | None = None,
+    *,
+    form: TableForm | None = None,
+    print_line: Callable[[str], None] | None = None,
+) -> TryResult:
+    """Fit linear and RBF solvers to a table, compare them, and recommend one.
 
-    ``influences`` has an array for each group of test rows. The variance of the score, and that of
-    a difference between two scores on the same rows, is the sum over groups of the variance of
-    these values divided by the number of rows (for the area under the ROC curve: DeLong et al.
-    1988, equation 5). ``searched`` is the search of its parameters, None for a baseline.
+    Parameters
+    ----------
+    file : Path or str
+        A CSV file with a header, or ``openml:NUMBER``.
+    label : str, optional
+        The column of classes; OpenML names it for its data sets.
+    settings : TrySettings, optional
+    form : TableForm, optional
+        How the table is written.
+    print_line : callable, optional
+        Called with a sentence about each step.
+
+    Returns
+    -------
+    TryResult
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        Without a label, or for a metric that doesn't suit the classes.
+    svmbench.base.errors.DataError
+        For a table that can't be read or has too few rows of a class.
+
+    Examples
+    --------
+    >>> result = try_table("my.csv", "churn")  # doctest: +SKIP
+    >>> result.chosen.model.predict(frame)  # doctest: +SKIP
     """
+    from svmbench.data import frames, openml
+    from svmbench.data.userfile import Table
 
-    trial: Trial
-    model: Any
-    predicted: np.ndarray
-    influences: list[np.ndarray]
-    searched: Searched | None = None
-
-    @property
-    def folds(self) -> Searched:
-        """The search of its parameters.
-
-        Raises
-        ------
-        ValueError
-            For a baseline.
-        """
-        if self.searched is None:
-            msg = f"{self.trial.solver} was not searched"
-            raise ValueError(msg)
-        return self.searched
-
-
-def build_solver(name: str, n_classes: int, params: dict[str, Any]) -> Any:
-    """Return a solver that separates this number of classes."""
-    from svmbench.baselines.catalogue import one_vs_one, solver
-
-    made = solver(name, **params)
-    return one_vs_one(made) if n_classes > 2 else made
+    file, settings = Path(file), settings or TrySettings()
+    tell = print_line or (lambda _: None)
+    reference = openml.reference(file)
+    if reference is None and not label:
+        raise ConfigError(f"{file}: --label is missing, the name of the column of classes")
+    if reference is not None and form is not None:
+        raise ConfigError(f"{FORM_OPTIONS} are options for files")
+    table = Table(file, label, form=form)
+    X, y = table.columns
+    smallest, metric = int(y.value_counts().min()), settings.metric
+    if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
+        raise DataError(
+            f"{file}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
+            f" two, of {2 * SEARCH_FOLDS} rows or more"
+        )
+    if metric == ROC_AUC and y.nunique() > 2:
+        raise ConfigError(f"--metric roc_auc needs two classes; {file} has {y.nunique()}")
+    y = with_own_type(y).reset_index(drop=True)
+    X = X.reset_index(drop=True)
+    transformer, encodings = frames.encoder(
+        X, text=settings.text or frames.DEFAULT_TEXT, impute=settings.impute
+    )
+    counts = y.value_counts()
+    majority = f"{100 * counts.iloc[0] / len(y):.1f} % of them {counts.index[0]}"
+    tell(f"{file}: {len(y):,} rows, {len(counts)} classes of {y.name}, {majority}")
+    for sentence in encodings:
+        tell(sentence)
+    if metric == "auto":
+        metric = metric_for(y)
+        if metric != ACCURACY:
+            tell(why_weighted(y, metric))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # for example about settings that don't converge
+        solvers, baselines, y_test = try_solvers(
+            X,
+            y,
+            transformer,
+            seconds=60 * settings.minutes,
+            test_share=settings.test_share,
+            seed=settings.seed,
+            metric=metric,
+            tell=tell,
+        )
+    chosen, reason = recommended(solvers, metric)
+    reason += beaten_by(chosen, baselines, metric)
+    notes = list(cautions(chosen, baselines[0], metric, y_test.to_numpy()))
+    if apart := disagreement(chosen, solvers, metric):
+        notes.insert(0, apart)
+    if reference is None:
+        reader = table.reader
+    else:
+        how = f"data_id={reference.number}, parser={openml.PARSER!r}"
+        reader = f"sklearn.datasets.fetch_openml({how}).frame"
+    quote = number_to_quote(chosen, len(y_test), metric)
+    return TryResult(metric, solvers, baselines, chosen, reason, quote, notes, y_test, reader)
 
 
 def metric_for(y: pd.Series) -> str:
@@ -185,15 +369,8 @@ def metric_for(y: pd.Series) -> str:
     return BALANCED if uneven else ACCURACY
 
 
-def takes_weights(name: str) -> bool:
-    """Return True if a solver takes class weights."""
-    from svmbench.baselines.catalogue import solver
-
-    return "class_weight" in solver(name).get_params()
-
-
 def why_weighted(y: pd.Series, metric: str) -> str:
-    """Return what uneven classes change, and which solvers take no class weights."""
+    """Return sentences on what uneven classes change, and which solvers take no class weights."""
     counts = y.value_counts()
     without = [name for name, _, _ in CANDIDATES if not takes_weights(name)]
     verb = "takes" if len(without) == 1 else "take"
@@ -204,238 +381,6 @@ def why_weighted(y: pd.Series, metric: str) -> str:
         f" classes' accuracies) chooses, and class weights are tried{but}; --metric chooses"
         " otherwise."
     )
-
-
-def grid_for(name: str, grid: dict[str, list[Any]], metric: str) -> dict[str, list[Any]]:
-    """Return a solver's grid; for uneven classes with class weights, if the solver takes them.
-
-    The area under the ROC curve doesn't depend on the offset: without weights, a model that never
-    predicts a rare class can have the largest.
-    """
-    if metric == ACCURACY or not takes_weights(name):
-        return grid
-    weights = ["balanced"] if metric == ROC_AUC else ["balanced", None]
-    return {"class_weight": weights, **grid}
-
-
-def points_of(grid: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the points of a grid, the most usual values of all parameters first."""
-    from sklearn.model_selection import ParameterGrid
-
-    places = {name: {repr(v): i for i, v in enumerate(values)} for name, values in grid.items()}
-    yield from sorted(
-        ParameterGrid(grid), key=lambda point: sum(places[k][repr(v)] for k, v in point.items())
-    )
-
-
-def search(
-    pipeline: Any, grid: dict[str, list[Any]], X: Any, y: Any, seconds: float, metric: str
-) -> Searched:
-    """Return the best parameters by cross-validation within some seconds.
-
-    `pipeline` is called with a point of the grid. At least one point is tried.
-    """
-    import numpy as np
-    from sklearn.metrics import get_scorer
-    from sklearn.model_selection import StratifiedKFold, cross_validate
-
-    scorer = get_scorer(metric)
-
-    def scored(model: Any, rows: Any, labels: Any) -> dict[str, float]:
-        n_predicted = len(np.unique(model.predict(rows)))
-        return {"score": scorer(model, rows, labels), "n_predicted": n_predicted}
-
-    start = time.monotonic()
-    folds = StratifiedKFold(SEARCH_FOLDS, shuffle=True, random_state=0)
-    best: dict[str, Any] = {}
-    best_scores, n_predicted, tried = np.full(SEARCH_FOLDS, -1.0), 1, 0
-    for point in points_of(grid):
-        began = time.monotonic()
-        results = cross_validate(pipeline(point), X, y, cv=folds, scoring=scored)
-        tried += 1
-        if np.mean(results["test_score"]) > np.mean(best_scores):
-            best, best_scores = point, results["test_score"]
-            n_predicted = int(np.max(results["test_n_predicted"]))
-        if time.monotonic() + (time.monotonic() - began) > start + seconds:
-            break
-    n_points = math.prod(map(len, grid.values()))
-    return Searched(best, best_scores, tried, n_points, time.monotonic() - start, n_predicted)
-
-
-def time_was_short(searches: dict[str, Searched], fits_s: list[float]) -> str:
-    """Return why not all settings were tried, and what to do; "" if all were.
-
-    Parameters
-    ----------
-    searches : dict of str to Searched
-        By solver, in the order of the searches.
-    fits_s : list of float
-        Seconds of each solver's fits after its search.
-    """
-    if all(search.n_tried == search.n_points for search in searches.values()):
-        return ""
-    needed = spent = 0.0
-    for number, (search, fit_s) in enumerate(zip(searches.values(), fits_s, strict=True)):
-        # Half of an equal share of what is left is for the search.
-        needed = max(needed, spent + 2 * (len(searches) - number) * search.seconds_of_all)
-        spent += search.seconds_of_all + fit_s
-    minutes = needed / 60
-    enough = f"{math.ceil(minutes)}" if minutes > 1 else f"{math.ceil(10 * minutes) / 10:g}"
-    return (
-        "Not all settings were tried, because each solver has an equal share of the time:"
-        f" --minutes {enough} is about enough for all of them."
-    )
-
-
-def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any) -> list[Any]:
-    """Return the arrays from which the standard error of a score follows.
-
-    Parameters
-    ----------
-    metric : {"accuracy", "balanced_accuracy", "roc_auc"}
-    y, predicted : ndarray of shape (n_samples,)
-    values : ndarray of shape (n_samples,) or None
-        Decision values, which "roc_auc" needs.
-    """
-    import numpy as np
-    from scipy.stats import rankdata
-
-    right = (predicted == y).astype(np.float64)
-    classes = np.unique(y)
-    if metric == ACCURACY:
-        return [right]
-    if metric == BALANCED:
-        return [right[y == label] / len(classes) for label in classes]
-    positive = y == classes[1]
-    ranks = rankdata(values)
-    # For each row the share of the rows of the other class that lie on the right side of it.
-    below = (ranks[positive] - rankdata(values[positive])) / int((~positive).sum())
-    above = 1 - (ranks[~positive] - rankdata(values[~positive])) / int(positive.sum())
-    return [below, above]
-
-
-def interval_of(metric: str, influences: list[np.ndarray]) -> tuple[float, float]:
-    """Return the 95 % interval, in per cent, of a score on random test rows.
-
-    A share has Wilson's interval. The mean of the classes' accuracies has theirs, added as squares
-    (Zou and Donner 2008); the area under the ROC curve that of a share of the same variance, and of
-    as many rows as the smaller class if the variance is 0.
-
-    Parameters
-    ----------
-    metric : {"accuracy", "balanced_accuracy", "roc_auc"}
-    influences : list of ndarray
-        As `influences_on` returns them.
-    """
-    import numpy as np
-
-    from svmbench.report.numbers.comparisons import share_interval
-
-    if metric == ROC_AUC:
-        area = float(np.mean(influences[0]))
-        variance = sum(float(np.var(values)) / len(values) for values in influences)
-        n_rows = area * (1 - area) / variance if variance > 0 else min(map(len, influences))
-        low, high = share_interval(area, n_rows)
-        return 100 * low, 100 * high
-    shares = [float(values.mean()) * len(influences) for values in influences]
-    bounds = [share_interval(p, len(values)) for p, values in zip(shares, influences, strict=True)]
-    mean = float(np.mean(shares))
-    down = math.hypot(*(p - low for p, (low, _) in zip(shares, bounds, strict=True)))
-    up = math.hypot(*(high - p for p, (_, high) in zip(shares, bounds, strict=True)))
-    return 100 * (mean - down / len(shares)), 100 * (mean + up / len(shares))
-
-
-def number_to_quote(chosen: Fitted, n_test: int, metric: str) -> str:
-    """Return which score of the recommended model to quote, with its interval, and why."""
-    low, high = chosen.trial.interval_pct
-    return (
-        f"To quote: {METRICS[metric]} {chosen.trial.score_pct:.2f} % (95 % interval {low:.1f} to"
-        f" {high:.1f} %) on {n_test:,} test rows, on which nothing was trained or chosen. Other"
-        " test rows (--seed) give another number."
-    )
-
-
-def standard_error(first: Fitted, second: Fitted) -> float:
-    """Return the standard error, in points, of a difference between scores of the test rows."""
-    import numpy as np
-
-    groups = zip(first.influences, second.influences, strict=True)
-    variance = sum(np.var(ours - theirs) / len(ours) for ours, theirs in groups)
-    return 100 * float(np.sqrt(variance))
-
-
-def error_over_folds(first: Fitted, second: Fitted) -> float:
-    """Return the standard error, in points, of the mean difference between scores over folds."""
-    differences = first.folds.scores - second.folds.scores
-    return 100 * float(differences.std(ddof=1)) / math.sqrt(len(differences))
-
-
-def over_folds(solver: Fitted) -> float:
-    """Return the mean score over the folds of the search, in per cent."""
-    return 100 * float(solver.folds.scores.mean())
-
-
-def interval_over_folds(solver: Fitted) -> tuple[float, float]:
-    """Return the 95 % interval of the mean score over folds, by Student's t, in per cent."""
-    from scipy.stats import t
-
-    scores = 100 * solver.folds.scores
-    half = float(t.ppf(0.975, len(scores) - 1) * scores.std(ddof=1)) / math.sqrt(len(scores))
-    return over_folds(solver) - half, over_folds(solver) + half
-
-
-def drawn_by_class(y: pd.Series, n_rows: int, at_least: int, seed: int) -> Any:
-    """Return the labels of rows drawn by class: about `n_rows`, and `at_least` of each class."""
-    import numpy as np
-
-    share = n_rows / len(y)
-    parts = [
-        rows.sample(min(len(rows), max(at_least, round(share * len(rows)))), random_state=seed)
-        for _, rows in y.groupby(y)
-    ]
-    return np.sort(np.concatenate([part.index.to_numpy() for part in parts]))
-
-
-def tested(
-    name: str, params: dict[str, Any], model: Any, fit_s: float, X: Any, y: Any, metric: str
-) -> Fitted:
-    """Score a fitted pipeline on the test rows, and time its predictions."""
-    import joblib
-    import numpy as np
-    from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
-
-    times: list[float] = []
-    while len(times) < TIMED_PREDICTIONS and sum(times) < MOST_PREDICTING_S:
-        began = time.process_time()
-        predicted = model.predict(X)
-        times.append(time.process_time() - began)
-    truth = y.to_numpy()
-    accuracy, balanced = accuracy_score(truth, predicted), balanced_accuracy_score(truth, predicted)
-    values = None
-    if metric == ROC_AUC:
-        values = (
-            model.decision_function(X)
-            if hasattr(model, "decision_function")
-            else model.predict_proba(X)[:, 1]
-        )
-        score = roc_auc_score(truth, values)
-    else:
-        score = accuracy if metric == ACCURACY else balanced
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    influences = influences_on(metric, truth, predicted, values)
-    trial = Trial(
-        solver=name,
-        score_pct=100 * float(score),
-        accuracy_pct=100 * float(accuracy),
-        balanced_accuracy_pct=100 * float(balanced),
-        fit_s=fit_s,
-        predict_s=float(np.median(times)),
-        size_kb=len(file.getvalue()) / 1024,
-        params=params,
-        interval_pct=interval_of(metric, influences),
-    )
-    return Fitted(trial, model, predicted, influences)
 
 
 def try_solvers(
@@ -556,27 +501,238 @@ def split(X: Any, y: Any, test_share: float, seed: int) -> tuple[Any, Any, Any, 
     )
 
 
+def drawn_by_class(y: pd.Series, n_rows: int, at_least: int, seed: int) -> Any:
+    """Return the labels of rows drawn by class: about `n_rows`, and `at_least` of each class."""
+    import numpy as np
+
+    share = n_rows / len(y)
+    parts = [
+        rows.sample(min(len(rows), max(at_least, round(share * len(rows)))), random_state=seed)
+        for _, rows in y.groupby(y)
+    ]
+    return np.sort(np.concatenate([part.index.to_numpy() for part in parts]))
+
+
+def build_solver(name: str, n_classes: int, params: dict[str, Any]) -> Any:
+    """Return a solver that separates this number of classes."""
+    from svmbench.baselines.catalogue import one_vs_one, solver
+
+    model = solver(name, **params)
+    return one_vs_one(model) if n_classes > 2 else model
+
+
+def grid_for(name: str, grid: dict[str, list[Any]], metric: str) -> dict[str, list[Any]]:
+    """Return a solver's grid, with class weights for uneven classes if the solver takes them.
+
+    The area under the ROC curve doesn't depend on the offset: without weights, a model that never
+    predicts a rare class can have the largest.
+    """
+    if metric == ACCURACY or not takes_weights(name):
+        return grid
+    weights = ["balanced"] if metric == ROC_AUC else ["balanced", None]
+    return {"class_weight": weights, **grid}
+
+
+def takes_weights(name: str) -> bool:
+    """Return True if a solver takes class weights."""
+    from svmbench.baselines.catalogue import solver
+
+    return "class_weight" in solver(name).get_params()
+
+
+def search(
+    pipeline: Any, grid: dict[str, list[Any]], X: Any, y: Any, seconds: float, metric: str
+) -> Searched:
+    """Return the best parameters by cross-validation within some seconds.
+
+    `pipeline` is called with a point of the grid. At least one point is tried.
+    """
+    import numpy as np
+    from sklearn.metrics import get_scorer
+    from sklearn.model_selection import StratifiedKFold, cross_validate
+
+    scorer = get_scorer(metric)
+
+    def scored(model: Any, rows: Any, labels: Any) -> dict[str, float]:
+        n_predicted = len(np.unique(model.predict(rows)))
+        return {"score": scorer(model, rows, labels), "n_predicted": n_predicted}
+
+    start = time.monotonic()
+    folds = StratifiedKFold(SEARCH_FOLDS, shuffle=True, random_state=0)
+    best: dict[str, Any] = {}
+    best_scores, n_predicted, tried = np.full(SEARCH_FOLDS, -1.0), 1, 0
+    for point in points_of(grid):
+        began = time.monotonic()
+        results = cross_validate(pipeline(point), X, y, cv=folds, scoring=scored)
+        tried += 1
+        if np.mean(results["test_score"]) > np.mean(best_scores):
+            best, best_scores = point, results["test_score"]
+            n_predicted = int(np.max(results["test_n_predicted"]))
+        if time.monotonic() + (time.monotonic() - began) > start + seconds:
+            break
+    n_points = math.prod(map(len, grid.values()))
+    return Searched(best, best_scores, tried, n_points, time.monotonic() - start, n_predicted)
+
+
+def points_of(grid: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the points of a grid, the most usual values of all parameters first."""
+    from sklearn.model_selection import ParameterGrid
+
+    ranks = {name: {repr(v): i for i, v in enumerate(values)} for name, values in grid.items()}
+    yield from sorted(
+        ParameterGrid(grid), key=lambda point: sum(ranks[k][repr(v)] for k, v in point.items())
+    )
+
+
+def time_was_short(searches: dict[str, Searched], fits_s: list[float]) -> str:
+    """Return why not all settings were tried, and what to do; "" if all were.
+
+    Parameters
+    ----------
+    searches : dict of str to Searched
+        By solver, in the order of the searches.
+    fits_s : list of float
+        Seconds of each solver's fits after its search.
+    """
+    if all(search.n_tried == search.n_points for search in searches.values()):
+        return ""
+    needed = spent = 0.0
+    for number, (search, fit_s) in enumerate(zip(searches.values(), fits_s, strict=True)):
+        # Half of an equal share of what is left is for the search.
+        needed = max(needed, spent + 2 * (len(searches) - number) * search.seconds_of_all)
+        spent += search.seconds_of_all + fit_s
+    minutes = needed / 60
+    enough = f"{math.ceil(minutes)}" if minutes > 1 else f"{math.ceil(10 * minutes) / 10:g}"
+    return (
+        "Not all settings were tried, because each solver has an equal share of the time:"
+        f" --minutes {enough} is about enough for all of them."
+    )
+
+
+def tested(
+    name: str, params: dict[str, Any], model: Any, fit_s: float, X: Any, y: Any, metric: str
+) -> Fitted:
+    """Score a fitted pipeline on the test rows, and time its predictions."""
+    import joblib
+    import numpy as np
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
+
+    times: list[float] = []
+    while len(times) < TIMED_PREDICTIONS and sum(times) < MAX_PREDICTING_S:
+        start = time.process_time()
+        predicted = model.predict(X)
+        times.append(time.process_time() - start)
+    truth = y.to_numpy()
+    accuracy, balanced = accuracy_score(truth, predicted), balanced_accuracy_score(truth, predicted)
+    values = None
+    if metric == ROC_AUC:
+        values = (
+            model.decision_function(X)
+            if hasattr(model, "decision_function")
+            else model.predict_proba(X)[:, 1]
+        )
+        score = roc_auc_score(truth, values)
+    else:
+        score = accuracy if metric == ACCURACY else balanced
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    influences = influences_on(metric, truth, predicted, values)
+    trial = Trial(
+        solver=name,
+        score_pct=100 * float(score),
+        accuracy_pct=100 * float(accuracy),
+        balanced_accuracy_pct=100 * float(balanced),
+        fit_s=fit_s,
+        predict_s=float(np.median(times)),
+        size_kb=len(file.getvalue()) / 1024,
+        params=params,
+        interval_pct=interval_of(metric, influences),
+    )
+    return Fitted(trial, model, predicted, influences)
+
+
+def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any) -> list[Any]:
+    """Return the arrays from which the standard error of a score follows.
+
+    Parameters
+    ----------
+    metric : {"accuracy", "balanced_accuracy", "roc_auc"}
+    y, predicted : ndarray of shape (n_samples,)
+    values : ndarray of shape (n_samples,) or None
+        Decision values, which "roc_auc" needs.
+    """
+    import numpy as np
+    from scipy.stats import rankdata
+
+    right = (predicted == y).astype(np.float64)
+    classes = np.unique(y)
+    if metric == ACCURACY:
+        return [right]
+    if metric == BALANCED:
+        return [right[y == label] / len(classes) for label in classes]
+    positive = y == classes[1]
+    ranks = rankdata(values)
+    # For each row the share of the rows of the other class that lie on the right side of it.
+    below = (ranks[positive] - rankdata(values[positive])) / int((~positive).sum())
+    above = 1 - (ranks[~positive] - rankdata(values[~positive])) / int(positive.sum())
+    return [below, above]
+
+
+def interval_of(metric: str, influences: list[np.ndarray]) -> tuple[float, float]:
+    """Return the 95 % interval, in per cent, of a score on random test rows.
+
+    A share has Wilson's interval. The mean of the classes' accuracies has theirs, added as squares
+    (Zou and Donner 2008); the area under the ROC curve that of a share of the same variance, and of
+    as many rows as the smaller class if the variance is 0.
+
+    Parameters
+    ----------
+    metric : {"accuracy", "balanced_accuracy", "roc_auc"}
+    influences : list of ndarray
+        As `influences_on` returns them.
+    """
+    import numpy as np
+
+    from svmbench.report.numbers.comparisons import share_interval
+
+    if metric == ROC_AUC:
+        area = float(np.mean(influences[0]))
+        variance = sum(float(np.var(values)) / len(values) for values in influences)
+        n_rows = area * (1 - area) / variance if variance > 0 else min(map(len, influences))
+        low, high = share_interval(area, n_rows)
+        return 100 * low, 100 * high
+    shares = [float(values.mean()) * len(influences) for values in influences]
+    bounds = [share_interval(p, len(values)) for p, values in zip(shares, influences, strict=True)]
+    mean = float(np.mean(shares))
+    down = math.hypot(*(p - low for p, (low, _) in zip(shares, bounds, strict=True)))
+    up = math.hypot(*(high - p for p, (_, high) in zip(shares, bounds, strict=True)))
+    return 100 * (mean - down / len(shares)), 100 * (mean + up / len(shares))
+
+
 def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
     """Return the solver to take and a sentence with the reason.
 
     The choice rests on the scores over folds of the training rows and on prediction times. Solvers
-    whose score over folds differs from the best by at most a standard error, and by at most
-    `MOST_POINTS_LESS` points, are equally good. Of these, the ones that predict most classes are
-    left, of these the ones that predict in at most twice the least time, and of these the one that
-    stands first in ``CANDIDATES``.
+    whose score over folds is below the best by at most a standard error, and by at most
+    `MAX_POINTS_BELOW_BEST` points, are equally good. Of the equally good solvers, those that
+    predict the largest number of classes remain; of these, those whose prediction takes at most
+    `MUCH_FASTER` times the least time; of these, the first in ``CANDIDATES`` is chosen.
     """
     best = max(fitted, key=over_folds)
     top = over_folds(best)
     near = [
         candidate
         for candidate in fitted
-        if top - over_folds(candidate) <= min(error_over_folds(best, candidate), MOST_POINTS_LESS)
+        if top - over_folds(candidate)
+        <= min(error_over_folds(best, candidate), MAX_POINTS_BELOW_BEST)
     ]
     others = [f"{o.trial.solver} ({over_folds(o):.2f} %)" for o in near if o is not best]
-    most = max(candidate.folds.n_predicted for candidate in near)
-    near = [candidate for candidate in near if candidate.folds.n_predicted == most]
-    least = min(candidate.trial.predict_s for candidate in near)
-    quick = [candidate for candidate in near if candidate.trial.predict_s <= MUCH_FASTER * least]
+    n_classes = max(candidate.folds.n_predicted for candidate in near)
+    near = [candidate for candidate in near if candidate.folds.n_predicted == n_classes]
+    fastest_s = min(candidate.trial.predict_s for candidate in near)
+    quick = [
+        candidate for candidate in near if candidate.trial.predict_s <= MUCH_FASTER * fastest_s
+    ]
     order = [name for name, _, _ in CANDIDATES]
     chosen = min(quick, key=lambda candidate: order.index(candidate.trial.solver))
     name = chosen.trial.solver
@@ -588,7 +744,7 @@ def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
         )
     reason = (
         "predicts more of the classes"
-        if best.folds.n_predicted < most
+        if best.folds.n_predicted < n_classes
         else f"predicts {best.trial.predict_s / chosen.trial.predict_s:.2g} times as fast"
         if best.trial.predict_s > MUCH_FASTER * chosen.trial.predict_s
         else "is the simpler model"
@@ -600,26 +756,15 @@ def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
     )
 
 
-def disagreement(chosen: Fitted, solvers: list[Fitted], metric: str) -> str:
-    """Return a sentence if folds and test rows disagree beyond 95 % intervals, else ""."""
-    low, high = interval_over_folds(chosen)
-    from_, to = chosen.trial.interval_pct
-    if high < from_ or to < low:
-        return (
-            f"Folds and test rows disagree: the {METRICS[metric]} of {chosen.trial.solver} is"
-            f" {over_folds(chosen):.2f} % over the folds of the training rows (95 % interval"
-            f" {max(low, 0):.1f} to {min(high, 100):.1f} %), and {chosen.trial.score_pct:.2f} % on"
-            " the test rows."
-        )
-    first = max(solvers, key=lambda solver: solver.trial.score_pct)
-    gain, error = first.trial.score_pct - chosen.trial.score_pct, standard_error(first, chosen)
-    if gain > 2 * error:
-        return (
-            f"Folds and test rows disagree: on the test rows {first.trial.solver} is"
-            f" {gain:.2f} points better than {chosen.trial.solver} (standard error {error:.2f}"
-            " points). Other splits (--seed) tell more."
-        )
-    return ""
+def over_folds(solver: Fitted) -> float:
+    """Return the mean score over the folds of the search, in per cent."""
+    return 100 * float(solver.folds.scores.mean())
+
+
+def error_over_folds(first: Fitted, second: Fitted) -> float:
+    """Return the standard error, in points, of the mean difference between scores over folds."""
+    differences = first.folds.scores - second.folds.scores
+    return 100 * float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 
 def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
@@ -634,6 +779,15 @@ def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
         f" ({'within' if near else 'beyond'} the standard error of {error:.2f} points):"
         " an SVM gains nothing over it here."
     )
+
+
+def standard_error(first: Fitted, second: Fitted) -> float:
+    """Return the standard error, in points, of a difference between scores of the test rows."""
+    import numpy as np
+
+    groups = zip(first.influences, second.influences, strict=True)
+    variance = sum(np.var(ours - theirs) / len(ours) for ours, theirs in groups)
+    return 100 * float(np.sqrt(variance))
 
 
 def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> Iterator[str]:
@@ -664,6 +818,47 @@ def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> It
     never = sorted(set(map(str, frequent.model.classes_)) - set(map(str, chosen.predicted)))
     if never:
         yield f"Caution: the model predicts none of the test rows as {', '.join(never)}."
+
+
+def disagreement(chosen: Fitted, solvers: list[Fitted], metric: str) -> str:
+    """Return a sentence if folds and test rows disagree beyond 95 % intervals, else ""."""
+    low, high = interval_over_folds(chosen)
+    test_low, test_high = chosen.trial.interval_pct
+    if high < test_low or test_high < low:
+        return (
+            f"Folds and test rows disagree: the {METRICS[metric]} of {chosen.trial.solver} is"
+            f" {over_folds(chosen):.2f} % over the folds of the training rows (95 % interval"
+            f" {max(low, 0):.1f} to {min(high, 100):.1f} %), and {chosen.trial.score_pct:.2f} % on"
+            " the test rows."
+        )
+    first = max(solvers, key=lambda solver: solver.trial.score_pct)
+    gain, error = first.trial.score_pct - chosen.trial.score_pct, standard_error(first, chosen)
+    if gain > 2 * error:
+        return (
+            f"Folds and test rows disagree: on the test rows {first.trial.solver} is"
+            f" {gain:.2f} points better than {chosen.trial.solver} (standard error {error:.2f}"
+            " points). Other splits (--seed) tell more."
+        )
+    return ""
+
+
+def interval_over_folds(solver: Fitted) -> tuple[float, float]:
+    """Return the 95 % interval of the mean score over folds, by Student's t, in per cent."""
+    from scipy.stats import t
+
+    scores = 100 * solver.folds.scores
+    half = float(t.ppf(0.975, len(scores) - 1) * scores.std(ddof=1)) / math.sqrt(len(scores))
+    return over_folds(solver) - half, over_folds(solver) + half
+
+
+def number_to_quote(chosen: Fitted, n_test: int, metric: str) -> str:
+    """Return a sentence with the score of the recommended model to quote, and its interval."""
+    low, high = chosen.trial.interval_pct
+    return (
+        f"To quote: {METRICS[metric]} {chosen.trial.score_pct:.2f} % (95 % interval {low:.1f} to"
+        f" {high:.1f} %) on {n_test:,} test rows, on which nothing was trained or chosen. Other"
+        " test rows (--seed) give another number."
+    )
 
 
 def with_own_type(y: Any) -> Any:
@@ -707,196 +902,3 @@ def write_model(model: Any, target: Path) -> None:
         spare = Path(tempfile.mkdtemp(prefix="svmbench-")) / target.name
         spare.write_bytes(content.getvalue())
         raise ResultsError(f"{error}; the model is in {spare}") from error
-
-
-@dataclass(frozen=True)
-class TrySettings:
-    """How solvers are tried.
-
-    Attributes
-    ----------
-    metric : {"auto", "accuracy", "balanced_accuracy", "roc_auc"}, default "auto"
-        The score that chooses, over folds of the training rows; "auto" is accuracy, or balanced
-        accuracy if the classes are uneven.
-    minutes : float, default 2
-        Time for the search of all solvers; each tries one setting at least.
-    test_share : float, default 0.25
-        Share of the rows that are held out to test the models.
-    seed : int, default 0
-        Seed of the splits.
-    text : {"one-hot", "ordinal"}, optional
-        Encoding of the columns of words; one-hot by default.
-    impute : bool, default True
-        Fill in missing values from the training rows instead of refusing them.
-    """
-
-    metric: str = "auto"
-    minutes: float = 2.0
-    test_share: float = 0.25
-    seed: int = 0
-    text: str | None = None
-    impute: bool = True
-
-
-@dataclass(frozen=True)
-class TryResult:
-    """What trying found.
-
-    Attributes
-    ----------
-    metric : str
-        The score that chose.
-    solvers, baselines : list of Fitted
-        The solvers with the best score over folds first; the baselines.
-    chosen : Fitted
-        The solver to take; ``chosen.model`` is its fitted pipeline.
-    reason : str
-        A sentence with the reason.
-    quote : str
-        A sentence with the score to quote, and its interval.
-    notes : list of str
-        What a user has to know about it.
-    y_test : Series
-        Labels of the test rows.
-    reader : str
-        Python code that reads a table of new rows.
-    """
-
-    metric: str
-    solvers: list[Fitted]
-    baselines: list[Fitted]
-    chosen: Fitted
-    reason: str
-    quote: str
-    notes: list[str]
-    y_test: Any
-    reader: str
-
-    @property
-    def confusion(self) -> tuple[list[Any], list[list[int]]]:
-        """The classes of the test rows, and of each: how many were predicted as which class."""
-        import numpy as np
-        from sklearn.metrics import confusion_matrix
-
-        classes = np.unique(self.y_test)
-        counts = confusion_matrix(self.y_test, self.chosen.predicted, labels=classes)
-        return classes.tolist(), counts.tolist()
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The scores, the recommendation and its cautions, as values that JSON has."""
-        return {
-            "metric": self.metric,
-            "trials": [asdict(solver.trial) for solver in self.solvers],
-            "baselines": [asdict(baseline.trial) for baseline in self.baselines],
-            "recommended": self.chosen.trial.solver,
-            "cautions": self.notes,
-            "confusion": dict(zip(("classes", "counts"), self.confusion, strict=True)),
-        }
-
-    def usage(self, model_file: Path) -> list[str]:
-        """Return lines of Python that predict a table of new rows with the written model."""
-        module = "pandas" if self.reader.startswith("pandas.") else "sklearn.datasets"
-        return [
-            f"import joblib, {module}",
-            f"model = joblib.load({str(model_file)!r})",
-            f"print(model.predict({self.reader}))",
-        ]
-
-
-def try_table(
-    file: Path | str,
-    label: str | None = None,
-    settings: TrySettings | None = None,
-    *,
-    form: TableForm | None = None,
-    print_line: Callable[[str], None] | None = None,
-) -> TryResult:
-    """Fit linear and RBF solvers to a table, compare them, and recommend one.
-
-    Parameters
-    ----------
-    file : Path or str
-        A CSV file with a header, or ``openml:NUMBER``.
-    label : str, optional
-        The column of classes; OpenML names it for its data sets.
-    settings : TrySettings, optional
-    form : TableForm, optional
-        How the table is written.
-    print_line : callable, optional
-        Told in a sentence of each step.
-
-    Returns
-    -------
-    TryResult
-
-    Raises
-    ------
-    svmbench.base.errors.ConfigError
-        Without a label, or for a metric that doesn't suit the classes.
-    svmbench.base.errors.DataError
-        For a table that can't be read or has too few rows of a class.
-
-    Examples
-    --------
-    >>> result = try_table("my.csv", "churn")  # doctest: +SKIP
-    >>> result.chosen.model.predict(frame)  # doctest: +SKIP
-    """
-    from svmbench.data import frames, openml
-    from svmbench.data.userfile import Table
-
-    file, settings = Path(file), settings or TrySettings()
-    tell = print_line or (lambda _: None)
-    wanted = openml.reference(file)
-    if wanted is None and not label:
-        raise ConfigError(f"{file}: --label is missing, the name of the column of classes")
-    if wanted is not None and form is not None:
-        raise ConfigError(f"{FORM_OPTIONS} are of a file")
-    table = Table(file, label, form=form)
-    X, y = table.columns
-    smallest, metric = int(y.value_counts().min()), settings.metric
-    if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
-        raise DataError(
-            f"{file}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
-            f" two, of {2 * SEARCH_FOLDS} rows or more"
-        )
-    if metric == ROC_AUC and y.nunique() > 2:
-        raise ConfigError(f"--metric roc_auc needs two classes; {file} has {y.nunique()}")
-    y = with_own_type(y).reset_index(drop=True)
-    X = X.reset_index(drop=True)
-    transformer, encodings = frames.encoder(
-        X, text=settings.text or frames.DEFAULT_TEXT, impute=settings.impute
-    )
-    counts = y.value_counts()
-    majority = f"{100 * counts.iloc[0] / len(y):.1f} % of them {counts.index[0]}"
-    tell(f"{file}: {len(y):,} rows, {len(counts)} classes of {y.name}, {majority}")
-    for sentence in encodings:
-        tell(sentence)
-    if metric == "auto":
-        metric = metric_for(y)
-        if metric != ACCURACY:
-            tell(why_weighted(y, metric))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # settings of the search that don't converge, say
-        solvers, baselines, y_test = try_solvers(
-            X,
-            y,
-            transformer,
-            seconds=60 * settings.minutes,
-            test_share=settings.test_share,
-            seed=settings.seed,
-            metric=metric,
-            tell=tell,
-        )
-    chosen, reason = recommended(solvers, metric)
-    reason += beaten_by(chosen, baselines, metric)
-    notes = list(cautions(chosen, baselines[0], metric, y_test.to_numpy()))
-    if apart := disagreement(chosen, solvers, metric):
-        notes.insert(0, apart)
-    if wanted is None:
-        reader = table.reader
-    else:
-        how = f"data_id={wanted.number}, parser={openml.PARSER!r}"
-        reader = f"sklearn.datasets.fetch_openml({how}).frame"
-    quote = number_to_quote(chosen, len(y_test), metric)
-    return TryResult(metric, solvers, baselines, chosen, reason, quote, notes, y_test, reader)

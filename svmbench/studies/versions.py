@@ -1,4 +1,4 @@
-"""Two versions in turn: a commit and the working tree, or two Python environments.
+"""Compare two versions in turn: a commit and the working tree, or two Python environments.
 
 ``svmbench race --base`` and ``scripts/regress.py`` share these functions. A commit and the working
 tree run in processes of the same Python, whose ``PYTHONPATH`` begins with the version's folder.
@@ -27,20 +27,18 @@ from svmbench.experiment.config.yaml_source import yaml_of_value
 from svmbench.report.gate.compare import WALL_GROWTH
 from svmbench.report.reading.records import result_lines
 from svmbench.studies.racing import (
-    CERTIFICATES,
-    VERSIONS,
     Racer,
     RaceResult,
-    Times,
+    SolverResult,
     formatted,
     notes_on,
 )
 
 SVMBENCH = [sys.executable, "-c", "from svmbench.cli import main; main()"]
-#: Runs one command after another in a process, which imports and loads compiled code only once. A
-#: line of the input is a command's words as JSON; each ends with a line that begins with a zero
-#: byte, and the exit code.
-ONE_AFTER_ANOTHER = """
+#: A program that runs many commands in one process, which imports and loads compiled code once.
+#: Each line of its input has the words of a command as JSON. After a command it prints a line with
+#: a zero byte and the exit code.
+COMMAND_LOOP = """
 import json, sys
 from svmbench.cli import main
 for line in sys.stdin:
@@ -52,16 +50,18 @@ for line in sys.stdin:
         code = ended.code
     print(f"\\n\\0{code or 0}", flush=True)
 """
+#: Blocks of the config with which two versions are compared.
+VERSIONS, CERTIFICATES = "versions", "certificates"
 #: After this number of rounds each side gets a new process, because the addresses of arrays and
 #: code, which differ from process to process, change times by some percent.
 ROUNDS_OF_A_PROCESS = 3
-#: Seconds in which a command has to end after SIGTERM before it is killed.
+#: Seconds after SIGTERM within which a command must end; then it is killed.
 TIME_TO_END_S = 20.0
 #: How many percentage points of accuracy a version may lose before a gate fails.
 ACCURACY_POINTS = 1.0
-#: By what share of the base's objective the objective of a version may be above it.
+#: Largest allowed increase of the objective, as a share of the base's objective.
 OBJECTIVE_SHARE = 0.01
-#: From so many rounds on, a wall time that is above every wall time of the base fails a gate.
+#: Smallest number of rounds from which wall times can fail a gate.
 FEWEST_ROUNDS = 3
 #: Results that a comparison of versions shows: the name in records, its head, the format.
 SHOWN = (
@@ -69,6 +69,46 @@ SHOWN = (
     ("objective", "objective", ".7g"),
     ("certified_gap", "certified gap", ".1e"),
 )
+
+
+def version_config(
+    datasets: list[dict[str, Any]], racers: Sequence[Racer], rows: int, scaling: str
+) -> dict[str, Any]:
+    """Return the config that both versions of a solver run: a fit, and its accuracy on a fifth.
+
+    Other people's classes that declare a problem have a second block, `CERTIFICATES`, which finds
+    their objectives.
+
+    Raises
+    ------
+    svmbench.base.errors.ConfigError
+        If a racer has several values of a parameter.
+    """
+    for racer in racers:
+        if racer.ladder:
+            raise ConfigError(f"{racer.label}: --base takes one value of each parameter")
+    block = {
+        "name": VERSIONS,
+        "protocol": "holdout",
+        "max_samples": rows,
+        "scaling": scaling,
+        "test": 0.2,
+        "multiclass": "one-vs-one",
+    }
+    blocks = [block]
+    certified = [racer.entry() for racer in racers if racer.is_class and racer.problem is not None]
+    if certified:
+        shared = {key: block[key] for key in ("max_samples", "scaling", "multiclass")}
+        race_block = {"name": CERTIFICATES, "protocol": "race", "repeats": 1, "tolerance": None}
+        blocks.append({**race_block, "solvers": certified, **shared})
+    return {
+        "title": "Two versions of a solver",
+        "seed": 1,
+        "datasets": datasets,
+        "solvers": [racer.entry() for racer in racers],
+        "blocks": blocks,
+        "profiles": {"quick": {}},
+    }
 
 
 def git(root: Path, *words: str) -> bytes:
@@ -94,7 +134,7 @@ def short_commit(root: Path, reference: str) -> str:
 
 
 def unpack(root: Path, commit: str, folder: Path) -> None:
-    """Write a commit's files to a folder; the repository is left as it is."""
+    """Write a commit's files to a folder, without changes to the repository."""
     content = git(root, "archive", "--format=tar", commit)
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         # Python 3.11 has the filter from its fourth bug-fix release on.
@@ -165,8 +205,8 @@ def compare_versions(
     Parameters
     ----------
     config : dict
-        What :func:`svmbench.studies.racing.version_config` returns: the block `VERSIONS`, and
-        `CERTIFICATES` for classes that declare a problem.
+        What :func:`version_config` returns: the block `VERSIONS`, and `CERTIFICATES` for classes
+        that declare a problem.
     racers : list of Racer
         The solvers of the config.
     reference : str
@@ -182,8 +222,8 @@ def compare_versions(
     -------
     result : dict
         ``base`` (the commit), ``new``, ``rounds``, and ``results``: for each data set and solver,
-        the CPU time of the working tree over that of the base (``times``, the median over rounds,
-        and its ``range``), the ratio of the median wall times (``wall_times``), and ``base`` and
+        the CPU time of the working tree over that of the base (``ratio``, the median over rounds,
+        and its ``range``), the ratio of the median wall times (``wall_ratio``), and ``base`` and
         ``new`` with ``cpu_time_s``, ``wall_range_s``, ``accuracy_pct``, ``objective``,
         ``certified_gap`` and ``reason`` (empty for a cell without failure).
 
@@ -288,13 +328,13 @@ class Side:
         Raises
         ------
         SvmbenchError
-            If the command failed; with what it said. Failed cells are no error.
+            If the command failed; with its error message. Failed cells are no error.
         """
         errors = work / f"errors-{id(self)}"
         if self.process is None:
             with errors.open("a") as stream:
                 self.process = subprocess.Popen(
-                    [self.python, "-c", ONE_AFTER_ANOTHER],
+                    [self.python, "-c", COMMAND_LOOP],
                     cwd=work,
                     env=self.environment,
                     stdin=subprocess.PIPE,
@@ -305,7 +345,7 @@ class Side:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         begin, self.is_running, code = errors.stat().st_size, True, ""
-        with contextlib.suppress(BrokenPipeError):  # then it has ended without a code
+        with contextlib.suppress(BrokenPipeError):  # the process ended without an exit code
             self.process.stdin.write(json.dumps(words) + "\n")
             self.process.stdin.flush()
             code = next((line[1:].strip() for line in self.process.stdout if line[0] == "\0"), "")
@@ -315,13 +355,13 @@ class Side:
             raise SvmbenchError(f"at {self.name}: {message or 'it ended without a result'}")
 
     def end(self) -> None:
-        """End the process, if there is one, as Ctrl-C does if it runs a command."""
+        """End the process, if there is one; a running command gets SIGTERM."""
         if self.process is None:
             return
         if self.is_running:
             self.process.terminate()
         try:
-            # The end of its input ends the loop of commands.
+            # The loop of commands ends at the end of its input.
             self.process.communicate(timeout=TIME_TO_END_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
@@ -368,7 +408,7 @@ def _module_of(racer: Racer) -> str:
 
 
 def _records(output: Path) -> dict[tuple[str, str], Any]:
-    """Return a run's records by data set and solver, with what is certified about the models."""
+    """Return a run's records by data set and solver, with the metrics of certificates."""
     cells = [record for record in result_lines(output) if record["kind"] == "cell"]
     records = {
         (str(cell["dataset"]), cell["solver"]): cell for cell in cells if cell["block"] == VERSIONS
@@ -385,8 +425,8 @@ def _records(output: Path) -> dict[tuple[str, str], Any]:
 
 
 def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str], Any]]]) -> Any:
-    """Return the results of a data set and a solver, of both versions."""
-    made: dict[str, Any] = {"dataset": key[0], "solver": key[1], "times": None, "range": None}
+    """Return the results of both versions for a data set and a solver."""
+    row: dict[str, Any] = {"dataset": key[0], "solver": key[1], "ratio": None, "range": None}
     seconds: dict[str, list[float | None]] = {}
     walls: dict[str, list[float]] = {}
     for side, rounds in records.items():
@@ -401,7 +441,7 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
             of_round["train_time_s"] for of_round in metrics if of_round.get("train_time_s")
         ]
         failed = [cell for cell in cells if cell["status"] != "ok"]
-        made[side] = {
+        row[side] = {
             "cpu_time_s": statistics.median(known) if known else None,
             "wall_range_s": [min(walls[side]), max(walls[side])] if walls[side] else None,
             **{name: metrics[0].get(name) for name, _, _ in SHOWN},
@@ -413,9 +453,11 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
         if base and new is not None
     ]
     if ratios:
-        made |= {"times": statistics.median(ratios), "range": [min(ratios), max(ratios)]}
-    medians = [statistics.median(seen) if seen else 0.0 for seen in walls.values()]
-    return {**made, "wall_times": medians[1] / medians[0] if all(medians) else None}
+        row |= {"ratio": statistics.median(ratios), "range": [min(ratios), max(ratios)]}
+    medians = [
+        statistics.median(side_walls) if side_walls else 0.0 for side_walls in walls.values()
+    ]
+    return {**row, "wall_ratio": medians[1] / medians[0] if all(medians) else None}
 
 
 def version_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -424,7 +466,7 @@ def version_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     yield ("data set", "solver", "CPU time, new / base", *heads)
     for row in result["results"]:
         low, high = row["range"] or (0, 0)
-        ratio = f"{row['times']:.3g} ({low:.3g} to {high:.3g})" if row["range"] else "-"
+        ratio = f"{row['ratio']:.3g} ({low:.3g} to {high:.3g})" if row["range"] else "-"
         changes = (_change(row["base"][name], row["new"][name], form) for name, _, form in SHOWN)
         yield (row["dataset"], row["solver"], ratio, *changes)
 
@@ -438,29 +480,29 @@ def version_failures(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _change(base: float | None, new: float | None, form: str) -> str:
-    """Return a value if both versions have it, else both."""
+    """Return the value of both versions, as one text if they agree."""
     texts = [formatted(value, form) for value in (base, new)]
     return texts[0] if texts[0] == texts[1] else " → ".join(texts)
 
 
 def notes_on_versions(racers: list[Racer], result: dict[str, Any]) -> list[str]:
-    """Return what to know about the objectives and wall times of a comparison of versions."""
+    """Return notes on the objectives and wall times of a comparison of versions."""
     known = {row["solver"] for row in result["results"] if row["new"]["objective"] is not None}
     notes = [*notes_on(racers, lambda racer: racer.label in known)]
     for row in result["results"]:
         walls = [row[side]["wall_range_s"] for side in ("base", "new")]
-        if row["times"] and row["wall_times"] and row["wall_times"] > WALL_GROWTH * row["times"]:
+        if row["ratio"] and row["wall_ratio"] and row["wall_ratio"] > WALL_GROWTH * row["ratio"]:
             base, new = (f"{low:.3g} to {high:.3g} s" for low, high in walls)
             notes.append(
-                f"{row['solver']} on {row['dataset']}: its wall time is {row['wall_times']:.3g}"
-                f" times the base's, its CPU time {row['times']:.3g} times ({new}, base {base}): it"
+                f"{row['solver']} on {row['dataset']}: its wall time is {row['wall_ratio']:.3g}"
+                f" times the base's, its CPU time {row['ratio']:.3g} times ({new}, base {base}): it"
                 " may sleep or wait, or other programs ran beside it"
             )
     return notes
 
 
 def nothing_worse(result: dict[str, Any], fail_above: float) -> str:
-    """Return the sentence of a gate that found nothing, and what it could not compare.
+    """Return the sentence of a gate that found no regression, with what it could not compare.
 
     Parameters
     ----------
@@ -503,9 +545,9 @@ def regressions(result: dict[str, Any], limit: float) -> list[str]:
     for row in result["results"]:
         rows, of = row.get("rows", "test rows"), row.get("of", "the base")
         solver = f"{row['solver']} on {row['dataset']}"
-        if row["times"] is not None and row["times"] > limit:
+        if row["ratio"] is not None and row["ratio"] > limit:
             sentences.append(
-                f"slower: {solver} takes {row['times']:.3g} times the CPU time of {of};"
+                f"slower: {solver} takes {row['ratio']:.3g} times the CPU time of {of};"
                 f" {limit:g} times are allowed"
             )
         walls = [row[side].get("wall_range_s") for side in ("base", "new")]
@@ -551,8 +593,8 @@ def race_outcome(results: Sequence[RaceResult], limit: float | None) -> tuple[Se
     for result in results:
         first, *others = result["solvers"]
         for other, ratio in zip(others, result["ratios"], strict=True):
-            if ratio["times"]:
-                rows.append(_race_row(result["dataset"], first, other, 1.0 / ratio["times"]))
+            if ratio["ratio"]:
+                rows.append(_race_row(result["dataset"], first, other, 1.0 / ratio["ratio"]))
             else:
                 missed.append(
                     f"not compared: {first['solver']} and {other['solver']} on {result['dataset']}"
@@ -569,13 +611,13 @@ def race_outcome(results: Sequence[RaceResult], limit: float | None) -> tuple[Se
     return (worse, True) if worse else ([nothing], False)
 
 
-def _race_row(dataset: str, new: Times, base: Times, times: float) -> dict[str, Any]:
+def _race_row(dataset: str, new: SolverResult, base: SolverResult, ratio: float) -> dict[str, Any]:
     """Return two solvers of a race as :func:`regressions` takes two versions.
 
     Objectives are left out if the solvers minimise different problems.
     """
     is_same = (new["problem"], new["offset"]) == (base["problem"], base["offset"])
-    row: dict[str, Any] = {"dataset": dataset, "solver": new["solver"], "times": times}
+    row: dict[str, Any] = {"dataset": dataset, "solver": new["solver"], "ratio": ratio}
     for side, racer in (("base", base), ("new", new)):
         row[side] = {
             "accuracy_pct": racer["train_accuracy_pct"],

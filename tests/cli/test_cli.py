@@ -134,7 +134,7 @@ def test_describe(name: str, lines: list[str]) -> None:
             "there is no item 'x' (there is: scaling, nested-cv)",
         ),
         (["run", "."], 2, ". is a folder; a config is a YAML file"),
-        (["claims", "."], 1, ". holds no results: name run folders"),
+        (["claims", "."], 1, ". has no results: name run folders"),
         (["refresh"], 1, "there is no folder results here: name the results to measure again"),
         (["run", "quickstart", "--set", "sed=2"], 2, "unknown key 'sed'; did you mean 'seed'?"),
         (["run", "quickstart", "--only", "colour=red"], 2, "--only colour=red: expected solver=…"),

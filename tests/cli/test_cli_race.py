@@ -48,7 +48,7 @@ def test_a_race_of_several_sets_runs_and_prints_its_config(tmp_path: Path) -> No
             "liblinear-l1",
             "sklearn.svm.NuSVC nu=0.2",
         ]
-        assert all(ratio["times"] > 0 for ratio in one["ratios"])
+        assert all(ratio["ratio"] > 0 for ratio in one["ratios"])
         # Classes without an objective have an accuracy beside their time.
         assert all(solver["train_accuracy_pct"] > 50 for solver in one["solvers"])
     ended = svmbench(*words, "--yaml")
@@ -69,7 +69,7 @@ def test_a_race_on_three_classes_separates_each_pair(tmp_path: Path) -> None:
     ended = svmbench(*words, "--solver", "dcd-l1", "--vs", "liblinear-l1")
     assert ended.code == 0, ended.said
     (ratio,) = json.loads(ended.out)["ratios"]
-    assert ratio["times"] > 0
+    assert ratio["ratio"] > 0
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_two_versions_of_ones_own_class_are_compared(
     ended = svmbench(*race, "hersvm_versions.HerSVM", "C=1", "--json")
     assert ended.code == 0, ended.said
     (one,) = json.loads(ended.out)["results"]
-    assert one["times"] > 3  # twenty fits instead of one
+    assert one["ratio"] > 3  # twenty fits instead of one
     assert one["base"]["accuracy_pct"] == one["new"]["accuracy_pct"] > 90
     # A class whose ancestor is scikit-learn's declares its problem, and is certified on both sides.
     for side in ("base", "new"):
@@ -158,7 +158,7 @@ def test_two_environments_are_compared(tmp_path: Path, monkeypatch: pytest.Monke
     assert ended.code == 0, ended.said
     result = json.loads(ended.out)
     (one,) = result["results"]
-    assert one["times"] < 0.5  # one fit instead of twenty
+    assert one["ratio"] < 0.5  # one fit instead of twenty
     assert one["base"]["accuracy_pct"] == one["new"]["accuracy_pct"] > 90
     assert result["base"].startswith(f"{tmp_path}/python (Python 3.")
     for content, said in (
@@ -194,7 +194,7 @@ def test_help_says_which_of_time_race_and_try_is_for_what() -> None:
 
 def result_with(gaps: list[float | None], times: dict[str, float | None]) -> racing.RaceResult:
     """Return the result of a race of two solvers with these certified gaps."""
-    solvers: list[racing.Times] = [
+    solvers: list[racing.SolverResult] = [
         {
             "solver": name,
             "problem": "nu-svc",
@@ -212,7 +212,7 @@ def result_with(gaps: list[float | None], times: dict[str, float | None]) -> rac
         for name, gap in zip(("one", "two"), gaps, strict=True)
     ]
     ratios: list[racing.RivalRatio] = [
-        {"solver": "two", "times": 0.5, "range": [0.4, 0.6], "summed": ""}
+        {"solver": "two", "ratio": 0.5, "range": [0.4, 0.6], "summed": ""}
     ]
     return {
         "dataset": "x",
@@ -309,7 +309,7 @@ def test_the_first_of_a_race_is_gated_against_the_others(
     assert said in sentence
     assert is_worse == (": one on x" in sentence)
     assert versions.race_outcome([result], None) == ([], False)
-    result["ratios"][0]["times"] = None
+    result["ratios"][0]["ratio"] = None
     (sentence, *_), is_worse = versions.race_outcome([result], limit)
     assert sentence.startswith("not compared: one and two on x have no ratio") or changed
     assert is_worse

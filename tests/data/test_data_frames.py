@@ -110,7 +110,7 @@ def test_time_takes_the_options_of_tables(file: Path) -> None:
     assert json.loads(ended.out)["n_train"] == 90
     ended = svmbench("time", "breast-cancer", *race[2:], "--label", "churn")
     assert ended.code == 2
-    assert "--label is of a table" in ended.err
+    assert "--label is an option for a table" in ended.err
 
 
 def test_a_config_says_how_a_table_is_encoded(file: Path, tmp_path: Path) -> None:

@@ -120,12 +120,12 @@ def test_a_folder_without_results_is_a_sentence(tmp_path: Path) -> None:
     shown = svmbench("claims", "--no-freshness", tmp_path)
     assert (shown.code, shown.out) == (1, "")
     assert shown.err == (
-        f"svmbench: {tmp_path} holds no results: name run folders, or a folder that has some; "
+        f"svmbench: {tmp_path} has no results: name run folders, or a folder that has some; "
         "'svmbench run CONFIG' makes them\n"
     )
     both = svmbench("claims", "--claim", "smo-1", tmp_path, tmp_path)
     assert both.code == 1
-    assert f"{tmp_path}, {tmp_path} hold no results" in both.err
+    assert f"{tmp_path}, {tmp_path} have no results" in both.err
 
 
 @pytest.mark.parametrize(("name", "option"), [("srbo-2", "--claim"), ("srbo", "--paper")])

@@ -12,7 +12,7 @@ import pytest
 from svmbench import studies
 from svmbench.base.errors import ConfigError
 from svmbench.experiment.run.session import Request, plan_run
-from svmbench.studies.queueing import dry_run_lines
+from svmbench.studies.forecasting import dry_run_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     result = names["result"]
     assert isinstance(result, dict)
     assert [one["solver"] for one in result["solvers"]] == ["dcd-l1 C=1", "liblinear-l1 C=1"]
-    assert result["ratios"][0]["times"] > 0
+    assert result["ratios"][0]["ratio"] > 0
 
 
 def test_a_race_needs_two_solvers() -> None:

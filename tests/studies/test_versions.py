@@ -62,7 +62,7 @@ def test_a_process_runs_commands_until_it_is_ended(tmp_path: Path) -> None:
 def test_a_gate_fails_for_time_and_for_accuracy():
     def of(times, base, new):
         sides = {"base": {"accuracy_pct": base}, "new": {"accuracy_pct": new}}
-        one = {"solver": "s", "dataset": "d", "times": times, **sides}
+        one = {"solver": "s", "dataset": "d", "ratio": times, **sides}
         return versions.regressions({"results": [one]}, 1.3)
 
     assert of(1.3, 90.0, 89.0) == []
@@ -83,7 +83,7 @@ def test_a_gate_fails_for_a_worse_objective():
         for side in sides.values():
             side["accuracy_pct"] = 90.0
         return versions.regressions(
-            {"results": [{"solver": "s", "dataset": "d", "times": 1.0, **sides}]}, 1.3
+            {"results": [{"solver": "s", "dataset": "d", "ratio": 1.0, **sides}]}, 1.3
         )
 
     assert of(100.0, 101.0) == of(100.0, 50.0) == of(None, 5.0) == of(-2.0, -2.0) == []

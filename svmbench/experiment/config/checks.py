@@ -171,7 +171,7 @@ def _check_dataset(place: ConfigPlace, dataset: DatasetSpec, findings: Findings)
     if dataset.is_own:
         return
     if dataset.label_column:
-        message = "is of a table, and this data set is no file"
+        message = "is an option for a table, and this data set is no file"
         findings.add((*place, "label_column"), message, (*place, "label_column"))
     try:
         parse_name(dataset.name)

@@ -194,7 +194,11 @@ def test_errors_of_the_file_and_of_the_command_line_in_one_round(tmp_path: Path)
         (("profiles",), {"../x": {}}, "should begin with a letter or a digit"),
         (("datasets", 1), {"file": "nowhere/data.svm"}, "there is no file 'nowhere/data.svm' here"),
         (("datasets", 1), {"file": "/"}, "there is no file '/' here"),
-        (("datasets", 1), {"name": "iris", "label_column": "y"}, "is of a table, and this data"),
+        (
+            ("datasets", 1),
+            {"name": "iris", "label_column": "y"},
+            "is an option for a table, and this data",
+        ),
         (("solvers", 2, "params", "kernel"), "rfb", "has no kernel 'rfb'; did you mean 'rbf'?"),
         (("solvers", 2, "params", "degree"), 0, "degree must be an integer of at least 1, got"),
         (("solvers", 2, "params"), {"maxiter": 3}, "'maxiter'; did you mean 'max_iter'?"),

@@ -1,0 +1,90 @@
+"""Forecasts of the times of planned cells from kept records, and the lines of a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svmbench.base.errors import ResultsError
+
+if TYPE_CHECKING:
+    from svmbench.experiment.run.session import RunPlan
+    from svmbench.experiment.settings.cells import Cell
+    from svmbench.report.numbers.forecasts import Work
+
+
+def dry_run_lines(run_plan: RunPlan) -> list[str]:
+    """Return what a run would do, in lines: its cells, missing data sets, and the forecast time."""
+    from svmbench.experiment.run.forecast import forecast
+    from svmbench.experiment.run.session import size_of
+
+    plan, request = run_plan.plan, run_plan.request
+    recorded = seconds_by_records(plan.name, plan.config.paper)
+    first, *others = forecast(
+        plan,
+        run_plan.cells,
+        run_plan.path,
+        mirror=request.mirror,
+        jobs=request.jobs,
+        recorded=recorded,
+    )
+    return [first, *filter(None, [size_of(plan)]), *others]
+
+
+def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:
+    """Return a function that forecasts the time of a cell from the kept records of a paper.
+
+    Parameters
+    ----------
+    config, paper : str
+
+    Returns
+    -------
+    callable
+        Takes a planned cell and returns its seconds; None without a record of its solver.
+    """
+    from svmbench.report.numbers.forecasts import Forecaster, timed_cells
+    from svmbench.report.reading.folders import our_runs
+    from svmbench.report.reading.records import read_run
+    from svmbench.studies.judging import kept_results
+
+    try:
+        of_paper = kept_results() / paper
+        runs = [read_run(folder) for folder in our_runs([of_paper])] if of_paper.is_dir() else []
+    except ResultsError:  # forecast without the records
+        runs = []
+    forecaster = Forecaster(timed for run in runs for timed in timed_cells(run))
+    return lambda cell: forecaster.seconds(planned_work(cell, config))
+
+
+def planned_work(cell: Cell, config: str) -> Work:
+    """Return the facts of a planned cell from which its time is forecast.
+
+    Parameters
+    ----------
+    cell : Cell
+    config : str
+    """
+    from svmbench.experiment.settings.cells import own_settings
+    from svmbench.report.numbers.forecasts import Work, printed_facts, swept_of
+    from svmbench.schema.record import canonical
+
+    shown, spec = cell.shown, own_settings(cell.spec)
+    dimensions = {canonical(name): value for name, value in shown["dimensions"].items()}
+    known = printed_facts(shown["paper"], shown["dataset"])
+    racers = spec.get("racers") or [spec]
+    values = sum(max(1, len(racer.get("grid") or ())) for racer in racers)
+    folds = spec.get("inner_folds") or spec.get("folds") or 1
+    rows = dimensions.get("rows") or shown["size"] or spec.get("n_rows") or known.get("n_samples")
+    return Work(
+        config=config,
+        block=shown["block"],
+        protocol=shown["protocol"],
+        solver=shown["solver"],
+        kernel=str(shown["kernel"]),
+        dataset=shown["dataset"],
+        rows=float(rows or 0),
+        features=float(shown["n_features_kept"] or known.get("n_features") or 0),
+        fits=float(values * folds * len(spec.get("gammas") or (1,))),
+        swept=swept_of(dimensions),
+    )
