@@ -321,7 +321,10 @@ class DatasetSpec(Model):
             msg = "a data set of OpenML is read whole: leave out 'read' and 'written'"
             raise ValueError(msg)
         if self.openml is None and self.as_frame and not (self.file and self.label_column):
-            msg = "'text' and 'impute' are options for a table: give its 'file' and its 'label_column'"
+            msg = (
+                "'text' and 'impute' are options for a table: give its 'file' and its"
+                " 'label_column'"
+            )
             raise ValueError(msg)
         if self.as_frame and self.in_blocks:
             msg = "'text' and 'impute' need all rows, so they can't be used with rows in blocks"
