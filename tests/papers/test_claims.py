@@ -233,7 +233,7 @@ def test_folds_are_paired_and_scores_corrected_for_what_they_share():
 
 
 def parts(*holds, **more):
-    answers = {True: counted(1.0, most=2.0), False: counted(3.0, most=2.0), None: None}
+    answers = {True: counted(1.0, at_most=2.0), False: counted(3.0, at_most=2.0), None: None}
     return [Part(str(k), answers[one], "measured", **more) for k, one in enumerate(holds)]
 
 
@@ -308,8 +308,8 @@ def test_reproduced_is_supported_at_full_scale_on_every_named_set(tmp_path):
 
 
 def test_failures_stand_before_what_held():
-    held = [Part(f"held {k}", counted(1.0, most=2.0), "1") for k in range(2)]
-    failed = [Part(f"failed {k}", counted(3.0, most=2.0), "3") for k in range(4)]
+    held = [Part(f"held {k}", counted(1.0, at_most=2.0), "1") for k in range(2)]
+    failed = [Part(f"failed {k}", counted(3.0, at_most=2.0), "3") for k in range(4)]
     reason = decide("value", [*held, *failed], [])[1]
     assert reason == (
         "failed in 4 of 6 parts: failed 0: 3; failed 1: 3; failed 2: 3; and 1 more; "
@@ -405,11 +405,11 @@ def _side(one):
     low, high = one.interval.low, one.interval.high
     if low is None or high is None:
         return None
-    if high < one.least or low > one.most:
+    if high < one.at_least or low > one.at_most:
         return False
-    apart = one.most - one.least
+    apart = one.at_most - one.at_least
     width = one.width if one.width is not None else apart if math.isfinite(apart) else 0.0
-    return True if one.least <= low <= high <= one.most or high - low <= width else None
+    return True if one.at_least <= low <= high <= one.at_most or high - low <= width else None
 
 
 #: Claims with parts of counts, which have no uncertainty, and the things that are counted.

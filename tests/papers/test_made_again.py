@@ -14,7 +14,7 @@ from svmbench.papers.judging.measures import OPEN, counted
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = {claim.id: claim for claim in judging.read_all_claims()}
-YES, NO = counted(1.0, least=0.0), counted(1.0, most=0.0)
+YES, NO = counted(1.0, at_least=0.0), counted(1.0, at_most=0.0)
 OF_A_VALUE, OF_AN_ORDER = ALL["sgdlssvm-4"], ALL["sgdlssvm-3"]
 
 

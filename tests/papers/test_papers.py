@@ -40,7 +40,7 @@ from svmbench.papers.judging.measures import counted
 
 @check("own-1", "points")
 def holds(claim, kept):
-    return [Part("all", counted(claim.limits["points"], least=1.0), "it does")]
+    return [Part("all", counted(claim.limits["points"], at_least=1.0), "it does")]
 """
 
 
@@ -125,7 +125,7 @@ def test_checks_of_others_run_only_when_they_are_trusted(
 
 
 def test_a_bool_of_a_check_decides_nothing(own: Path, tmp_path: Path) -> None:
-    code = CHECKS.replace('counted(claim.limits["points"], least=1.0)', "True")
+    code = CHECKS.replace('counted(claim.limits["points"], at_least=1.0)', "True")
     (own / "checks.py").write_text(code.replace("own-1", "own-1"))
     (tmp_path / "results").mkdir()
     judging.CHECKS.pop("own-1", None)

@@ -389,7 +389,7 @@ def test_a_lead_at_every_size_is_open_where_a_planned_size_was_not_run(solver, t
 
 
 def test_a_majority_is_open_while_open_answers_could_turn_it():
-    yes, no = counted(1.0, least=0.0), counted(1.0, most=0.0)
+    yes, no = counted(1.0, at_least=0.0), counted(1.0, at_most=0.0)
     assert is_most([yes, yes, no]).holds is True
     assert is_most([yes, no]).holds is False  # no more than half
     assert is_most([yes, yes, OPEN, no]).holds is None

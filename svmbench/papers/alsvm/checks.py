@@ -22,8 +22,8 @@ from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     all_of,
     counted,
-    figure,
     format_signed,
+    format_value,
     growth,
     is_at_least,
     is_at_most,
@@ -38,32 +38,33 @@ from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.numbers.estimates import Estimate, difference, estimates, ratio
 from svmbench.report.numbers.statistics import Interval, crossing
 
-#: The block of Table II with the paper's protocol, and its four solvers.
+#: The block of Table II with the paper's protocol.
 _PRINTED_BLOCK = "cv"
-FOUR = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
-#: The data sets of Table II and of Figures 1 to 3, each with its parts and stand-ins.
-ELEVEN = (
+#: The solvers of Table II.
+_TABLE2_SOLVERS = ("alsvm", "falsvm", "liblinear-l1", "pegasos")
+#: The data sets of Table II and of the figures, each with the names of its parts and stand-ins.
+_TABLE2_DATASETS = (
     "a9a", "cod-rna|cod-rna-train", "covtype|covtype-sample", "mushrooms", "w8a", "svmguide3",
     "german.numer", "poker|poker-train-0-2", "shuttle|shuttle-1-2", "ijcnn1", "sensit",
 )  # fmt: skip
-LARGE = ("covtype|covtype-sample|synthetic-500k-54", "cod-rna|cod-rna-train")
-WIDE = ("real-sim|reuters", "news20|reuters")
+_FIGURE1_DATASETS = ("covtype|covtype-sample|synthetic-500k-54", "cod-rna|cod-rna-train")
+_FIGURES2_AND_3_DATASETS = ("real-sim|reuters", "news20|reuters")
 
 
-@check("alsvm-1", datasets=ELEVEN)
+@check("alsvm-1", datasets=_TABLE2_DATASETS)
 def falsvm_fastest(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether FALSVM takes the least time of the four on every data set."""
     return [
         part
         for source in evidence.of(claim.configs[0])
         for part in (
-            *fastest_parts(claim, source, [_PRINTED_BLOCK], "falsvm", FOUR),
+            *fastest_parts(claim, source, [_PRINTED_BLOCK], "falsvm", _TABLE2_SOLVERS),
             *untested(claim, source, [_PRINTED_BLOCK], "falsvm"),
         )
     ]
 
 
-@check("alsvm-2", datasets=[name for name in ELEVEN if name != "w8a"])
+@check("alsvm-2", datasets=[name for name in _TABLE2_DATASETS if name != "w8a"])
 def alsvm_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes less time than LIBLINEAR and Pegasos on all sets but w8a."""
     for source in evidence.of(claim.configs[0]):
@@ -76,23 +77,23 @@ def alsvm_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from untested(claim, source, [_PRINTED_BLOCK], "alsvm")
 
 
-@check("alsvm-3", "points", datasets=ELEVEN)
+@check("alsvm-3", "points", datasets=_TABLE2_DATASETS)
 def accuracies(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether ALSVM and FALSVM are within the limit of the best of the four."""
+    """Ask whether ALSVM and FALSVM are at most the limit below the best of the four solvers."""
     return [
         part
         for source in evidence.of(claim.configs[0])
         for part in (
-            *within_best(claim, source, [_PRINTED_BLOCK], "alsvm", FOUR),
-            *within_best(claim, source, [_PRINTED_BLOCK], "falsvm", FOUR),
+            *within_best(claim, source, [_PRINTED_BLOCK], "alsvm", _TABLE2_SOLVERS),
+            *within_best(claim, source, [_PRINTED_BLOCK], "falsvm", _TABLE2_SOLVERS),
             *untested(claim, source, [_PRINTED_BLOCK], "falsvm"),
         )
     ]
 
 
-@check("alsvm-4", *LINEAR, datasets=LARGE)
+@check("alsvm-4", *LINEAR, datasets=_FIGURE1_DATASETS)
 def linear_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether times of both grow with an exponent in the window."""
+    """Ask whether the times of ALSVM and FALSVM grow with an exponent in the window."""
     for source in evidence.of(claim.configs[0]):
         yield from growth_parts(
             claim, source, "fig1", ("alsvm", "falsvm"),
@@ -105,9 +106,9 @@ def linear_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         )
 
 
-@check("alsvm-5", "ratio", datasets=LARGE)
+@check("alsvm-5", "ratio", datasets=_FIGURE1_DATASETS)
 def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether ALSVM takes at least so many times FALSVM's time at the full size."""
+    """Ask whether ALSVM takes at least the limit's multiple of FALSVM's time at the full size."""
     metric = claim.metrics[0]
     for source in evidence.of(claim.configs[0]):
         largest: dict[str, tuple[float, dict[str, Estimate]]] = {}
@@ -120,7 +121,7 @@ def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             lead = ratio(solvers["alsvm"], solvers["falsvm"], metric)
             yield Part(
                 part_label(source, dataset),
-                within_limits(lead, least=claim.limits["ratio"]),
+                within_limits(lead, at_least=claim.limits["ratio"]),
                 f"{times_between(lead)} at {size:,.0f} rows",
                 claim.printed,
                 cells_of(solvers["alsvm"], solvers["falsvm"]),
@@ -129,7 +130,7 @@ def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from untested(claim, source, ["fig1"], "falsvm")
 
 
-@check("alsvm-6", "low", "high", datasets=WIDE)
+@check("alsvm-6", "low", "high", datasets=_FIGURES2_AND_3_DATASETS)
 def crossing_near_a_thousand(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether FALSVM's time rises above LIBLINEAR's once, at a dimension in the window."""
     for config in claim.configs:
@@ -184,10 +185,11 @@ def _crossings(claim: Claim, source: Source, block: str) -> list[Part]:
 def _crossing_interval(
     first: Mapping[float, Estimate], second: Mapping[float, Estimate], metric: str
 ) -> Interval:
-    """Return between which dimensions the first curve rises above the second.
+    """Return the interval of dimensions in which the first curve rises above the second.
 
-    From the last dimension at which the first is below with certainty to the first at which it is
-    above, whichever comes first; 0 or infinity where one of them is missing.
+    Its ends are the last dimension at which the first curve is certainly below and the first
+    dimension at which it is certainly above, in ascending order. A missing lower end is 0, and a
+    missing upper end is infinity.
     """
     below: list[float] = []
     above: list[float] = []
@@ -209,7 +211,7 @@ MIN_TIMED_FEATURES = 400
 
 @check("alsvm-7", "exponent", "apart", "same")
 def updates(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether an update is retraining, at a time that grows with d by the limit's exponent."""
+    """Ask whether an update equals retraining, at a time with at most the limit's exponent."""
     rows = evidence.lines("updates.csv")
     parts = []
     for operation in ("add", "remove"):
@@ -229,7 +231,7 @@ def updates(claim: Claim, evidence: Evidence) -> list[Part]:
         measured = (
             f"weights at most {max(apart):.1g} from those of retraining, relative (updates.csv)"
         )
-        holds = counted(max(apart), most=claim.limits["same"])
+        holds = counted(max(apart), at_most=claim.limits["same"])
         parts.append(Part("equal to retraining", holds, measured.replace("e-", "e−")))
     elif parts:
         parts.append(Part("equal to retraining", None, "updates.csv compares times, not models"))
@@ -239,8 +241,8 @@ def updates(claim: Claim, evidence: Evidence) -> list[Part]:
 def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[float, float]]:
     """Return the values of one operation by d, from the lines of ``updates.csv``.
 
-    They are CPU seconds, or for ``difference of …`` the largest relative difference of a weight.
-    Both stand in the column ``cpu_time_s``.
+    The values are CPU seconds; for ``difference of …`` they are the largest relative difference of
+    a weight. Both are in the column ``cpu_time_s``.
     """
     chosen = [row for row in rows if row.get("operation") == operation]
     try:
@@ -249,7 +251,7 @@ def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[fl
         raise ResultsError("updates.csv: a line has no number 'd' or 'cpu_time_s'") from error
 
 
-@check("alsvm-8", datasets=WIDE)
+@check("alsvm-8", datasets=_FIGURES2_AND_3_DATASETS)
 def slower_growth_with_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM's time over FALSVM's grows with the dimension."""
     for config in claim.configs:
@@ -271,7 +273,7 @@ def slower_growth_with_dimension(claim: Claim, evidence: Evidence) -> Iterator[P
             yield from untested(claim, source, [block], "falsvm")
 
 
-@check("alsvm-9", "exponent", "apart", datasets=WIDE)
+@check("alsvm-9", "exponent", "apart", datasets=_FIGURES2_AND_3_DATASETS)
 def square_of_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether both times grow with the dimension by the limit's exponent at most."""
     most = claim.limits["exponent"] + claim.limits["apart"]
@@ -291,14 +293,14 @@ def square_of_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             yield from untested(claim, source, [block], "alsvm", "falsvm")
 
 
-@check("alsvm-10", "points", datasets=ELEVEN)
+@check("alsvm-10", "points", datasets=_TABLE2_DATASETS)
 def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether the better of ALSVM and FALSVM is within the limit of both others."""
+    """Ask whether the better of ALSVM and FALSVM is at most the limit below the other solvers."""
     metric, limit = claim.metrics[0], claim.limits["points"]
     for source in evidence.of(claim.configs[0]):
         for condition, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
             ours, others = ([name for name in names if name in solvers]
-                           for names in (FOUR[:2], FOUR[2:]))  # fmt: skip
+                           for names in (_TABLE2_SOLVERS[:2], _TABLE2_SOLVERS[2:]))  # fmt: skip
             if not ours or not others:
                 continue
             better = max(ours, key=lambda name: solvers[name].value)
@@ -306,9 +308,9 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             best = max(behind, key=lambda name: behind[name].value)
             holds, lacking = held_back(
                 all_of(is_within(gap, limit) for gap in behind.values()),
-                unfinished(source, [_PRINTED_BLOCK], condition[0], FOUR),
+                unfinished(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
             )
-            measured = f"{better} {figure(metric, solvers[better].value)} %, "
+            measured = f"{better} {format_value(metric, solvers[better].value)} %, "
             measured += f"{format_signed(-behind[best].value)} to {best}{lacking}"
             yield Part(
                 part_label(source, condition_text(condition)),
@@ -318,4 +320,4 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 cells_of(*(solvers[name] for name in (*ours, *others))),
                 stand_in=condition[0] in claim.stand_ins,
             )
-        yield from untested(claim, source, [_PRINTED_BLOCK], *FOUR[:2])
+        yield from untested(claim, source, [_PRINTED_BLOCK], *_TABLE2_SOLVERS[:2])

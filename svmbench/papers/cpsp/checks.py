@@ -22,8 +22,8 @@ from svmbench.papers.judging.measures import (
     Answer,
     all_of,
     counted,
-    figure,
     format_signed,
+    format_value,
     growth,
     is_above,
     is_inside,
@@ -50,21 +50,24 @@ from svmbench.report.reading.records import CellResult
 #: Methods that draw their vectors before training, and methods that choose them greedily.
 SAMPLED, GREEDY = ("nystrom", "icf"), ("cvm", "bvm", "lasvm")
 RIVALS = (*SAMPLED, *GREEDY)
-#: OCR0, "where all methods do well"; and how many sets the paper has.
-ALL_DO_WELL, N_SETS = "mnist-0-vs-rest", 5
-SAME_PROBLEM = ("cpsp-tr", "nystrom", "icf")
+#: The paper's OCR0, "where all methods do well".
+_OCR0 = "mnist-0-vs-rest"
+#: The solvers that minimise CPSP's objective over their own basis vectors.
+_SOLVERS_OF_SAME_OBJECTIVE = ("cpsp-tr", "nystrom", "icf")
 BASIS = "solver.n_basis"
-#: The paper's text set, and what stands in for it.
-TEXT = ("ccat", "reuters")
-#: Fewest sizes for a share of variance, with one left out in turn: a line explains two exactly.
-_FEWEST_OF_A_LINE = 4
-#: The paper's five.
-FIVE = ("a9a", "|".join(TEXT), "mnist-0-vs-rest", "mnist-low-vs-high", "ijcnn1")
+#: The paper's text data set, and the data set that stands in for it.
+_TEXT_DATASETS = ("ccat", "reuters")
+#: Smallest number of sizes from which a share of variance is computed, with one size left out in
+#: turn: a line explains two points exactly.
+_MIN_LINE_POINTS = 4
+#: The paper's data sets.
+_DATASETS = ("a9a", "|".join(_TEXT_DATASETS), "mnist-0-vs-rest", "mnist-low-vs-high", "ijcnn1")
+_N_DATASETS = len(_DATASETS)
 
 
-@check("cpsp-1", "points", datasets=FIVE)
+@check("cpsp-1", "points", datasets=_DATASETS)
 def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether as accurate as the exact machine, and more than the others at the same size."""
+    """Ask whether CPSP is as accurate as the exact machine, and more accurate than the others."""
     metric = claim.metrics[0]
     for source in evidence.of(claim.configs[0]):
         leads: dict[str, list[_AccuracyLead]] = {name: [] for name in GREEDY}
@@ -75,12 +78,12 @@ def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             if "exact" in solvers:
                 behind = difference(solvers["exact"], cpsp, metric)
                 lead = format_signed(-behind.value)
-                text = f"{figure(metric, cpsp.value)} %, {lead} to the exact one"
+                text = f"{format_value(metric, cpsp.value)} %, {lead} to the exact one"
                 holds = is_within(behind, claim.limits["points"])
                 cells = cells_of(cpsp, solvers["exact"])
                 what = part_label(source, f"{dataset}, beside the exact")
                 yield Part(what, holds, text, "", cells, stand_in=stand_in)
-            if dataset != ALL_DO_WELL:
+            if dataset != _OCR0:
                 yield from _beside_sampled(claim, source, dataset, solvers)
             for name in GREEDY:
                 if name in solvers and not stand_in:
@@ -123,10 +126,10 @@ def _on_most(source: Source, name: str, leads: list[_AccuracyLead]) -> Part:
     answers = [is_above(lead.ahead) for lead in leads]
     sure = [answer.holds for answer in answers]
     text = ", ".join(f"{format_signed(lead.ahead.value)} on {lead.dataset}" for lead in leads)
-    text += f": ahead on {sure.count(True)}, behind on {sure.count(False)} of {N_SETS} sets"
+    text += f": ahead on {sure.count(True)}, behind on {sure.count(False)} of {_N_DATASETS} sets"
     what = part_label(source, f"most sets, beside {name}")
     cells = cells_of(*(estimate for lead in leads for estimate in lead.both))
-    return Part(what, is_most(answers, N_SETS), text, "", cells)
+    return Part(what, is_most(answers, _N_DATASETS), text, "", cells)
 
 
 _TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
@@ -148,9 +151,9 @@ def _accuracies(evidence: Evidence) -> list[Source]:
     return evidence.of("cpsp_fig1") or evidence.of("cpsp_table2")
 
 
-@check("cpsp-2", "small", datasets=FIVE)
+@check("cpsp-2", "small", datasets=_DATASETS)
 def dominates(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether its curve is nowhere below another's."""
+    """Ask whether CPSP's accuracy is below another method's at no number of basis vectors."""
     metric = claim.metrics[0]
     for source in _accuracies(evidence):
         for dataset, solvers in _curves(source, "fig1", metric).items():
@@ -179,7 +182,7 @@ def dominates(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 
 def _widened(known: Interval, number: int) -> Interval:
-    """Return a 95 % interval at the level that Bonferroni's correction gives so many of them."""
+    """Return a 95 % interval widened by Bonferroni's correction for `number` intervals."""
     if known.low is None or known.high is None:
         return known
     normal = NormalDist()
@@ -189,8 +192,8 @@ def _widened(known: Interval, number: int) -> Interval:
 
 
 def _nowhere_below(ahead: Sequence[Interval]) -> Answer:
-    """Return yes if no difference is below 0; open where an interval holds 0."""
-    return all_of(within_limits(gap, least=0.0) for gap in ahead)
+    """Return yes if no difference is below 0; open if an interval contains 0."""
+    return all_of(within_limits(gap, at_least=0.0) for gap in ahead)
 
 
 def _area(sizes: list[float], pairs: list[tuple[Estimate, Estimate]]) -> float:
@@ -204,14 +207,14 @@ def _area(sizes: list[float], pairs: list[tuple[Estimate, Estimate]]) -> float:
     ) / (logs[-1] - logs[0])
 
 
-@check("cpsp-3", "same", datasets=FIVE)
+@check("cpsp-3", "same", datasets=_DATASETS)
 def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether its objective is the least at every k."""
+    """Ask whether CPSP's objective is the lowest at every k."""
     metric = claim.metrics[0]
     for source in evidence.of(claim.configs[0]):
         for dataset, solvers in _curves(source, "fig2", metric).items():
             cpsp = solvers.get("cpsp", {})
-            others = {name: solvers[name] for name in SAME_PROBLEM if name in solvers}
+            others = {name: solvers[name] for name in _SOLVERS_OF_SAME_OBJECTIVE if name in solvers}
             sizes = [k for k in sorted(cpsp) if any(k in curve for curve in others.values())]
             if not sizes:
                 continue
@@ -230,7 +233,7 @@ def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             # Each solver stopped within the limit of its least objective, relatively.
             same = claim.limits["same"]
             holds = all_of(
-                within_limits(Interval(ratio, ratio - same, ratio + same), most=1.0 + same)
+                within_limits(Interval(ratio, ratio - same, ratio + same), at_most=1.0 + same)
                 for ratio in ratios.values()
             )
             yield Part(what, holds, text.replace("-", "−"), "", cells,
@@ -238,9 +241,9 @@ def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from untested(claim, source, ["fig2"], "cpsp")
 
 
-@check("cpsp-4", "points", "among", datasets=FIVE)
+@check("cpsp-4", "points", "among", datasets=_DATASETS)
 def fewest_vectors(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether it comes near the exact accuracy with the fewest vectors, in little time."""
+    """Ask whether CPSP comes near the exact accuracy with the fewest vectors, in little time."""
     score, time = claim.metrics
     parts = []
     for source in _accuracies(evidence):
@@ -299,7 +302,7 @@ def _reached(
         for name, k in reached.items()
     )
     cpsp, others = reached["cpsp"], {name: k for name, k in reached.items() if name != "cpsp"}
-    holds = all_of(within_limits(_minus(cpsp, other), most=0.0) for other in others.values())
+    holds = all_of(within_limits(_minus(cpsp, other), at_most=0.0) for other in others.values())
     parts = [Part(f"{what}, vectors", holds, f"k that reaches it: {sizes}", "", cells)]
     spent = {
         name: cost
@@ -310,7 +313,9 @@ def _reached(
         fastest = min((name for name in spent if name != "cpsp"), key=lambda n: spent[n].value)
         most = claim.limits["among"]
         slower = {name: quotient(spent["cpsp"], cost) for name, cost in spent.items()}
-        holds = all_of(within_limits(slower[name], most=most) for name in spent if name != "cpsp")
+        holds = all_of(
+            within_limits(slower[name], at_most=most) for name in spent if name != "cpsp"
+        )
         text = f"{times_between(slower[fastest])} the time of {fastest}"
         parts.append(Part(f"{what}, time", holds, text, "", cells))
     return parts
@@ -325,7 +330,7 @@ def _minus(first: Interval, second: Interval) -> Interval:
 
 
 def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
-    """Return the time at the number of vectors that is enough, over all that it may be."""
+    """Return the time at the number of vectors that is enough, with this number's uncertainty."""
     low, high = reached.low or 0.0, reached.high or 0.0
     times = {
         k: interval(estimate, "cpu_time_s") for k, estimate in curve.items() if low <= k <= high
@@ -340,7 +345,7 @@ def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
     return Interval(value, min(least), max(most), single=single)
 
 
-@check("cpsp-5", "linear_high", "line_pct", "basis_low", "basis_high", datasets=FIVE)
+@check("cpsp-5", "linear_high", "line_pct", "basis_low", "basis_high", datasets=_DATASETS)
 def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the time grows about linearly with N, and modestly faster than that with k."""
     limits = claim.limits
@@ -366,10 +371,10 @@ def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 
 def _straight(claim: Claim, part: Part) -> Part:
-    """Return a part that also asks how much of its times' variance a rising line of N explains."""
+    """Return a part that also asks which share of the times' variance a rising line explains."""
     pairs = [(measured(cell, "n_train"), measured(cell, claim.metrics[0])) for cell in part.cells]
     points = [(n, time) for n, time in pairs if n is not None and time is not None]
-    if len(points) < _FEWEST_OF_A_LINE or not isinstance(part.answer, Answer):
+    if len(points) < _MIN_LINE_POINTS or not isinstance(part.answer, Answer):
         return replace(part, answer=OPEN)
     without = [_explained_pct(points[:i] + points[i + 1 :]) for i in range(len(points))]
     share = Interval(_explained_pct(points), min(without), max(without))
@@ -381,11 +386,11 @@ def _straight(claim: Claim, part: Part) -> Part:
 
 
 def _explained_pct(points: Sequence[tuple[float, float]]) -> float:
-    """Return the share of the variance that a straight line explains; 0 where the line falls."""
+    """Return the share of the variance that a straight line explains; 0 if the line falls."""
     return 100.0 * max(0.0, correlation(*zip(*points, strict=True))) ** 2
 
 
-@check("cpsp-6", "flat", "most", datasets=FIVE)
+@check("cpsp-6", "flat", "most", datasets=_DATASETS)
 def few_active(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the number of active constraints is small and does not grow with N."""
     metric, flat = claim.metrics[0], claim.limits["flat"]
@@ -399,7 +404,7 @@ def few_active(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from (
             Part(
                 part_label(source, f"{dataset}, most"),
-                counted(fit.value, most=claim.limits["most"]),
+                counted(fit.value, at_most=claim.limits["most"]),
                 f"{fit.value:g} active constraints at most",
                 claim.printed,
                 fit.cells,
@@ -409,13 +414,13 @@ def few_active(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         )
 
 
-#: The linear machine of Table 1, and where it is as good as the RBF kernel.
-LINEAR_MACHINE, AS_GOOD = "linear", "a9a"
+#: The linear machine of Table 1, and the data set on which it is as good as the RBF kernel.
+LINEAR_MACHINE, _ADULT = "linear", "a9a"
 
 
-@check("cpsp-7", "few", datasets=FIVE)
+@check("cpsp-7", "few", datasets=_DATASETS)
 def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether from few vectors on it is nowhere below the linear machine."""
+    """Ask whether CPSP with `few` vectors or more is at no k below the linear machine."""
     metric = claim.metrics[0]
     for source in _accuracies(evidence):
         linear = {
@@ -442,29 +447,30 @@ def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             yield Part(what, holds, text, "", cells, stand_in=stand_in)
 
 
-@check("cpsp-8", datasets=[name for name in FIVE if name != "a9a"])
+@check("cpsp-8", datasets=[name for name in _DATASETS if name != "a9a"])
 def rbf_above_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether the exact machine with the RBF kernel is above the linear one."""
+    """Ask whether the exact machine with the RBF kernel is more accurate than the linear one."""
     metric = claim.metrics[0]
     for source in evidence.of(claim.configs[0]):
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
-            if dataset == AS_GOOD or not {"exact", LINEAR_MACHINE} <= solvers.keys():
+            if dataset == _ADULT or not {"exact", LINEAR_MACHINE} <= solvers.keys():
                 continue
             ahead = difference(solvers["exact"], solvers[LINEAR_MACHINE], metric)
-            text = f"{figure(metric, solvers['exact'].value)} %, {ahead.spelt()} to the linear one"
+            exact = format_value(metric, solvers["exact"].value)
+            text = f"{exact} %, {ahead.spelt()} to the linear one"
             cells = cells_of(solvers["exact"], solvers[LINEAR_MACHINE])
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             yield Part(what, is_above(ahead), text, "", cells, stand_in=stand_in)
         yield from (
             part
             for part in untested(claim, source, ["table1"], "exact", LINEAR_MACHINE)
-            if not part.what.startswith(AS_GOOD)
+            if not part.what.startswith(_ADULT)
         )
 
 
-@check("cpsp-9", "points", "ratio", datasets=["|".join(TEXT)])
+@check("cpsp-9", "points", "ratio", datasets=["|".join(_TEXT_DATASETS)])
 def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether every other method takes many times its time to the same accuracy on text."""
+    """Ask whether every other method takes many times CPSP's time to its accuracy on text."""
     score, time = claim.metrics
     for source in _accuracies(evidence):
         costs = _curves(source, "fig1", time)
@@ -473,7 +479,7 @@ def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             for condition, scores in estimates(source.block("exact"), score).items()
         }
         for dataset, solvers in _curves(source, "fig1", score).items():
-            if dataset not in TEXT or "exact" not in exact.get(dataset, {}):
+            if dataset not in _TEXT_DATASETS or "exact" not in exact.get(dataset, {}):
                 continue
             target = exact[dataset]["exact"]
             leads = _leads_on_text(claim, solvers, costs.get(dataset, {}), target, score)
@@ -488,7 +494,7 @@ def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             )
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             holds = all_of(
-                within_limits(lead, least=claim.limits["ratio"]) for lead in leads.values()
+                within_limits(lead, at_least=claim.limits["ratio"]) for lead in leads.values()
             )
             yield Part(what, holds, text, "", cells, stand_in=stand_in)
 
@@ -502,7 +508,8 @@ def _leads_on_text(
 ) -> dict[str, Interval]:
     """Return each other method's time over CPSP's, both with the smallest k near the target.
 
-    Infinite for a method that comes near it at no k; without ends where that k is uncertain.
+    The ratio is infinite for a method that is near the target at no k. It has no interval if this k
+    is uncertain.
     """
     reached = {
         name: _reaches(curve, target, claim.limits["points"], score)
@@ -529,11 +536,11 @@ def _leads_on_text(
     return leads
 
 
-@check("cpsp-10", "small", datasets=FIVE)
+@check("cpsp-10", "small", datasets=_DATASETS)
 def largest_on_text(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether the mean lead over CPSP(tr) with few vectors is larger on text than elsewhere."""
     metric, parts = claim.metrics[0], []
-    # An accuracy depends on no machine: each set's leads are those of the first run that has it.
+    # Accuracies don't depend on the machine: the first run with a set gives its leads.
     largest: dict[str, tuple[Source, Interval, tuple[CellResult, ...]]] = {}
     for source in _accuracies(evidence):
         for dataset, solvers in _curves(source, "fig1", metric).items():
@@ -552,7 +559,7 @@ def largest_on_text(claim: Claim, evidence: Evidence) -> list[Part]:
                     ahead,
                     cells_of(*(estimate for pair in pairs for estimate in pair)),
                 )
-    text = next((name for name in TEXT if name in largest), "")
+    text = next((name for name in _TEXT_DATASETS if name in largest), "")
     if not text:
         return []
     _, own_lead, own_cells = largest.pop(text)
@@ -574,7 +581,7 @@ def _scaled(known: Interval, factor: float) -> Interval:
     return Interval(factor * known.value, low, high)
 
 
-@check("cpsp-11", "points", "ratio", datasets=FIVE)
+@check("cpsp-11", "points", "ratio", datasets=_DATASETS)
 def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether on some set the exact machine has many times CPSP's vectors."""
     score = claim.metrics[0]
@@ -600,10 +607,10 @@ def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             most = max(leads, key=lambda name: leads[name].value)
             low, high = (max(getattr(lead, end) or 0.0 for lead in leads.values())
                          for end in ("low", "high"))  # fmt: skip
-            high = high if len(leads) == N_SETS else math.inf  # another set may have more
+            high = high if len(leads) == _N_DATASETS else math.inf  # another set may have more
             text = ", ".join(f"{times_between(lead)} on {name}" for name, lead in leads.items())
             text = f"support vectors over k, of {len(leads)} sets: {text}"
             lead = Interval(leads[most].value, low, high)
-            holds = within_limits(lead, least=claim.limits["ratio"])
+            holds = within_limits(lead, at_least=claim.limits["ratio"])
             what = part_label(source, "the sparsest set")
             yield Part(what, holds, text, "", cells_of(*used))

@@ -13,8 +13,8 @@ from svmbench.papers.judging.measures import (
     Answer,
     all_of,
     counted,
-    figure,
     format_signed,
+    format_value,
     growth,
     is_at_most,
     is_inside,
@@ -62,7 +62,7 @@ def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) ->
     behind = difference(reference, solver, claim.metrics[0])
     holds = is_within(behind, claim.limits["points"])
     ahead = difference(solver, reference, claim.metrics[0]).spelt()
-    measured = f"AUC {figure('auc_pct', solver.value)} %, {ahead} to {REFERENCE}"
+    measured = f"AUC {format_value('auc_pct', solver.value)} %, {ahead} to {REFERENCE}"
     beside = [
         f"{format_signed(solver.value - solvers[other].value)} to {other}"
         for other in BESIDE
@@ -82,7 +82,7 @@ def _cost(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> l
         for other in BESIDE
         if other in solvers
     ]
-    holds = within_limits(faster, least=claim.limits["ratio"])
+    holds = within_limits(faster, at_least=claim.limits["ratio"])
     cells = cells_of(solver, solvers[REFERENCE])
     return [Part(f"{what}, time", holds, _with(measured, beside), "", cells)]
 
@@ -172,7 +172,7 @@ def _bounded(source: Source, name: str, active: _CostCurve, bound: _CostCurve) -
         f"within the bound at {below} of {len(pairs)} sizes, at least {nearest:,.3g} times below"
     )
     cells = cells_of(*(estimate for pair in pairs for estimate in pair))
-    holds = all_of(counted(most.value - estimate.value, least=0.0) for estimate, most in pairs)
+    holds = all_of(counted(most.value - estimate.value, at_least=0.0) for estimate, most in pairs)
     return [Part(part_label(source, f"{name}, bound"), holds, measured, "", cells)]
 
 
@@ -206,7 +206,9 @@ def _hit(
     measured, holds = f"{estimate.value:.3f} %", OPEN
     if ends[0] is not None and ends[1] is not None:
         measured += f" [{ends[0].value:.3f}, {ends[1].value:.3f}]"
-        holds = within_limits(Interval(estimate.value, ends[0].value, ends[1].value), least=share)
+        holds = within_limits(
+            Interval(estimate.value, ends[0].value, ends[1].value), at_least=share
+        )
     few = not isinstance(draws, int | float) or draws < claim.limits["draws"]
     if few:
         measured, holds = f"{measured}, of too few draws ({draws})", OPEN

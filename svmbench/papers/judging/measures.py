@@ -1,10 +1,10 @@
 """Answers from intervals: lower, near the best, growth of a time.
 
-An answer rests on criteria. A criterion is an uncertain number with limits. It is met if the
-interval reaches into the limits and is no wider than they are apart, or than its own `width`; of a
-criterion with one limit and no width, the whole interval has to lie within. It is failed if all of
-the interval lies outside, and open otherwise or without an interval. The point estimate decides
-nothing.
+An answer rests on criteria. A criterion is an uncertain number with limits. It is met if its
+interval meets the limits and is no wider than their distance, or than the criterion's own `width`.
+With only one limit and no width, the whole interval must lie within the limit. A criterion fails if
+the whole interval lies outside the limits. Otherwise, or without an interval, it is open. The point
+estimate decides nothing.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from svmbench.report.reading.wording import number
 
 @dataclass(frozen=True)
 class Criterion:
-    """An uncertain number, and the limits that it is held to.
+    """An uncertain number with its limits.
 
     Attributes
     ----------
     interval : Interval
         A count has two equal ends; an interval without ends decides nothing.
-    least, most : float
+    at_least, at_most : float
         The limits; a value equal to a limit is allowed.
     width : float or None
         The widest interval that may cross a limit; None for the distance of both limits.
     """
 
     interval: Interval
-    least: float = -math.inf
-    most: float = math.inf
+    at_least: float = -math.inf
+    at_most: float = math.inf
     width: float | None = None
 
     @property
@@ -44,12 +44,13 @@ class Criterion:
         low, high = self.interval.low, self.interval.high
         if low is None or high is None or math.isnan(low) or math.isnan(high):
             return None
-        if self.least <= low and high <= self.most:
+        if self.at_least <= low and high <= self.at_most:
             return True
-        if high < self.least or low > self.most:
+        if high < self.at_least or low > self.at_most:
             return False
-        apart = self.most - self.least
-        allowed = self.width if self.width is not None else apart if math.isfinite(apart) else 0.0
+        distance = self.at_most - self.at_least
+        allowed = distance if math.isfinite(distance) else 0.0
+        allowed = allowed if self.width is None else self.width
         return True if high - low <= allowed else None
 
     @property
@@ -62,7 +63,7 @@ class Criterion:
         interval = self.interval
         limits = {
             "value": interval.value, "low": interval.low, "high": interval.high,
-            "least": self.least, "most": self.most, "width": self.width,
+            "least": self.at_least, "most": self.at_most, "width": self.width,
         }  # fmt: skip
         finite = {
             name: value if value is not None and math.isfinite(value) else None
@@ -104,7 +105,7 @@ class Answer:
     Attributes
     ----------
     criteria : tuple of Criterion or SideTest
-        None of them decide nothing.
+        Without any, the answer is open.
     """
 
     criteria: tuple[Criterion | SideTest, ...] = ()
@@ -123,7 +124,7 @@ class Answer:
         )
 
 
-#: Nothing was measured that could decide.
+#: The answer if nothing was measured that could decide.
 OPEN = Answer()
 
 
@@ -137,17 +138,17 @@ def all_of(answers: Iterable[Answer]) -> Answer:
 
 def within_limits(
     interval: Interval,
-    least: float = -math.inf,
-    most: float = math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
     width: float | None = None,
 ) -> Answer:
     """Return yes if an uncertain number lies within limits (inclusive)."""
-    return Answer((Criterion(interval, least, most, width),))
+    return Answer((Criterion(interval, at_least, at_most, width),))
 
 
-def counted(value: float, least: float = -math.inf, most: float = math.inf) -> Answer:
+def counted(value: float, at_least: float = -math.inf, at_most: float = math.inf) -> Answer:
     """Return yes if a counted number, which has no uncertainty, lies within limits."""
-    return within_limits(Interval(value, value, value), least, most)
+    return within_limits(Interval(value, value, value), at_least, at_most)
 
 
 def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
@@ -164,31 +165,33 @@ def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
     if not n:
         return OPEN
     yes, no = answered.count(True), answered.count(False)
-    return within_limits(Interval(yes / n, yes / n, (n - no) / n), least=math.nextafter(0.5, 1.0))
+    return within_limits(
+        Interval(yes / n, yes / n, (n - no) / n), at_least=math.nextafter(0.5, 1.0)
+    )
 
 
 def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
     """Return yes if the first is lower; open if the interval of the difference holds 0."""
-    return within_limits(difference(first, second, metric), most=math.nextafter(0.0, -1.0))
+    return within_limits(difference(first, second, metric), at_most=math.nextafter(0.0, -1.0))
 
 
 def is_above(ahead: Interval) -> Answer:
     """Return yes if a difference is above 0; open if its interval holds 0."""
-    return within_limits(ahead, least=math.nextafter(0.0, 1.0))
+    return within_limits(ahead, at_least=math.nextafter(0.0, 1.0))
 
 
 def is_within(behind: Interval, limit: float) -> Answer:
-    """Return yes if one is at most `limit` behind the other, to an interval of twice the limit."""
-    return within_limits(behind, most=limit, width=2.0 * limit)
+    """Return yes if a lag is at most `limit`; its interval may be twice the limit wide."""
+    return within_limits(behind, at_most=limit, width=2.0 * limit)
 
 
-#: The widest interval of an exponent that may cross a limit: that of linear growth, and of an
-#: exponent that is at most 0.2 from a printed one.
+#: The widest interval of an exponent that may cross a limit: the width of the window of linear
+#: growth, and of the window of 0.2 on both sides of a printed exponent.
 EXPONENT_WIDTH = 0.4
 
 
 def growth(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
-    """Return the exponent of positive points; None with fewer than two places."""
+    """Return the power law through the positive points; None without any."""
     positive = [(x, y) for x, y in points if x > 0 and y > 0]
     return fit_power_law([x for x, _ in positive], [y for _, y in positive]) if positive else None
 
@@ -204,24 +207,24 @@ def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
 
 def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
     """Return yes if an exponent, or the gap of two, is at least `limit`."""
-    return within_limits(_exponent(law), least=limit, width=EXPONENT_WIDTH)
+    return within_limits(_exponent(law), at_least=limit, width=EXPONENT_WIDTH)
 
 
 def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
     """Return yes if an exponent is at most `limit`."""
-    return within_limits(_exponent(law), most=limit, width=EXPONENT_WIDTH)
+    return within_limits(_exponent(law), at_most=limit, width=EXPONENT_WIDTH)
 
 
 def correlated(r: float, n: int, limit: float) -> Answer:
     """Return yes if a correlation of `n` pairs is at least `limit`, by Fisher's 95 % interval.
 
-    Open for fewer than four pairs. A perfect correlation has the interval of the largest one that
-    is not.
+    Open for fewer than four pairs. A perfect correlation gets the interval of a correlation just
+    below 1.
     """
     if n < 4:
         return OPEN
     z, half = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, r))), NORMAL_95 / math.sqrt(n - 3)
-    return within_limits(Interval(r, math.tanh(z - half), math.tanh(z + half)), least=limit)
+    return within_limits(Interval(r, math.tanh(z - half), math.tanh(z + half)), at_least=limit)
 
 
 def spelt(law: PowerLaw | None) -> str:
@@ -231,8 +234,8 @@ def spelt(law: PowerLaw | None) -> str:
     return f"{law} from {law.n_points} points" if law.low is not None else str(law)
 
 
-def figure(metric: str, value: float) -> str:
-    """Return a value with the decimals of its metric, and a minus sign that is one."""
+def format_value(metric: str, value: float) -> str:
+    """Return a value with the decimals of its metric, and a typographic minus sign."""
     return number(metric, value).replace("-", "−")
 
 
@@ -250,7 +253,7 @@ def format_ratio(factor: float) -> str:
 
 
 def times_between(factor: Interval) -> str:
-    """Return a factor with its interval, where it has one."""
+    """Return a factor as text, with its interval if it has one."""
     if factor.low is None or factor.high is None:
         return format_ratio(factor.value)
     return f"{format_ratio(factor.value)} [{factor.low:,.3g}, {factor.high:,.3g}]"

@@ -16,9 +16,9 @@ from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Source
 from svmbench.papers.judging.measures import (
     all_of,
-    figure,
     format_seconds,
     format_signed,
+    format_value,
     growth,
     is_inside,
     is_lower,
@@ -77,7 +77,7 @@ def within_best(
             if name != solver
         )
         holds, lacking = held_back(holds, unfinished(source, blocks, condition[0], rivals))
-        text = f"{solver} {figure(metric, present[solver].value)} %, "
+        text = f"{solver} {format_value(metric, present[solver].value)} %, "
         text += f"{format_signed(-behind.value)} to {best}" if best != solver else "the best"
         parts.append(
             Part(

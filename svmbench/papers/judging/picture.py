@@ -67,7 +67,7 @@ class _Row:
         limits = [
             x
             for criterion in self.criteria
-            for x in (criterion.least, criterion.most)
+            for x in (criterion.at_least, criterion.at_most)
             if math.isfinite(x)
         ]
         return [0.0 if abs(x) < _TINY else x for x in limits]
@@ -184,7 +184,7 @@ def _panels(rows: Sequence[_Row]) -> list[list[_Row]]:
     panels: dict[tuple[bool, bool, bool], list[_Row]] = {}
     for row in rows:
         criterion = row.criteria[0]
-        key = (math.isfinite(criterion.least), math.isfinite(criterion.most), _is_sign(row))
+        key = (math.isfinite(criterion.at_least), math.isfinite(criterion.at_most), _is_sign(row))
         panels.setdefault(key, []).append(row)
     return list(panels.values())
 
@@ -192,7 +192,7 @@ def _panels(rows: Sequence[_Row]) -> list[list[_Row]]:
 def _is_sign(row: _Row) -> bool:
     """Return True if the claim only says on which side of 0 a number lies."""
     criterion = row.criteria[0]
-    both = math.isfinite(criterion.least) and math.isfinite(criterion.most)
+    both = math.isfinite(criterion.at_least) and math.isfinite(criterion.at_most)
     return not both and not any(row.limits)
 
 
@@ -224,7 +224,7 @@ def _draw_panel(rows: Sequence[_Row], y: float, drawn: list[str]) -> float:
         top = y + _ROW * number
         scale = max(map(abs, row.numbers)) if axis.own else 1.0
         criterion = row.criteria[0]
-        x, end = axis.place(criterion.least, scale), axis.place(criterion.most, scale)
+        x, end = axis.place(criterion.at_least, scale), axis.place(criterion.at_most, scale)
         drawn.append(
             f'<rect class="band" x="{x:.1f}" y="{top + 18:.1f}" width="{max(end - x, 1.5):.1f}"'
             f' height="{_ROW - 21}"/>'
@@ -305,12 +305,12 @@ def _mark(x: float, y: float, kind: str, size: float) -> str:
 
 def _claimed(rows: Sequence[_Row], axis: _Axis) -> str:
     """Return the sentence below an axis."""
-    regions = {(row.criteria[0].least, row.criteria[0].most) for row in rows}
+    regions = {(row.criteria[0].at_least, row.criteria[0].at_most) for row in rows}
     if _is_sign(rows[0]):
         criterion = rows[0].criteria[0]
-        side = "above" if math.isfinite(criterion.least) else "below"
-        if 0.0 in (criterion.least, criterion.most):
-            side = "at least" if math.isfinite(criterion.least) else "at most"
+        side = "above" if math.isfinite(criterion.at_least) else "below"
+        if 0.0 in (criterion.at_least, criterion.at_most):
+            side = "at least" if math.isfinite(criterion.at_least) else "at most"
         return f"claimed: {side} 0" + ("; each row on its own scale" if axis.own else "")
     if len(regions) > 1:
         return "claimed: the band of each row" + ("; logarithmic" if axis.logarithmic else "")

@@ -104,7 +104,9 @@ class Part:
     @property
     def region(self) -> tuple[float, float] | None:
         """Between which limits the claim says that the number lies; infinite without a limit."""
-        return (self.deciding.least, self.deciding.most) if self.deciding is not None else None
+        return (
+            (self.deciding.at_least, self.deciding.at_most) if self.deciding is not None else None
+        )
 
     @property
     def single_times(self) -> bool:

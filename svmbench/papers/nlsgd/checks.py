@@ -35,12 +35,12 @@ _PRINTED_BLOCK = "all-rows"
 OURS, RIVALS = ("nl-sgd", "nl-sgd-picked"), ("mn-svm", "nn-isda")
 _SMALL_DATASETS = ("iris", "glass", "wine", "teach", "sonar", "dermatology", "heart", "prokaryotic",
          "eukaryotic")  # fmt: skip
-MEDIUM = ("optdigits", "usps", "usps-esl+test", "reuters+test", "reuters", "usps+test")
-KINDS = {"small sets": _SMALL_DATASETS, "medium sets": MEDIUM}
-#: The paper's sets; of USPS and Reuters with the names and the stand-in that the configs run.
-ALL = (*_SMALL_DATASETS, "optdigits", "usps|usps+test|usps-esl+test", "reuters|reuters+test")
-#: Where the paper finds five epochs better than two.
-FIVE_BETTER = ("wine", "glass", "teach")
+_MEDIUM_DATASETS = ("optdigits", "usps", "usps-esl+test", "reuters+test", "reuters", "usps+test")
+_DATASETS_BY_KIND = {"small sets": _SMALL_DATASETS, "medium sets": _MEDIUM_DATASETS}
+#: The paper's data sets, each with the names of its parts and stand-ins in the configs.
+_DATASETS = (*_SMALL_DATASETS, "optdigits", "usps|usps+test|usps-esl+test", "reuters|reuters+test")
+#: The data sets on which the paper finds five epochs better than two.
+_BETTER_WITH_FIVE_EPOCHS = ("wine", "glass", "teach")
 OUTPUTS = ("last", "last-50", "last-25")
 
 _EstimatesByDataset = Mapping[str, Mapping[str, Estimate]]
@@ -61,7 +61,7 @@ def _common(table: _EstimatesByDataset, names: Iterable[str], solvers: Sequence[
 def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, second: str) -> Interval:
     """Return first minus second, averaged over data sets, by paired outer folds.
 
-    Printed means have no folds, and their difference no uncertainty.
+    Printed means have no folds; their difference has no uncertainty.
     """
     used = cells_of(*(table[name][solver] for name in sets for solver in (first, second)))
     if used and all(cell.protocol == PRINTED for cell in used):
@@ -76,12 +76,12 @@ def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, secon
     return average_difference(pairs, shares)
 
 
-@check("nlsgd-1", "points", datasets=ALL)
+@check("nlsgd-1", "points", datasets=_DATASETS)
 def competitive(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the average accuracy is within the limit of each rival's."""
     for source in evidence.of(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
-        for kind, names in KINDS.items():
+        for kind, names in _DATASETS_BY_KIND.items():
             for ours in OURS:
                 sets = _common(table, names, (ours, *RIVALS))
                 for rival in RIVALS if sets else ():
@@ -104,13 +104,13 @@ def _minus(value: float | None) -> float | None:
 
 @check(
     "nlsgd-2", "share", "mn_svm_small", "nn_isda_small", "mn_svm_medium", "nn_isda_medium",
-    datasets=ALL,
+    datasets=_DATASETS,
 )  # fmt: skip
 def fastest(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether NL-SGD takes the least time on all sets but Wine, by a share of the factors."""
+    """Ask whether NL-SGD is fastest on all sets but Wine, by a share of the printed factors."""
     for source in evidence.of(claim.configs[0]) or evidence.of("nlsgd_table2"):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
-        for kind, names in KINDS.items():
+        for kind, names in _DATASETS_BY_KIND.items():
             sets = _common(table, names, ("nl-sgd", *RIVALS))
             yield from (_ratio(claim, source, table, sets, kind, rival) for rival in RIVALS if sets)
             yield from (_first(claim, source, table, name) for name in sets if name != "wine")
@@ -135,7 +135,7 @@ def _ratio(
     if sum(stopped):
         text += f"; {sum(stopped):,.0f} of {rival}'s fits ended at their limit of steps"
     cells = cells_of(*(table[each][name] for each in sets for name in ("nl-sgd", rival)))
-    holds = within_limits(faster, least=max(1.0, claim.limits["share"] * printed))
+    holds = within_limits(faster, at_least=max(1.0, claim.limits["share"] * printed))
     return Part(
         part_label(source, f"beside {rival}, {kind}"), holds, text, format_ratio(printed), cells
     )
@@ -151,28 +151,32 @@ def _first(claim: Claim, source: Source, table: _EstimatesByDataset, name: str) 
     return Part(part_label(source, name), holds, text, "", cells_of(nl_sgd, *others.values()))
 
 
-@check("nlsgd-3", "points", datasets=ALL)
+@check("nlsgd-3", "points", datasets=_DATASETS)
 def averaging_and_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether averages beat the last, five epochs two on three sets, and one is enough."""
+    """Judge the effects of averaging and epochs.
+
+    Averaged outputs must beat the last output, five epochs must beat two on three sets, and one
+    epoch must be enough on medium sets.
+    """
     for source in evidence.of(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), claim.metrics[0])
         for epochs in (1, 2, 5):
             for output in OUTPUTS[1:]:
                 pair = f"nl-sgd-{epochs}-{output}", f"nl-sgd-{epochs}-last"
-                for kind, names in KINDS.items():
+                for kind, names in _DATASETS_BY_KIND.items():
                     sets = _common(table, names, pair)
-                    # One epoch on two of the small sets is no claim of the paper's.
+                    # The paper claims nothing about one epoch on small sets.
                     if sets and not (epochs == 1 and kind == "small sets"):
                         what = f"{output} against last, epochs {epochs}, {kind}"
                         yield _better(source, table, sets, pair, what)
         for output in OUTPUTS:
             pair = f"nl-sgd-5-{output}", f"nl-sgd-2-{output}"
-            sets = _common(table, FIVE_BETTER, pair)
+            sets = _common(table, _BETTER_WITH_FIVE_EPOCHS, pair)
             if sets:
                 what = f"5 against 2 epochs, {output}, {', '.join(sets)}"
                 yield _better(source, table, sets, pair, what)
             pair = f"nl-sgd-2-{output}", f"nl-sgd-1-{output}"
-            sets = _common(table, MEDIUM, pair)
+            sets = _common(table, _MEDIUM_DATASETS, pair)
             if sets:
                 yield _enough(claim, source, table, sets, pair, output)
 
@@ -202,8 +206,8 @@ def _enough(
     return Part(part_label(source, f"1 against 2 epochs, {output}"), holds, text, "", cells)
 
 
-#: Where the paper finds two epochs better than five.
-TWO_BETTER = ("eukaryotic", "prokaryotic")
+#: The data sets on which the paper finds two epochs better than five.
+_BETTER_WITH_TWO_EPOCHS = ("eukaryotic", "prokaryotic")
 
 
 @check("nlsgd-4", datasets=["prokaryotic", "eukaryotic"])
@@ -213,18 +217,18 @@ def two_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         table = _by_set(source, ("small", "both"), claim.metrics[0])
         for output in OUTPUTS:
             pair = f"nl-sgd-2-{output}", f"nl-sgd-5-{output}"
-            sets = _common(table, TWO_BETTER, pair)
+            sets = _common(table, _BETTER_WITH_TWO_EPOCHS, pair)
             if sets:
                 what = f"2 against 5 epochs, {output}, {', '.join(sets)}"
                 yield _better(source, table, sets, pair, what)
 
 
-@check("nlsgd-5", "points", datasets=ALL)
+@check("nlsgd-5", "points", datasets=_DATASETS)
 def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the accuracy is within the limit of the better rival's on every set."""
     for source in evidence.of(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
-        for name in _common(table, (*_SMALL_DATASETS, *MEDIUM), ("nl-sgd", *RIVALS)):
+        for name in _common(table, (*_SMALL_DATASETS, *_MEDIUM_DATASETS), ("nl-sgd", *RIVALS)):
             best = max(RIVALS, key=lambda rival: table[name][rival].value)
             behind = _averaged(table, [name], best, "nl-sgd")
             holds = is_within(behind, claim.limits["points"])
@@ -235,14 +239,14 @@ def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
 
 
-@check("nlsgd-6", datasets=ALL)
+@check("nlsgd-6", datasets=_DATASETS)
 def fewer_epochs_are_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether fewer epochs take less CPU time on every set, with each way of averaging."""
     metric = claim.metrics[0]
     for source in evidence.of(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), metric)
         for name, solvers in table.items():
-            fewer, more = (1, 2) if name in MEDIUM else (2, 5)
+            fewer, more = (1, 2) if name in _MEDIUM_DATASETS else (2, 5)
             names = [(f"nl-sgd-{fewer}-{output}", f"nl-sgd-{more}-{output}") for output in OUTPUTS]
             pairs = [(solvers[a], solvers[b]) for a, b in names if a in solvers and b in solvers]
             if not pairs:

@@ -23,51 +23,53 @@ from svmbench.papers.judging.verdict import Part
 from svmbench.report.numbers.comparisons import rank_correlation
 from svmbench.report.numbers.estimates import Estimate, difference, estimates
 
-SIX = ("sgd-lssvm", "svm-light", "cpsp", "libsvm", "nystrom", "icf")
-#: Where the paper itself is not the fastest; Reuters stands in for RCV1.
-NOT_CLAIMED = ("rcv1", "reuters", "shuttle", "shuttle-1-2")
-#: The data sets of Table II, each with its parts and stand-ins, and those of Figures 2 to 5.
-EIGHT = (
+_TABLE2_SOLVERS = ("sgd-lssvm", "svm-light", "cpsp", "libsvm", "nystrom", "icf")
+#: The data sets on which the paper doesn't claim the fastest time; Reuters stands in for RCV1.
+_SLOWER_DATASETS = ("rcv1", "reuters", "shuttle", "shuttle-1-2")
+#: The data sets of Table II and of Figures 2 to 5, each with the names of its parts and stand-ins.
+_TABLE2_DATASETS = (
     "svmguide1", "splice", "mushrooms", "a9a", "ijcnn1", "shuttle|shuttle-1-2",
     "cod-rna|cod-rna-train", "rcv1|reuters",
 )  # fmt: skip
-CLAIMED = tuple(name for name in EIGHT if not name.startswith(NOT_CLAIMED))
-TWO = ("rcv1|reuters", "ijcnn1")
+_FASTEST_DATASETS = tuple(
+    name for name in _TABLE2_DATASETS if not name.startswith(_SLOWER_DATASETS)
+)
+_FIGURE_DATASETS = ("rcv1|reuters", "ijcnn1")
 
 
 def _table2(evidence: Evidence) -> list[Source]:
-    """Return the runs of Table II; the bars of Figure 1 are of the same cells."""
+    """Return the runs of Table II, or those of Figure 1, which shows the same cells."""
     return evidence.of("sgdlssvm_table2") or evidence.of("sgdlssvm_fig1")
 
 
-@check("sgdlssvm-1", datasets=CLAIMED)
+@check("sgdlssvm-1", datasets=_FASTEST_DATASETS)
 def fastest_of_six(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether SGD-LSSVM takes the least time of the six on every set but RCV1 and Shuttle."""
     return [
         part
         for source in _table2(evidence)
         for part in (
-            *fastest_parts(claim, source, ["cv"], "sgd-lssvm", SIX),
+            *fastest_parts(claim, source, ["cv"], "sgd-lssvm", _TABLE2_SOLVERS),
             *untested(claim, source, ["cv"], "sgd-lssvm"),
         )
-        if not part.what.startswith(NOT_CLAIMED)
+        if not part.what.startswith(_SLOWER_DATASETS)
     ]
 
 
-@check("sgdlssvm-2", "points", datasets=EIGHT)
+@check("sgdlssvm-2", "points", datasets=_TABLE2_DATASETS)
 def accuracy_within_limit(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether its accuracy is within the limit of the best."""
+    """Ask whether SGD-LSSVM's accuracy is at most the limit below the best."""
     return [
         part
         for source in _table2(evidence)
         for part in (
-            *within_best(claim, source, ["cv"], "sgd-lssvm", SIX),
+            *within_best(claim, source, ["cv"], "sgd-lssvm", _TABLE2_SOLVERS),
             *untested(claim, source, ["cv"], "sgd-lssvm"),
         )
     ]
 
 
-@check("sgdlssvm-3", "correlation", "best", datasets=TWO)
+@check("sgdlssvm-3", "correlation", "best", datasets=_FIGURE_DATASETS)
 def columns(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether iterations fall and the time rises with t, and a small t takes the least time."""
     for source in evidence.of(claim.configs[0]):
@@ -101,7 +103,7 @@ def _series(source: Source, block: str, metric: str, over: str) -> dict[str, _Si
 
 
 def _trend(claim: Claim, source: Source, what: str, points: _SizeCurve, sign: float) -> Part:
-    """Return yes if the values move one way; open if there are too few of them to show it."""
+    """Judge if the values rise (`sign` 1) or fall (-1) with t; open if there are too few values."""
     correlation = rank_correlation(
         [x for x, _ in points], [estimate.value for _, estimate in points]
     )
@@ -145,7 +147,7 @@ def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Par
     )  # fmt: skip
 
 
-@check("sgdlssvm-4", *LINEAR, datasets=TWO)
+@check("sgdlssvm-4", *LINEAR, datasets=_FIGURE_DATASETS)
 def time_linear_in_rows(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether the time grows with an exponent in the window."""
     window = claim.limits["linear_low"], claim.limits["linear_high"]
@@ -159,13 +161,13 @@ def time_linear_in_rows(claim: Claim, evidence: Evidence) -> list[Part]:
     ]
 
 
-#: Steps of epsilon at the end of which the growth is judged: a bound says nothing of the start.
+#: Number of last steps of epsilon over which the growth is judged: the claim is asymptotic.
 _LAST_STEPS = 3
 
 
 @check("sgdlssvm-5", "factor")
 def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether the last decades of epsilon add about as many iterations each."""
+    """Ask whether each of the last decades of epsilon adds about the same number of iterations."""
     for source in evidence.of(claim.configs[0]):
         for block in ("epsilon", "hard"):
             for dataset, points in _series(source, block, claim.metrics[0], "solver.tol").items():
@@ -184,15 +186,15 @@ def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 )
                 measured += f"{', '.join(f'{seconds:,.0f}' for seconds in added)}"
                 what = part_label(source, block, dataset)
-                holds = all_of(counted(ratio, most=claim.limits["factor"]) for ratio in factors)
+                holds = all_of(counted(ratio, at_most=claim.limits["factor"]) for ratio in factors)
                 yield Part(
                     what, holds, measured, "", cells_of(*(estimate for _, estimate in points))
                 )
 
 
-@check("sgdlssvm-6", "points", datasets=TWO)
+@check("sgdlssvm-6", "points", datasets=_FIGURE_DATASETS)
 def stable_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether accuracies of all t are near each other."""
+    """Ask whether the accuracies at all t differ by at most the limit."""
     metric, limit = claim.metrics[0], claim.limits["points"]
     for source in evidence.of(claim.configs[0]):
         for dataset, points in _series(source, "columns", metric, "solver.t").items():
@@ -207,16 +209,16 @@ def stable_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             cells = cells_of(*(estimate for _, estimate in points))
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             yield Part(
-                what, within_limits(apart, most=limit), measured, "", cells, stand_in=stand_in
+                what, within_limits(apart, at_most=limit), measured, "", cells, stand_in=stand_in
             )
         yield from untested(claim, source, ["columns"], "sgd-lssvm")
 
 
-@check("sgdlssvm-7", "linear_high", datasets=TWO)
+@check("sgdlssvm-7", "linear_high", datasets=_FIGURE_DATASETS)
 def iterations_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the iterations grow at most linearly with the rows."""
     for source in evidence.of(claim.configs[0]):
-        # The window is that of a bound: whatever is below it is inside.
+        # The claim is an upper bound, so that the window has no lower end.
         window = -math.inf, claim.limits["linear_high"]
         yield from growth_parts(claim, source, "fig5", ["sgd-lssvm"], window)
         yield from untested(claim, source, ["fig5"], "sgd-lssvm")

@@ -1,8 +1,8 @@
 """Platt's report: growth of SMO and chunking, gain of sparse storage, support vectors.
 
-The report's subsets of Adult and Web are the LIBSVM site's (block ``site-subsets``). Prefixes of
-a9a (block ``sizes``) are a second view of Adult; those of w8a are another problem and prove
-nothing of Web. Artificial sets are drawn anew at every size of ``sizes``.
+The report's subsets of Adult and Web are those of the LIBSVM site (block ``site-subsets``). The
+first rows of a9a (block ``sizes``) also count for Adult. The first rows of w8a are another problem,
+and prove nothing about Web. Artificial sets are drawn anew at every size of ``sizes``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PairedTimes:
     sizes: tuple[float, ...]
     first: tuple[Estimate, ...]
     second: tuple[Estimate, ...]
-    lacking: tuple[str, ...] = ()  # planned places without a comparison, in words
+    lacking: tuple[str, ...] = ()  # planned data sets and sizes without a comparison, in words
 
     @property
     def leads(self) -> list[float]:
@@ -59,17 +59,17 @@ class PairedTimes:
 
     @property
     def cells(self) -> tuple[CellResult, ...]:
-        """All records."""
+        """The records of both solvers."""
         return cells_of(*self.first, *self.second)
 
 
 def _paired_times(source: Source, block: str, metric: str, first: str, second: str) -> PairedTimes:
     """Return two solvers over the sizes of a block that both finished."""
     rows = []
-    # A second solver that ended at its time limit is the slower one, whatever it would have taken.
+    # If the second solver ended at its time limit, it is certainly the slower one.
     known = {first: {"ok"}, second: {"ok", "timeout"}}
     lacking = [
-        _place_of(cell)
+        _dataset_and_size(cell)
         for cell in source.planned(block)
         if cell.solver in known and cell.status not in known[cell.solver]
     ]
@@ -87,7 +87,7 @@ def _paired_times(source: Source, block: str, metric: str, first: str, second: s
     )
 
 
-def _place_of(cell: CellResult) -> str:
+def _dataset_and_size(cell: CellResult) -> str:
     size = size_of(cell)
     return f"{cell.dataset}{f' ({size:,.0f} rows)' if size else ''}"
 
@@ -119,13 +119,13 @@ def _printed(claim: Claim, evidence: Evidence, config: str) -> list[Part]:
     table, apart, parts = config.removeprefix("smo_"), claim.limits["apart"], []
     for what, times in _views(claim, evidence, config):
         dataset = str(times.cells[0].dataset)
-        for solver, times_ in (("smo", times.first), ("chunking", times.second)):
+        for solver, series in (("smo", times.first), ("chunking", times.second)):
             printed = published.exponent(claim.paper, table, dataset, solver)
             if printed is None:
                 continue
-            law = growth((x, time.value) for x, time in zip(times.sizes, times_, strict=True))
+            law = growth((x, time.value) for x, time in zip(times.sizes, series, strict=True))
             holds = is_inside(law, printed - apart, printed + apart)
-            cells = cells_of(*times_)
+            cells = cells_of(*series)
             parts.append(
                 Part(f"{what}, {solver}'s exponent", holds, spelt(law), f"{printed:g}", cells)
             )
@@ -150,7 +150,7 @@ def _gap(claim: Claim, evidence: Evidence, config: str, limit: float) -> list[Pa
 @check("smo-2", "gap", "apart", datasets=ADULT)
 @check("smo-6", "gap", "apart", datasets=[NOISE])
 def exponents_apart(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether both exponents are near the printed ones, and apart by the limit."""
+    """Ask whether both exponents are near the printed ones, and differ by at least the limit."""
     return [
         part
         for config in claim.configs
@@ -184,7 +184,7 @@ _NAMES = ("SMO", "chunking")
 def _faster(
     claim: Claim, what: str, times: PairedTimes, lead: float = 1.0, names: Sequence[str] = _NAMES
 ) -> Part:
-    """Judge if the second takes more than `lead` times the first's time at every size."""
+    """Judge if the second solver takes more than `lead` times the first's time at every size."""
     pairs = zip(times.first, times.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
     lower = [answer.holds for answer in answers]
@@ -243,7 +243,7 @@ def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
     datasets=[SEPARABLE, NOISE],
 )  # fmt: skip
 def storage(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether dense over sparse is a share of the printed, and above chunking's."""
+    """Ask whether SMO gains a share of the printed factor by sparse storage, chunking less."""
     for config in claim.configs:
         for source in evidence.of(config):
             gains = {
@@ -270,7 +270,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
         name: dict(zip(gain.sizes, gain.lead_intervals(metric), strict=True))
         for name, gain in gains.items()
     }
-    holds = all_of(within_limits(lead, least=limit) for lead in leads["smo"].values())
+    holds = all_of(within_limits(lead, at_least=limit) for lead in leads["smo"].values())
     holds, lacking = held_back(holds, gains["smo"].lacking)
     measured += lacking
     parts = [Part(f"{what}, SMO", holds, measured, format_ratio(printed), gains["smo"].cells)]
@@ -283,7 +283,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
         measured += f", SMO gains more at {more} of {len(common)} sizes"
         cells = (*gains["smo"].cells, *gains["chunking"].cells)
         holds = all_of(
-            within_limits(quotient(leads["smo"][size], leads["chunking"][size]), least=1.0)
+            within_limits(quotient(leads["smo"][size], leads["chunking"][size]), at_least=1.0)
             for size in common
         )
         lacking_of_both = dict.fromkeys((*gains["smo"].lacking, *gains["chunking"].lacking))
@@ -376,7 +376,7 @@ def _largest(claim: Claim, what: str, times: PairedTimes, printed: Sequence[floa
     if max(times.leads) > ours:
         measured += f" (the largest measured lead: {format_ratio(max(times.leads))})"
     lead = times.lead_intervals(claim.metrics[0])[largest]
-    reached = within_limits(lead, least=least)
+    reached = within_limits(lead, at_least=least)
     return [
         Part(what, reached, measured, f"{format_ratio(printed[largest])} at that size", times.cells)
     ]

@@ -29,56 +29,56 @@ from svmbench.report.numbers.summary import measured
 from svmbench.report.reading import published
 from svmbench.report.reading.records import VERSUS, CellResult
 
-#: (solver that screens, solver that does not).
+#: Pairs of solvers: one that screens, and one that does not.
 SUPERVISED, ONE_CLASS = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
-#: The same by config, for the tables of paths.
+#: The pair of solvers of each table of paths, by its config.
 PATHS = {
     "srbo_table4": SUPERVISED,
     "srbo_table5": SUPERVISED,
     "srbo_table6": ONE_CLASS,
     "srbo_table7": ONE_CLASS,
 }
-#: The data sets of Tables IV to VIII, and those of Tables IX to XI.
-LARGER = (
+#: The data sets of the tables; Tables IV to VII share most of them.
+_TABLE4_DATASETS = (
     "banknote", "hcv-egy", "cmc", "yeast", "wifi-localization", "ctg", "abalone", "wine-quality",
     "shill-bidding", "musk", "electrical|electrical-no-leak", "epileptic", "nursery",
 )  # fmt: skip
-TWENTY_SIX = (
+_TABLES4_TO_7_DATASETS = (
     "hepatitis", "fertility", "planning-relax", "sonar", "spectf-heart", "haberman",
     "liver-disorders", "monks", "breast-cancer-569", "breast-cancer-683", "australian", "pima",
-    "biodegradation", *LARGER,
+    "biodegradation", *_TABLE4_DATASETS,
 )  # fmt: skip
-LARGEST = ("epileptic", "nursery", "credit-card", "accelerometer", "adult")
-#: The sets of Figure 4, which has nine graphs: three of them with both kernels.
+_TABLE8_DATASETS = ("epileptic", "nursery", "credit-card", "accelerometer", "adult")
+#: The data sets of Figure 4, and the number of its graphs: three sets have one for each kernel.
 ARTIFICIAL, N_GRAPHS = ("gauss-1", "gauss-2", "gauss-5", "circle", "exclusive", "spiral"), 9
-#: How many values of nu the paper has, 0.01 to 0.995; the first of a path is solved unscreened.
+#: Number of the paper's values of nu, from 0.01 to 0.995; the first of a path is solved unscreened.
 N_NU = 986
-DIGITS = tuple(f"mnist-1-vs-{digit}" for digit in (0, *range(2, 10)))
-THIRTY_EIGHT = (*TWENTY_SIX, *LARGEST[2:], *DIGITS)
-#: Blocks: EXACT has solutions at all values of nu (solver names end in EXACT_ENDING), SAMPLE times
-#: at some; older runs have both in TOGETHER.
+_MNIST_DATASETS = tuple(f"mnist-1-vs-{digit}" for digit in (0, *range(2, 10)))
+_ALL_DATASETS = (*_TABLES4_TO_7_DATASETS, *_TABLE8_DATASETS[2:], *_MNIST_DATASETS)
+#: Names of blocks: EXACT has the solutions at all values of nu (its solvers' names end in
+#: EXACT_ENDING), SAMPLE has times at some values; older runs have both in TOGETHER.
 EXACT, EXACT_ENDING, SAMPLE, TOGETHER = "exact", "-pairwise", "sample", "paths"
 #: Smallest ratio of two sizes between which growth is judged.
 MIN_SIZE_RATIO = 4.0
-TWO_SOLVERS = ("srbo_table8", "srbo_table9_11")
-#: The kernels of the tables of paths, and what Table XII calls the sets of the others.
+_TABLES_OF_TWO_QP_SOLVERS = ("srbo_table8", "srbo_table9_11")
+#: The kernels of the tables of paths, and Table XII's names of the other groups of data sets.
 KERNELS = {"srbo_table4": "linear", "srbo_table5": "rbf", "srbo_table6": "linear",
            "srbo_table7": "rbf"}  # fmt: skip
 GROUPS_OF = {"srbo_table8": "medium", "srbo_table9_11": "mnist"}
-SETS_OF = {"srbo_table8": LARGEST, "srbo_table9_11": DIGITS}
-#: How many sets Tables IV to VII have, and how many cases (a set, a kernel, a solver) X and XI.
-N_SETS = {"srbo_table4": 13, "srbo_table5": 26, "srbo_table6": 26, "srbo_table7": 26}
+_DATASETS_OF = {"srbo_table8": _TABLE8_DATASETS, "srbo_table9_11": _MNIST_DATASETS}
+#: Numbers of data sets of Tables IV to VII, and of cases (set, kernel, solver) of Tables X and XI.
+_N_DATASETS = {"srbo_table4": 13, "srbo_table5": 26, "srbo_table6": 26, "srbo_table7": 26}
 N_DIGIT_CASES = 36
 #: The rows of Table XII: four tables of paths, and two groups of sets by kernel and QP solver.
 N_GROUPS = 12
 
 
-@check("srbo-1", datasets=THIRTY_EIGHT)
+@check("srbo-1", datasets=_ALL_DATASETS)
 def safe(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether no case contradicts screening, as printed, and with bounds corrected."""
+    """Ask whether no case contradicts screening, by the printed rule and with corrected bounds."""
     wrong, cases, _ = claim.metrics
     parts = []
-    seen: set[tuple[str, str, str | None]] = set()  # at full size, which comes first
+    seen: set[tuple[str, str, str | None]] = set()  # tested at full size; these runs come first
     for source in evidence.of(claim.configs[0]):
         complete = _with_all_results(source) if source.profile == FULL_PROFILE else source
         for solver, what in (("printed", "the rule as printed"), ("srbo", "bounds corrected")):
@@ -99,7 +99,7 @@ def safe(claim: Claim, evidence: Evidence) -> list[Part]:
             )
             sets = {estimate.cells[0].dataset for estimate in both[0]}
             text = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
-            answer = counted(n_wrong, most=0)
+            answer = counted(n_wrong, at_most=0)
             parts.append(Part(part_label(source, what), answer, text, "", cells_of(*both[0])))
         blocks = list(dict.fromkeys(cell.block for cell in source.cells))
         parts += untested(claim, source, blocks, "srbo", "printed")
@@ -131,13 +131,13 @@ def _same_accuracy(claim: Claim, source: Source, table: str, by: str) -> list[Pa
         text += f"; {what}: {a.value:.2f} % without screening, {b.value:.2f} % with it"
     cells = cells_of(*(estimate for _, a, b in cases for estimate in (a, b)))
     what = part_label(source, f"{table}, accuracy with {by}")
-    return [Part(what, counted(len(changed), most=0), text, "", cells)]
+    return [Part(what, counted(len(changed), at_most=0), text, "", cells)]
 
 
 def _with_all_results(source: Source) -> Source:
-    """Return a run with its results on sets that another profile has finished and it has not.
+    """Return a run with all its results, also on sets that only another profile has finished.
 
-    The rules are not compared with each other: one counts where the others were not run.
+    The two rules are not compared with each other, so that a result of one rule counts alone.
     """
     cells = (
         cell for cell in source.run.cells if cell.status != "ok" or cell.machine == source.machine
@@ -190,9 +190,9 @@ def _speedups(
     return sorted(speedups, key=lambda speedup: speedup[1])
 
 
-@check("srbo-2", "rows", "correlation", datasets=TWENTY_SIX)
+@check("srbo-2", "rows", "correlation", datasets=_TABLES4_TO_7_DATASETS)
 def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether screening pays the more the larger the set, and not on few rows."""
+    """Ask whether screening pays more on larger sets, and doesn't pay on small ones."""
     metric = claim.metrics[0]
     for source in evidence.of("srbo_fig5"):
         speedups = _speedups(source, "sizes", metric, SUPERVISED[0])
@@ -228,10 +228,10 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
 
 
 def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) -> list[Part]:
-    """Judge if screening pays from the limit's rows on, and doesn't below.
+    """Judge if screening pays on sets with the limit's rows or more, and doesn't on smaller ones.
 
-    A set counts where its speed-up's interval lies on one side of 1; the others leave the count
-    open where they could change it.
+    A set counts if the interval of its speed-up lies on one side of 1. The other sets leave the
+    count open if they could change it.
     """
     limit, parts = claim.limits["rows"], []
     large = [estimate for _, size, estimate in speedups if size >= limit]
@@ -240,7 +240,7 @@ def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) 
         if not sets:
             continue
         answers = [
-            within_limits(interval(estimate, claim.metrics[0]), least=1.0) for estimate in sets
+            within_limits(interval(estimate, claim.metrics[0]), at_least=1.0) for estimate in sets
         ]
         sides = [answer.holds for answer in answers]
         faster, slower = sides.count(True), sides.count(False)
@@ -256,20 +256,21 @@ def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) 
     return parts
 
 
-#: The paper's coordinate descent stops short of the optimum; the pairwise one converges.
-COMPARED = {
+#: The paper's coordinate descent (DCDM), which stops short of the optimum, and the pairwise one,
+#: which converges.
+_DCDM_SOLVERS = {
     "nu-svm-dcdm": "where DCDM stops",
     "nu-svm-pairwise": "at equal objective, pairwise DCDM",
 }
 
 
-@check("srbo-3", "ratio", "same_objective", datasets=LARGEST)
+@check("srbo-3", "ratio", "same_objective", datasets=_TABLE8_DATASETS)
 def dcdm_beside_qp(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's largest lead over the QP library reaches the limit."""
     ratio, apart = claim.metrics
     for source in evidence.of("srbo_fig8") or evidence.of("srbo_table8"):
         for block in ("linear", "rbf"):
-            for name, what in COMPARED.items():
+            for name, what in _DCDM_SOLVERS.items():
                 pair = f"{name}{VERSUS}nu-svm-quadprog"
                 leads = raced = _leads(source, block, ratio, apart, pair)
                 if name == "nu-svm-pairwise":
@@ -283,7 +284,7 @@ def dcdm_beside_qp(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 @dataclass(frozen=True)
 class _RaceLead:
-    """One race: data set, times faster, relative difference of objectives."""
+    """One race: data set, ratio of times, relative difference of objectives."""
 
     dataset: str
     ratio: Estimate
@@ -311,11 +312,11 @@ def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
     least = min(lead.ratio.value for lead in leads)
     text += f"{format_ratio(least)} at least, over {len(leads)} sets; "
     text += f"objectives up to {max(lead.apart for lead in leads):.1g} apart"
-    holds = within_limits(interval(best.ratio, "ratio"), least=claim.limits["ratio"])
+    holds = within_limits(interval(best.ratio, "ratio"), at_least=claim.limits["ratio"])
     return Part(what, holds, text, claim.printed, cells_of(*(lead.ratio for lead in leads)))
 
 
-@check("srbo-10", "correlation", datasets=LARGEST)
+@check("srbo-10", "correlation", datasets=_TABLE8_DATASETS)
 def lead_with_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's lead over the QP library rises with the rows, for each kernel."""
     pair = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog"
@@ -326,7 +327,7 @@ def lead_with_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             yield from _grows(claim, what, [(size, estimate) for _, size, estimate in speedups])
 
 
-@check("srbo-4", "level", datasets=THIRTY_EIGHT)
+@check("srbo-4", "level", datasets=_ALL_DATASETS)
 def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether times without screening are greater in most groups, by signed ranks."""
     groups: list[tuple[str, _EstimatePairs, int]] = []
@@ -340,8 +341,8 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
             beside = f"printed {printed['small', KERNELS[config], plain]:g}"
             what = part_label(source, config.removeprefix("srbo_"))
-            groups.append((f"{what} ({beside})", pairs, N_SETS[config] - len(pairs)))
-    for config in TWO_SOLVERS:
+            groups.append((f"{what} ({beside})", pairs, _N_DATASETS[config] - len(pairs)))
+    for config in _TABLES_OF_TWO_QP_SOLVERS:
         for source in evidence.of(config):
             for block in ("linear", "rbf"):
                 for by in ("quadprog", "dcdm"):
@@ -349,7 +350,9 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
                     pairs = _pairs(source, block, claim.metrics[0], *names)
                     what = part_label(source, config.removeprefix("srbo_"), block, by)
                     beside = f"printed {printed[GROUPS_OF[config], block, by]:g}"
-                    groups.append((f"{what} ({beside})", pairs, len(SETS_OF[config]) - len(pairs)))
+                    groups.append(
+                        (f"{what} ({beside})", pairs, len(_DATASETS_OF[config]) - len(pairs))
+                    )
     groups = [group for group in groups if group[1]]
     tests = [
         signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs])
@@ -357,9 +360,9 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     ]
     corrected = holm([test.p_greater for test in tests])
     level = claim.limits["level"]
-    # With n pairs that all point one way p is 2^-n: of too few of them it can't be below the level.
+    # If all n pairs point the same way, p is 2^-n: with too few pairs it can't be below the level.
     answers = [
-        OPEN if 0.5**test.n >= level else within_limits(_p_value(pairs, n_missing), most=level)
+        OPEN if 0.5**test.n >= level else within_limits(_p_value(pairs, n_missing), at_most=level)
         for test, (_, pairs, n_missing) in zip(tests, groups, strict=True)
     ]
     below = [answer.holds for answer in answers]
@@ -383,9 +386,10 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
 
 
 def _p_value(pairs: _EstimatePairs, n_missing: int) -> Interval:
-    """Return a group's p-value, and the least and the largest that its missing sets could make it.
+    """Return a group's p-value, with the range that the results of its missing sets could give.
 
-    The missing sets then all have greater differences than the others, in one direction.
+    At the ends of the range, all missing sets have larger differences than the others, in the same
+    direction.
     """
     plain, screened = ([pair[k].value for pair in pairs] for k in (0, 1))
     largest = max(abs(a - b) for a, b in zip(plain, screened, strict=True))
@@ -419,9 +423,9 @@ def _pairs(
     ]
 
 
-@check("srbo-5", datasets=TWENTY_SIX)
+@check("srbo-5", datasets=_TABLES4_TO_7_DATASETS)
 def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """nu-SVM's best accuracy is above C-SVM's on more than half of the sets."""
+    """Ask whether nu-SVM's best accuracy is above C-SVM's on more than half of the sets."""
     for config in claim.configs:
         for source in _solved(evidence, config):
             block, names = _exact(source, "nu-svm", "c-svm")
@@ -435,13 +439,15 @@ def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text += f"{losses} (signed ranks: p {test.p_greater:.2g}){_settings(source)}"
             what = part_label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
-            holds = _most_of(N_SETS[config], [a > b for a, b in zip(ours, theirs, strict=True)])
+            holds = _most_of(
+                _N_DATASETS[config], [a > b for a, b in zip(ours, theirs, strict=True)]
+            )
             yield Part(what, holds, text, claim.printed, cells)
             yield from untested(claim, source, [block], names[0])
 
 
 def _settings(source: Source) -> str:
-    """Return of how many settings each is the best, chosen after the test, where records say it."""
+    """Return a phrase on the numbers of settings of which each is the best; "" if unknown."""
     block, (ours, theirs) = _exact(source, "nu-svm", "c-svm")
     most: dict[str, float] = {}
     for solvers in estimates(source.block(block), "n_values").values():
@@ -458,18 +464,18 @@ def _settings(source: Source) -> str:
 def _most_of(total: int, answers: Sequence[bool | None], share: float = 0.5) -> Answer:
     """Return yes if more than a share of the paper's cases hold.
 
-    These are all there are, so that the count has no interval; those that are open or missing leave
-    it open only if they could change the answer.
+    The count has no interval, because these cases are all there are. Open and missing cases leave
+    the answer open only if they could change it.
     """
     n = max(total, len(answers))
     yes, no = answers.count(True), answers.count(False)
     least = math.nextafter(share, 1.0)
-    return within_limits(Interval(yes / n, yes / n, (n - no) / n), least=least, width=0.0)
+    return within_limits(Interval(yes / n, yes / n, (n - no) / n), at_least=least, width=0.0)
 
 
-@check("srbo-6", datasets=TWENTY_SIX)
+@check("srbo-6", datasets=_TABLES4_TO_7_DATASETS)
 def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether OC-SVM's AUC, and its accuracy, is above KDE's on most sets."""
+    """Ask whether OC-SVM's AUC and its accuracy are above KDE's on most sets."""
     for config in claim.configs:
         for source in _solved(evidence, config):
             for metric in claim.metrics:
@@ -484,13 +490,13 @@ def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 text = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
                 cells = cells_of(*(estimate for pair in pairs for estimate in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
-                holds = _most_of(N_SETS[config], answers)
+                holds = _most_of(_N_DATASETS[config], answers)
                 yield Part(part_label(source, what), holds, text, claim.printed, cells)
             block, (detector,) = _exact(source, "oc-svm")
             yield from untested(claim, source, [block], detector)
 
 
-@check("srbo-7", "half_pct", datasets=(*ARTIFICIAL, *TWENTY_SIX))
+@check("srbo-7", "half_pct", datasets=(*ARTIFICIAL, *_TABLES4_TO_7_DATASETS))
 def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether more than half of the samples are screened on most sets and in most graphs."""
     half, (figure4, *tables) = claim.limits["half_pct"], claim.configs
@@ -510,7 +516,7 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
             text += f"{min(estimate.value for estimate in shares):.1f} to "
             text += f"{max(estimate.value for estimate in shares):.1f} %"
             what = config.removeprefix("srbo_")
-            holds = _most_of(N_SETS[config], above)
+            holds = _most_of(_N_DATASETS[config], above)
             cells = cells_of(*shares)
             parts.append(Part(part_label(source, what), holds, text, claim.printed, cells))
             parts += untested(claim, source, [block], screened)
@@ -539,7 +545,7 @@ def _in_graphs(claim: Claim, source: Source) -> list[Part]:
 
 
 def _screened_pct(cells: Sequence[CellResult], counter: str) -> float | None:
-    """Return what share of the multipliers of a path is screened; None without their number."""
+    """Return the percentage of screened multipliers of a path; None without the counters."""
     settled = unsettled = 0.0
     for cell in cells:
         counts = [measured(cell, name) for name in (counter, "screened_zero", "screened_one")]
@@ -550,7 +556,7 @@ def _screened_pct(cells: Sequence[CellResult], counter: str) -> float | None:
     return 100.0 * settled / (settled + unsettled) if settled + unsettled else None
 
 
-@check("srbo-8", "share_pct", "level", datasets=DIGITS)
+@check("srbo-8", "share_pct", "level", datasets=_MNIST_DATASETS)
 def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether screening is faster in almost every case, and DCDM than the QP library."""
     speedup, time = claim.metrics
@@ -563,7 +569,7 @@ def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             if f"srbo-nu-svm-{by}" in solvers
         ]
         if leads:
-            sides = [within_limits(interval(estimate, speedup), least=1.0) for estimate in leads]
+            sides = [within_limits(interval(estimate, speedup), at_least=1.0) for estimate in leads]
             answers = [side.holds for side in sides]
             text = f"faster in {answers.count(True)} of {len(leads)} cases, slower in "
             ratios = [estimate.value for estimate in leads]
@@ -592,7 +598,7 @@ def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
     return Part(what, holds, text, "", cells_of(*(estimate for pair in pairs for estimate in pair)))
 
 
-@check("srbo-9", datasets=LARGER)
+@check("srbo-9", datasets=_TABLE4_DATASETS)
 def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether speed-ups with the RBF kernel are above those with the linear one."""
     metric = claim.metrics[0]
@@ -619,6 +625,6 @@ def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text = f"larger on {larger}, smaller on {smaller} and either on "
             text += f"{len(sets) - larger - smaller} of {len(sets)} sets; "
             text += f"p {more:.2g} (smaller: {less:.2g})"
-            holds = _most_of(N_SETS[linear], sides)
+            holds = _most_of(_N_DATASETS[linear], sides)
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
             yield Part(part_label(source, "RBF against linear"), holds, text, claim.printed, cells)
