@@ -4,7 +4,7 @@
     python scripts/figures.py --check    # only say what differs; exit code 1 if anything
 
 A figure stands after the expression that it is the value of, a table between two comments; see
-``svmbench/papers/figures.py``. The pictures of a page's claims lie in ``claims`` beside it.
+``svmbench/papers/page_numbers.py``. The pictures of a page's claims lie in ``claims`` beside it.
 README.md is docs/README.in without its comments.
 """
 
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from svmbench.base.errors import ResultsError
-from svmbench.papers import figures
+from svmbench.papers import page_numbers
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
@@ -42,10 +42,10 @@ def write_page(page: Path, before: str, after: str, *, check: bool) -> bool:
     return True
 
 
-def write_pictures(page: Path, text: str, results: figures.Results, *, check: bool) -> bool:
+def write_pictures(page: Path, text: str, results: page_numbers.Results, *, check: bool) -> bool:
     """Write the pictures of a page's claims beside it; return True if one differed."""
-    folder = page.parent / figures.PICTURES
-    made = figures.claim_pictures(text, results)
+    folder = page.parent / page_numbers.PICTURES
+    made = page_numbers.claim_pictures(text, results)
     kept = {one.name: one.read_text(encoding="utf-8") for one in folder.glob("*.svg")}
     for name in sorted(made.keys() | kept.keys()):
         if made.get(name) == kept.get(name):
@@ -69,15 +69,15 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     given = parser.parse_args(words)
     stale = False
-    results = figures.Results(given.results)
+    results = page_numbers.Results(given.results)
     for page in given.pages or pages():
         try:
             before = page.read_text(encoding="utf-8")
-            after = figures.refresh_page(before, results, str(page))
+            after = page_numbers.refresh_page(before, results, str(page))
             stale |= write_page(page, before, after, check=given.check)
             stale |= write_pictures(page, after, results, check=given.check)
             if page == TEMPLATE:
-                text = figures.without_comments(after)
+                text = page_numbers.without_comments(after)
                 stale |= write_page(
                     README, README.read_text(encoding="utf-8"), text, check=given.check
                 )

@@ -76,7 +76,7 @@ def test_a_race_on_three_classes_separates_each_pair(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["-s", "csvc"], "a race needs two solvers"),
-        (["-s", "csvc", "-s", "libsvm", "--label", "x"], "no -d is a file"),
+        (["-s", "csvc", "-s", "libsvm", "--label", "x"], "no -d names a file"),
         (["-s", "csvc", "--base", "HEAD", "--tolerance", 0.01], "leave out --tolerance"),
         (["-s", "csvc", "C=1,2", "--base", "HEAD"], "--base takes one value of each parameter"),
         (["-s", "csvc", "-s", "csvc"], "against itself needs other parameters"),

@@ -92,7 +92,7 @@ def test_what_is_wrong_with_a_table_is_said_of_the_table(tables):
         (("describe", "openml:61", "--label", "y"), f"{FORM_OPTIONS} are options for files"),
         (("describe", "a9a", "--label", "y"), "a9a is a registered data set"),
         (("certify", "{}", "{}"), f"{FORM_OPTIONS} are options for a file with a --label"),
-        (("race", "-s", "csvc", "-s", "libsvm"), "no -d is a file or of OpenML"),
+        (("race", "-s", "csvc", "-s", "libsvm"), "no -d names a file or a data set of OpenML"),
         (("race", "-d", "{}", "--yaml", "-s", "csvc", "-s", "libsvm"), "a config can't say"),
         (("time", "a9a", "--solver", "csvc", "--vs", "libsvm"), "--label is missing"),
     ],

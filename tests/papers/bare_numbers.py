@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from svmbench.papers.figures import _FIGURE
+from svmbench.papers.page_numbers import _PAGE_NUMBER
 
 #: What is no prose, or is generated.
 _NO_PROSE = re.compile(
@@ -48,13 +48,13 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d|\b(?:19|20)\d\d\b|\d+\.\d+\.\d+")
 def bare_numbers(page: Path) -> Iterator[tuple[int, str, str]]:
     """Yield line, number and sentence of each number of a page that has no origin."""
     text = page.read_text(encoding="utf-8")
-    for pattern in (_FIGURE, _NO_PROSE, _DATE):
+    for pattern in (_PAGE_NUMBER, _NO_PROSE, _DATE):
         text = pattern.sub(lambda found: re.sub(r"[^\n]", "\0", found[0]), text)
     text = _AIMS.sub(lambda table: "\n".join(map(_without_aim, table[0].split("\n"))), text)
     original = page.read_text(encoding="utf-8")
     for start, end in _paragraphs(text):
         kept = _kept_numbers(original[start:end], page.parent)
-        expressions = " ".join(one["what"] for one in _FIGURE.finditer(original, start, end))
+        expressions = " ".join(one["what"] for one in _PAGE_NUMBER.finditer(original, start, end))
         conditions = set(re.findall(r"\d+(?:\.\d+)?", expressions))
         for found in _NUMBER.finditer(text, start, end):
             before = text[max(start, found.start() - 80) : found.start()].replace("\n", " ")

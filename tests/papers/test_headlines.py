@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from svmbench.base.paper_folders import papers
-from svmbench.papers import figures, judging
+from svmbench.papers import judging, page_numbers
 from svmbench.papers.judging.outcomes import FILE, paper_outcome
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = figures.Results(ROOT / "results")
+RESULTS = page_numbers.Results(ROOT / "results")
 ALL = {claim.id: claim for claim in judging.read_all_claims()}
 
 _ROMAN = {

@@ -8,13 +8,13 @@ import pytest
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.paper_folders import papers
-from svmbench.papers import figures, judging
+from svmbench.papers import judging, page_numbers
 from svmbench.papers.judging.export import outcome
 from svmbench.papers.judging.outcomes import FILE, paper_outcome, standing
 from svmbench.site.pages import _outcome
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = figures.Results(ROOT / "results")
+RESULTS = page_numbers.Results(ROOT / "results")
 
 
 def of(key):
@@ -58,13 +58,13 @@ def test_the_first_page_shows_a_sentence_only_beside_its_verdicts():
 
 def test_a_page_with_a_stale_sentence_is_an_error(monkeypatch):
     page = "before\n<!-- outcomes -->\nformerly\n<!-- /outcomes -->\nafter\n"
-    shown = figures.refresh_page(page, RESULTS)
+    shown = page_numbers.refresh_page(page, RESULTS)
     assert "formerly" not in shown
     assert shown.count("\n- **") == len(WITH_RESULTS)
-    assert figures.refresh_page(shown, RESULTS) == shown
+    assert page_numbers.refresh_page(shown, RESULTS) == shown
     monkeypatch.setattr(RESULTS, "_verdicts", {one.claim.id: one for one in changed(of("smo"))})
     with pytest.raises(ResultsError, match=r"smo/outcome.toml: read the sentence again: smo-1 was"):
-        figures.refresh_page(page, RESULTS)
+        page_numbers.refresh_page(page, RESULTS)
 
 
 def test_a_page_begins_with_what_came_of_its_paper_in_two_sentences():
@@ -79,7 +79,7 @@ def test_a_page_begins_with_what_came_of_its_paper_in_two_sentences():
         assert page.index("<!-- verdicts") < page.index("## How it was measured")
         assert page.index("## How it was measured") < page.index("## What is uncertain")
     with pytest.raises(ResultsError, match="there is no sentence on 'else'"):
-        figures.refresh_page("<!-- outcomes else -->\n<!-- /outcomes -->\n", RESULTS)
+        page_numbers.refresh_page("<!-- outcomes else -->\n<!-- /outcomes -->\n", RESULTS)
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_a_file_without_a_sentence_or_its_verdicts_is_refused(content, tmp_path)
     ],
 )  # fmt: skip
 def test_claims_in_a_row_are_named_by_the_first_and_the_last(claims, said):
-    assert figures._named(claims) == said
+    assert page_numbers._named(claims) == said

@@ -14,7 +14,7 @@ from script_loading import load_script
 from synthetic_runs import planned, race_run, record, smo_run, write_run
 
 from svmbench.base.errors import ResultsError
-from svmbench.papers.figures import (
+from svmbench.papers.page_numbers import (
     Results,
     claim_pictures,
     evaluate_expression,

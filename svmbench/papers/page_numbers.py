@@ -1,27 +1,28 @@
-"""Figures in prose, taken from kept results: expressions in comments, and generated tables.
+"""The numbers and tables of pages, computed from kept results.
 
-Each figure follows its expression, which is in an HTML comment that readers don't see::
+Each number in a text follows its expression, which is in an HTML comment that readers don't see::
 
     csvc is <!--= median ratio csvc:libsvm of smo/perf_kernel block=a9a -->36 times as fast
 
-An expression is an aggregate (``value`` of exactly one, ``median``, ``mean``, ``min``, ``max``,
-``range``, ``sum``, ``count``), a metric, a solver (or a pair ``a:b`` of a race) where that is not
-left open, ``of`` a folder under ``results/``, and conditions on the columns of its ``table.csv``
-(``dataset=iris,wine``, ``rows=1605``, or a dimension: ``solver.nu=0.2``). ``field=published`` takes
-another column than the value. With ``plot=NAME`` the numbers are those of a plot's exponents
-(``exponent``, ``low``, ``high``), and solvers its series. Two expressions may stand in a quotient
-or a difference; the second has the first one's settings, unless it names others::
+An expression has these parts: an aggregate (``value`` of exactly one number, ``median``, ``mean``,
+``min``, ``max``, ``range``, ``sum``, ``count``); a metric; a solver, or a pair ``a:b`` of a race
+(optional); ``of`` and a folder under ``results/``; conditions on the columns of its ``table.csv``
+(``dataset=iris,wine``, ``rows=1605``, or a dimension: ``solver.nu=0.2``). ``field=published`` reads
+the column ``published`` in place of the value. With ``plot=NAME`` the numbers are the exponents of
+a plot (``exponent``, ``low``, ``high``), and its series take the place of solvers. An expression
+may be a quotient or a difference of two; the second one takes over the settings of the first,
+unless it names others::
 
     <!--= mean cpu_time_s nn-isda of nlsgd/table3 block=all-rows / mean cpu_time_s nl-sgd -->15
 
-The figure is rounded to the digits that it is written with. Between two other comments stands a
-table as it was made::
+The number is rounded to the digits that it is written with. Other pairs of comments enclose what is
+generated. A table of a run::
 
     <!-- table smo/perf_kernel a9a -->
     <!-- /table -->
 
-and between two others the verdicts on claims (`svmbench.papers.judging`): all papers' by their
-outcomes, or one paper's with the measured numbers::
+The verdicts on claims (`svmbench.papers.judging`): of all papers by their outcomes, or of one paper
+with the measured numbers::
 
     <!-- verdicts -->
     <!-- /verdicts -->
@@ -29,8 +30,8 @@ outcomes, or one paper's with the measured numbers::
     <!-- verdicts smo -->
     <!-- /verdicts -->
 
-and between two others a sentence on each paper that says what came of its claims, which is an error
-where its verdicts have changed since it was written (`svmbench.papers.judging.outcomes`)::
+A sentence on the outcome of each paper (`svmbench.papers.judging.outcomes`); it is an error if the
+verdicts have changed since the sentence was written::
 
     <!-- outcomes -->
     <!-- /outcomes -->
@@ -38,7 +39,7 @@ where its verdicts have changed since it was written (`svmbench.papers.judging.o
     <!-- outcomes smo -->
     <!-- /outcomes -->
 
-and between two others which solver to take (`svmbench.report.numbers.choices`)::
+The choice of a solver for each task (`svmbench.report.numbers.choices`)::
 
     <!-- choices -->
     <!-- /choices -->
@@ -78,8 +79,8 @@ from svmbench.schema.record import canonical
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
 # A match ends at the next comment of its kind. Otherwise a page of unclosed comments would take
 # quadratic time.
-_FIGURE = re.compile(
-    rf"<!--=(?P<what>(?:(?!<!--|-->).)*)-->(?P<figure>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL
+_PAGE_NUMBER = re.compile(
+    rf"<!--=(?P<what>(?:(?!<!--|-->).)*)-->(?P<number>{_NUMBER}(?:–{_NUMBER})?)?", re.DOTALL
 )
 _TABLE = re.compile(
     r"(?P<head><!-- table (?P<folder>\S+) (?P<name>\S+) -->\n)"
@@ -97,9 +98,9 @@ _OUTCOMES = re.compile(
     re.DOTALL,
 )
 _CHOICES = re.compile(r"(?P<head><!-- choices -->\n)[^<]*(?P<foot><!-- /choices -->)")
-#: The folder beside a page that has the pictures of its claims.
+#: The folder with the pictures of a page's claims, beside the page.
 PICTURES = "claims"
-#: Number of digits of a figure without a format.
+#: Number of digits of a number that isn't written yet.
 _DEFAULT_DIGITS = 3
 
 _AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
@@ -114,7 +115,7 @@ _AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {
 
 @dataclass(frozen=True)
 class Query:
-    """One expression without its quotient: an aggregate and the numbers it takes."""
+    """An expression without quotient or difference: an aggregate and the numbers it combines."""
 
     aggregate: str
     metric: str
@@ -154,14 +155,14 @@ class Results:
         return self._read[path]
 
     def judged(self, claims: Sequence[Claim]) -> list[Verdict]:
-        """Return a verdict on each claim, which is judged once; whatever the code is by now."""
+        """Return a verdict on each claim, judged once, whatever the age of its records."""
         for claim in (claim for claim in claims if claim.id not in self._verdicts):
             (self._verdicts[claim.id],) = judging.judge([claim], self.evidence)
         return [self._verdicts[claim.id] for claim in claims]
 
     @cached_property
     def choices(self) -> tuple[list[Choice], str]:
-        """Which solver to take, with reasons from the races of all kept runs, and a caption."""
+        """The solver for each task, with reasons from the races of all kept runs, and a caption."""
         runs = [read_run(folder) for folder in runs_below([self.root]).values()]
         raced = [(run.path.name, run) for run in runs if any(cell.is_race for cell in run.cells)]
         races, others = boards(raced), leaderboard(ratios(raced, lambda _, label: label))
@@ -169,12 +170,12 @@ class Results:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """Every kept run below the folder, as claims are judged by them."""
+        """The kept runs below the folder, as evidence for claims."""
         return judging.gather_evidence([self.root], only_kept=True)
 
 
 def refresh_page(text: str, results: Results, name: str = "text") -> str:
-    """Return a page with every figure, table and verdict as the kept results have them.
+    """Return a page with every number, table and verdict computed from the kept results.
 
     Parameters
     ----------
@@ -182,21 +183,21 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
         Markdown.
     results : Results
     name : str
-        Of the page, for messages.
+        The name of the page in messages.
 
     Raises
     ------
     ResultsError
-        For an expression that can't be read, or that no number or several fit.
+        For an expression that can't be read, or that fits no number or several.
     """
 
-    def figure(match: re.Match[str]) -> str:
+    def page_number(match: re.Match[str]) -> str:
         try:
             values = evaluate_expression(match["what"], results)
         except ResultsError as error:
             line = text.count("\n", 0, match.start()) + 1
             raise ResultsError(f"{name}:{line}: {match['what'].strip()}: {error}") from error
-        return f"<!--={match['what']}-->{written(values, match['figure'] or '')}"
+        return f"<!--={match['what']}-->{written(values, match['number'] or '')}"
 
     def table(match: re.Match[str]) -> str:
         lines = _table_lines(results.root / match["folder"] / f"{match['name']}.md")
@@ -215,7 +216,7 @@ def refresh_page(text: str, results: Results, name: str = "text") -> str:
         return "\n".join([match["head"], *lines, "", sentence, "", match["foot"]])
 
     text = _CHOICES.sub(choice_lines, _OUTCOMES.sub(outcomes, text))
-    return _VERDICTS.sub(verdicts, _TABLE.sub(table, _FIGURE.sub(figure, text)))
+    return _VERDICTS.sub(verdicts, _TABLE.sub(table, _PAGE_NUMBER.sub(page_number, text)))
 
 
 def without_comments(text: str) -> str:
@@ -224,7 +225,7 @@ def without_comments(text: str) -> str:
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         parts.append(text[at:start])
         at = end + 3
-        # A comment on a line of its own goes with the end of the line.
+        # If the comment is alone on its line, the end of the line is removed, too.
         at += text[at : at + 2] in ("\n\n", "\n#")
     parts.append(text[at:])
     return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip("\n") + "\n"
@@ -232,7 +233,7 @@ def without_comments(text: str) -> str:
 
 def expressions(text: str) -> list[str]:
     """Return every expression of a page."""
-    return [match["what"] for match in _FIGURE.finditer(text)]
+    return [match["what"] for match in _PAGE_NUMBER.finditer(text)]
 
 
 def queries(expression: str) -> list[Query]:
@@ -306,7 +307,7 @@ def parse(text: str) -> Query:
 
 
 def written(values: Sequence[float], like: str) -> str:
-    """Return numbers with the digits that a figure is written with; three digits if it isn't."""
+    """Return numbers with the digits of the text `like`; three digits if it is empty."""
     shapes = like.split("–") if like else [""]
     if len(shapes) != len(values):
         shapes = [shapes[0]] * len(values)
@@ -373,7 +374,7 @@ def rows_behind(query: Query, results: Results) -> list[dict[str, str]]:
     for name in (column, *wanted):
         if rows and name not in rows[0]:
             raise ResultsError(f"{path.name} has no column {name!r}")
-    # A number stands under every table that shows it, beside what the paper prints there.
+    # A number has a line for every table that shows it, with the paper's number of that table.
     twice = {"table", "published", "difference"} - {column}
     matching: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for row in rows:
@@ -409,7 +410,7 @@ def _table_lines(path: Path) -> str:
 
 
 def _verdict_lines(paper: str | None, results: Results) -> str:
-    """Return the verdicts on a paper's claims, or on all of them; whatever the code is by now.
+    """Return the verdicts on a paper's claims, or on all claims, whatever the age of the records.
 
     Raises
     ------
@@ -470,7 +471,7 @@ def _beside_printed(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _own_numbers(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return a sentence on the claims that the paper's own numbers don't support."""
+    """Return a sentence on the claims that the paper's own printed numbers don't support."""
     names_of: dict[str, list[str]] = {}
     for verdict in verdicts:
         if verdict.by_printed not in {"", SUPPORTED}:
@@ -499,7 +500,7 @@ def _outcome_lines(only: str | None, results: Results) -> str:
     Raises
     ------
     ResultsError
-        If a sentence was written from other verdicts than those that kept results have.
+        If a sentence was written for other verdicts than those of the kept results.
     """
     wanted = [claim for claim in judging.read_all_claims() if only in (None, claim.paper)]
     judged, lines = results.judged(wanted), []
