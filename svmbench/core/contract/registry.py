@@ -58,13 +58,11 @@ def declare(*, problem: str | Problem | None, **what: Any) -> Callable[[SolverTy
         if brought:
             problems.check_name(brought)
         is_known = bool(brought) or problem is None
-        for mistake in _mistakes(declaration, knows_problem=is_known):
-            msg = f"{who} {mistake}"
-            raise ValueError(msg)
-        missing = lacks(cls, declaration)
-        if missing:
-            msg = f"{who}: the class {cls.__name__} lacks {' and '.join(missing)}"
-            raise ValueError(msg)
+        mistakes = [f"{who} {text}" for text in _mistakes(declaration, knows_problem=is_known)]
+        if missing := lacks(cls, declaration):
+            mistakes.append(f"{who}: the class {cls.__name__} lacks {' and '.join(missing)}")
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
         # Last, so that a declaration that is refused leaves nothing behind.
         if brought:
             problems.enter(brought)
@@ -117,7 +115,9 @@ def lacks(cls: type, declaration: Declaration) -> list[str]:
         return ["the base class `Solver`, or one that is made for its kind"]
     known = cls._get_param_names()
     stated = "{}" in PROMISES.get(declaration.promise, "")
-    read_by = [name for kind in declaration.reads for name in READS[kind] if not hasattr(cls, name)]
+    read_by = [
+        name for kind in declaration.reads for name in READS.get(kind, ()) if not hasattr(cls, name)
+    ]
     return [f"the method {name}" for name in (*cls.open_methods(), *read_by)] + [
         f"the parameter {name}"
         for name in (

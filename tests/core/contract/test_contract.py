@@ -274,6 +274,7 @@ def test_declaring_checks_what_is_said():
         (entry(kernels=("rbf", "cosine")), "unknown kernel 'cosine'; known are linear, rbf"),
         (entry(reads=("tapes",)), "declares to read 'tapes'; known are arrays, kernel, blocks, fi"),
         (entry(reads=()), "declares to read nothing"),
+        (entry(reads=(), task="ranking"), "unknown task .*; .* to read nothing; .* lacks the base"),
     ):
         with pytest.raises(ValueError, match=sentence):
             wrong(other)
