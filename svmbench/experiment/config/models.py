@@ -54,6 +54,25 @@ class Profile(Model):
 
     In addition to these keys, a profile has the settings of every protocol (:func:`_profile`). They
     change all blocks that have them.
+
+    Attributes
+    ----------
+    note : str
+        A phrase on the difference from the full protocol, which verdicts quote. Default: empty.
+    sizes, features : list or None
+        Numbers of rows and of features for the data sets and blocks that sweep them.
+    sweep : dict of str to list
+        Values of other swept dimensions, by dimension.
+    datasets : list of str, dict of str to list of str, or None
+        The data sets to run, for all blocks or by block. Default: all.
+    grid : dict of str to list
+        Values of parameters in the grids of all solvers that have them.
+    params : dict of str to dict
+        Fixed parameters, by the solver's label or name.
+    timeout_s : float or None
+        Time limit of a cell in seconds.
+    max_samples : int or None
+        Largest number of rows of a data set.
     """
 
     note: str = ""
@@ -95,7 +114,36 @@ else:
 
 
 class Config(Model):
-    """A whole experiment."""
+    """A whole experiment.
+
+    Attributes
+    ----------
+    paper : str
+        The key of the paper. Default: none.
+    title : str
+    seed : int, default 0
+        Seed of all folds, subsets and solvers.
+    timeout_s : float, default 3600
+        Time limit of a cell in seconds.
+    memory_gb : float, default 4
+        Memory limit of a cell in GiB.
+    scratch_gb : float, default 8
+        Largest size in GiB of the arrays that cells share.
+    threads : int, default 1
+        Threads of a cell.
+    blas_core : str or None
+        OpenBLAS's core type for all cells; None for OpenBLAS's own choice.
+    datasets : list of DatasetSpec
+        The data sets of all blocks that have none of their own.
+    solvers : list of SolverSpec
+        The solvers of all blocks that have none of their own.
+    blocks : list of Block
+        At least one.
+    tables : list of TableSpec
+    plots : list of PlotSpec
+    profiles : dict of str to Profile
+        Named sizes of the experiment. Default: ``paper``, which changes nothing.
+    """
 
     paper: Name = ""
     title: str
@@ -104,7 +152,6 @@ class Config(Model):
     memory_gb: Limit = 4.0
     scratch_gb: Annotated[float, Field(ge=0, le=MAX_RESOURCE_LIMIT, allow_inf_nan=False)] = 8.0
     threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] = 1
-    #: OpenBLAS's core type for all cells; None for OpenBLAS's own choice.
     blas_core: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")] | None = None
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []
