@@ -9,6 +9,7 @@ from svmbench.report.tables.overview import (
     best_sentences,
     fitted_lines,
     has_printed,
+    legend,
     overview_lines,
 )
 
@@ -36,7 +37,7 @@ def print_overview(built: BuiltReport) -> None:
                 "in brackets: what the paper prints; times: measured / printed; others: measured -"
                 " printed"
             )
-        for sentence in best_sentences(run, table):
+        for sentence in (*legend(table, [header, *rows]), *best_sentences(run, table)):
             terminal.print_line(sentence)
     plots = [paths[-1] for paths in built.plots.values()]
     terminal.print_line(f"tables: {built.joined}")

@@ -26,9 +26,23 @@ def test_an_overview_has_all_rows_the_printed_numbers_and_what_was_not_compared(
     said = {line.strip() for line in lines}
     assert "best train time (s): alsvm in 4 of 4 comparisons" in said
     assert "best accuracy (%): pegasos in 3 of 5 comparisons, liblinear-l1 in 2" in said
-    assert "not compared, because folds are missing: pegasos on a9a" in said
+    both = "not compared in train time (s) and accuracy (%), because"
+    assert f"{both} folds are missing: pegasos on a9a" in said
     disturbed = "alsvm on covtype; liblinear-l1 on covtype; pegasos on covtype"
-    assert f"not compared, because other work disturbed them: {disturbed}" in said
+    assert f"not compared in train time (s), because other work disturbed them: {disturbed}" in said
+    assert [line[0] for line in lines if line[1:2] == " " != line[0]] == ["†", "*"]
+    assert "listed in tables.md" in "".join(said)
+
+
+def test_wall_and_cpu_times_beside_each_other_are_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = runs.planned("fit", "a9a", "alsvm")
+    record = runs.record(cell, {"train_time_s": 2.0, "cpu_time_s": 1.9})
+    table = {"name": "t", "title": "t", "block": "fit", "rows": "dataset", "columns": "solver",
+             "metrics": ["train_time_s", "cpu_time_s"], "published": None}  # fmt: skip
+    print_overview(build(runs.write_run(tmp_path, [cell], [record], [table])))
+    assert "train time: by the clock on the wall; CPU time: " in capsys.readouterr().out
 
 
 def test_what_cannot_be_compared_has_no_winner(

@@ -289,7 +289,7 @@ def test_a_scale_says_what_an_outcome_rests_on():
     assert scale(SUPPORTED, a) == Scale("full", (), 1, 3, 0, ("b", "d"))
     assert scale(SUPPORTED, a, cut) == Scale("reduced", ("b 10 of 20 rows",), 2, 3, 0, ("d",))
     assert scale(SUPPORTED, other) == Scale("stand-in", (), 1, 3, 1, ("a", "d"))
-    assert str(scale(SUPPORTED, a, other)) == "full (2 of 3 sets, 1 of them replaced by other data)"
+    assert str(scale(SUPPORTED, a, other)) == "full (1 of 3 sets, 1 more on other data)"
     assert scale(UNDECIDED, of_set("a", None)) == Scale(named=3)
     # The counterexample with the most of the paper's protocol counts.
     fails = of_set("d", holds=False)

@@ -119,9 +119,10 @@ def as_rows(
 
 
 def _scale(verdict: Verdict) -> str:
-    """Return the scale in a few characters: ``reduced 4/11``."""
+    """Return the scale in a few characters: ``reduced 4/11``, the sets of the paper's own data."""
     scale = verdict.scale
-    coverage = f"{scale.covered}/{scale.named}" if scale.named and scale.kind else ""
+    number = scale.covered - (scale.stand_ins if scale.stand_ins < scale.covered else 0)
+    coverage = f"{number}/{scale.named}" if scale.named and scale.kind else ""
     return f"{scale.kind} {coverage}".strip()
 
 

@@ -162,14 +162,16 @@ class Scale:
 
     @property
     def coverage(self) -> str:
-        """How many of the claim's data sets are covered, and how many of them by other data."""
+        """How many of the claim's data sets are covered, and how many more by other data."""
         if not self.named:
             return ""
-        coverage = f"{self.covered} of {self.named} {'set' if self.named == 1 else 'sets'}"
-        if not self.stand_ins:
-            return coverage
-        which = "" if self.stand_ins == self.covered else f"{self.stand_ins} of them "
-        return f"{coverage}, {which}replaced by other data"
+        if self.stand_ins == self.covered:
+            return f"{self._of_named(self.covered)}{', on other data' if self.stand_ins else ''}"
+        others = f", {self.stand_ins} more on other data" if self.stand_ins else ""
+        return self._of_named(self.covered - self.stand_ins) + others
+
+    def _of_named(self, number: int) -> str:
+        return f"{number} of {self.named} {'set' if self.named == 1 else 'sets'}"
 
     def __str__(self) -> str:
         """Return the kind with the coverage: ``reduced (4 of 11 sets)``."""

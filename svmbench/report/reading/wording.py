@@ -22,6 +22,7 @@ DISTURBED_MARK = "‡"
 UNRESOLVED_MARK = "§"
 #: Mark of times of a racer that says it converged, which its certificate contradicts.
 FALSE_CLAIM_MARK = "¶"
+MARKS = (PARTIAL_MARK, CONTENDED_MARK, DISTURBED_MARK, UNRESOLVED_MARK, FALSE_CLAIM_MARK)
 
 _LABELS = {
     "n_samples": "samples",

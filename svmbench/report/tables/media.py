@@ -53,6 +53,7 @@ class Medium:
 MARKDOWN = Medium(
     escape.markdown, lambda text: f"**{escape.markdown(text)}**", escape.markdown_code
 )
+TERMINAL = Medium(escape.line, escape.line, escape.line)
 HTML = Medium(
     escape.html,
     lambda text: f"<strong>{escape.html(text)}</strong>",

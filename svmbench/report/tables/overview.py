@@ -6,8 +6,11 @@ from collections import Counter
 from dataclasses import replace
 
 from svmbench.report.reading.records import Run
+from svmbench.report.reading.wording import MARKS
 from svmbench.report.tables.best import contests, left_out
+from svmbench.report.tables.captions import footnotes
 from svmbench.report.tables.layout import Table, cell_text, row_texts
+from svmbench.report.tables.media import TERMINAL
 
 #: Largest number of characters of a line, and of rows, of the overview.
 OVERVIEW_CHARACTERS = 80
@@ -51,6 +54,24 @@ def fitted_lines(lines: list[list[str]], gap: int) -> list[list[str]]:
     return [line[: len(widths)] for line in lines]
 
 
+def legend(table: Table, lines: list[list[str]]) -> list[str]:
+    """Return a sentence for each mark of the shown lines, and on the difference of their times."""
+    shown = "".join(text for line in lines for text in line)
+    notes = [TERMINAL.spell(note) for note in footnotes(table, allow_contended=False)]
+    sentences = [
+        note.replace("listed below", "listed in tables.md")
+        for note in notes
+        if note[0] in MARKS and note[0] in shown
+    ]
+    metrics = {metric for _, metric in table.columns}
+    if {"train_time_s", "cpu_time_s"} <= metrics and "CPU time (s)" in lines[0]:
+        sentences.append(
+            "train time: by the clock on the wall; CPU time: of the processor alone, without the"
+            " time that other programs took"
+        )
+    return sentences
+
+
 def best_sentences(run: Run, table: Table) -> list[str]:
     """Return a sentence for each metric on the solvers with the best values, and on what it omits.
 
@@ -60,6 +81,7 @@ def best_sentences(run: Run, table: Table) -> list[str]:
     for contest in contests(run, table):
         by_metric.setdefault(contest.metric, []).append(contest.first())
     sentences = []
+    omitted: dict[str, list[str]] = {}
     for metric, firsts in by_metric.items():
         counts = Counter(name for names in firsts for name in names).most_common()
         phrases = [f"{name} in {count}" for name, count in counts]
@@ -70,5 +92,9 @@ def best_sentences(run: Run, table: Table) -> list[str]:
         sentences.append(f"best {run.label(metric)}: {', '.join(phrases)}")
         for reason, solvers in left_out(run, table, metric).items():
             phrases = [f"{name} on {', '.join(rows)}" for name, rows in solvers.items()]
-            sentences.append(f"  not compared, because {reason}: {'; '.join(phrases)}")
-    return sentences
+            sentence = f"because {reason}: {'; '.join(phrases)}"
+            omitted.setdefault(sentence, []).append(run.label(metric))
+    return sentences + [
+        f"  not compared in {' and '.join(labels)}, {sentence}"
+        for sentence, labels in omitted.items()
+    ]
