@@ -27,7 +27,7 @@ def print_overview(built: BuiltReport) -> None:
     ]
     beside = [(table, lines) for table, lines in filled if has_printed(table)]
     for table, lines in (beside or filled)[:1]:
-        header, *rows = fitted_lines(lines, terminal.COLUMN_GAP_CHARACTERS)
+        header, *rows = fitted_lines(table, lines, terminal.COLUMN_GAP_CHARACTERS)
         terminal.print_line(table.spec.heading)
         terminal.print_columns(rows[:OVERVIEW_ROWS], header=header)
         if len(rows) > OVERVIEW_ROWS:

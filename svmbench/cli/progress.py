@@ -31,6 +31,8 @@ SHARE_BEFORE_ESTIMATE = 0.1
 FIRST_SIGN_S = 2.0
 #: The same for a command that has printed something.
 NEXT_SIGN_S = 30.0
+#: Seconds after which the next of many short steps is reported.
+STEP_SIGN_S = 5.0
 #: Each wait is this many times as long as the one before, so that hours make few lines of a log.
 WAIT_FACTOR = 4.0
 #: Each wait is at most this many seconds longer than the one before.
@@ -59,12 +61,22 @@ class Waiting:
         self.quiet = quiet
         self._changed = threading.Condition()
         self._is_over = False
+        self._last_sign = time.monotonic()
         self._turn(step, FIRST_SIGN_S)
 
     def turn_to(self, step: str, wait_s: float = FIRST_SIGN_S) -> None:
         """Begin another step, which is first reported after `wait_s` seconds."""
         with self._changed:
             self._turn(step, wait_s)
+            self._changed.notify()
+
+    def step(self, step: str) -> None:
+        """Begin one of many steps, which is reported if nothing was for `STEP_SIGN_S` seconds."""
+        with self._changed:
+            if time.monotonic() - self._last_sign > STEP_SIGN_S and not self.quiet:
+                terminal.print_error(step)
+                self._last_sign = time.monotonic()
+            self._turn(step, NEXT_SIGN_S)
             self._changed.notify()
 
     def _turn(self, step: str, wait_s: float) -> None:

@@ -233,8 +233,10 @@ def site(
     from svmbench.studies.judging import make_site
 
     terminal.print_error("judging the claims and writing the pages; the first time takes minutes")
-    with Waiting("judging and writing"):
-        index, _ = make_site(results, output, file=file, freshness=freshness, trust=trust)
+    with Waiting("reading the records") as waiting:
+        index, _ = make_site(
+            results, output, file=file, freshness=freshness, trust=trust, tell=waiting.step
+        )
     terminal.print_line(index)
 
 

@@ -34,6 +34,7 @@ from svmbench.studies.racing import (
     ratio_sentences,
     result_rows,
     shares_solved,
+    start_sentence,
     time_solvers,
     time_to_rows,
 )
@@ -109,18 +110,14 @@ class _SharedOptions:
         """Race solvers on a data set; say on standard error that it has begun."""
         from svmbench.cli.progress import Waiting
 
-        names = " and ".join(dict.fromkeys(racer.label for racer in racers))
         which = dataset.get("name") or dataset.get("file") or "the data set"
-        terminal.print_error(
-            f"timing {names} in turn on {which}, {self.rounds} rounds; on a new machine their loops"
-            " are compiled first, which takes a minute or two"
-        )
+        terminal.print_error(start_sentence(racers, which, self.rounds))
         return time_solvers(
             dataset,
             racers,
             self.settings,
             trust=self.trust,
-            watch=lambda _: Waiting(f"timing {names}"),
+            watch=lambda _: Waiting(f"timing on {which}"),
         )
 
     @property

@@ -14,8 +14,6 @@ from svmbench.cli.options import LABEL, POSITIVE_NUMBER, TEXT, table_form
 from svmbench.studies.trying import (
     LOADING,
     METRICS,
-    ROC_AUC,
-    Trial,
     TryResult,
     TrySettings,
     refuse_unwritable,
@@ -43,12 +41,6 @@ def print_confusion(result: TryResult) -> None:
         ],
         header=("test rows", *(f"predicted {name}" for name in classes)),
     )
-
-
-def _with_spread(trial: Trial) -> str:
-    if trial.folds_pct is None:
-        return "-"
-    return f"{trial.folds_pct:.2f} ± {trial.folds_spread_pct:.2f}"
 
 
 @click.command("try")
@@ -157,32 +149,8 @@ def try_(
     if as_json:
         terminal.write_output(json.dumps({**result.facts, "file": str(target)}, indent=1))
         return
-    extra = ("area under ROC (%)",) if result.metric == ROC_AUC else ()
-    terminal.print_columns(
-        [
-            (
-                trial.solver,
-                *([f"{trial.score_pct:.2f}"] if extra else []),
-                f"{trial.accuracy_pct:.2f}",
-                f"{trial.balanced_accuracy_pct:.2f}",
-                _with_spread(trial),
-                f"{trial.fit_s:.3g}",
-                f"{trial.predict_s:.3g}",
-                f"{trial.size_kb:,.0f}",
-            )
-            for trial in (item.trial for item in (*result.solvers, *result.baselines))
-        ],
-        header=(
-            "solver",
-            *extra,
-            "accuracy (%)",
-            "balanced accuracy (%)",
-            f"{METRICS[result.metric]} over folds (%)",
-            "fit (s)",
-            "predict (s)",
-            "size (KiB)",
-        ),
-    )
+    header, *rows = result.rows
+    terminal.print_columns(rows, header=header)
     for sentence in (result.reason, result.quote, *result.notes):
         terminal.print_line(sentence)
     print_confusion(result)

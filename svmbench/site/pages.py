@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,9 @@ class Site:
     bare: tuple[Path, ...]
 
 
-def build_site(material: Material, target: Path) -> Site:
+def build_site(
+    material: Material, target: Path, tell: Callable[[str], None] = lambda _: None
+) -> Site:
     """Write a site to `target`, which is replaced in one step.
 
     The same records, verdicts and solvers give the same bytes.
@@ -104,6 +106,8 @@ def build_site(material: Material, target: Path) -> Site:
         Inputs of the site.
     target : Path
         A new or empty folder, or a folder with an earlier site.
+    tell : callable, optional
+        Called with the name of each run and page before its plots are drawn or it is written.
 
     Returns
     -------
@@ -116,9 +120,12 @@ def build_site(material: Material, target: Path) -> Site:
     """
     folders, bare = find_runs(material.folders)
     names = Names()
-    contents = [(names(_named(folder)), read_content(folder)) for folder in folders]
+    contents = []
+    for position, folder in enumerate(folders, start=1):
+        tell(f"reading run {position} of {len(folders)}: {_named(folder)}")
+        contents.append((names(_named(folder)), read_content(folder)))
     with placed(target) as made:
-        pages = _Pages(material, contents, bare, made, target).write()
+        pages = _Pages(material, contents, bare, made, target, tell).write()
     return Site(target / "index.html", pages, len(contents), tuple(bare))
 
 
@@ -137,7 +144,9 @@ class _Pages:
         bare: Sequence[Path],
         made: Path,
         earlier: Path,
+        tell: Callable[[str], None],
     ) -> None:
+        self.tell = tell
         self.material, self.contents, self.bare = material, contents, bare
         self.made, self.earlier = made, earlier
         self.standing = standings(contents, material.declared)
@@ -214,7 +223,8 @@ class _Pages:
             text = (_HERE / "assets" / name).read_text(encoding="utf-8")
             (self.made / name).write_text(text, encoding="utf-8")
         views: dict[str, list[RunView]] = {}
-        for slug, content in self.contents:
+        for position, (slug, content) in enumerate(self.contents, start=1):
+            self.tell(f"drawing run {position} of {len(self.contents)}: {slug}")
             views.setdefault(content.run.paper, []).append(self._view(slug, content))
         places = self._places()
         self._page("index.html", "index.html", **self._overview(views), places=places)
@@ -568,6 +578,7 @@ class _Pages:
         }
 
     def _page(self, template: str, file: str, **shown: Any) -> None:
+        self.tell(f"writing {file}")
         path = self.made / file
         path.parent.mkdir(parents=True, exist_ok=True)
         root = "../" * file.count("/")

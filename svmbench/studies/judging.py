@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,9 +117,17 @@ def kept_results() -> Path:
 
 
 def judge_folders(
-    known: Sequence[Claim], folders: Sequence[Path], age: FreshnessLookup | None, *, trust: bool
+    known: Sequence[Claim],
+    folders: Sequence[Path],
+    age: FreshnessLookup | None,
+    *,
+    trust: bool,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> list[Verdict]:
-    """Judge claims from folders for each machine, and join the verdicts of all machines."""
+    """Judge claims from folders for each machine, and join the verdicts of all machines.
+
+    `tell` is called with the name of each claim before it is judged.
+    """
     from svmbench.papers import judging
     from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 
@@ -132,10 +140,12 @@ def judge_folders(
         origins = {origin_of(path, None if age is None else age(path)) for path in folders}
         return next((name for name in (ELSEWHERE, CONFIRMED) if name in origins), OURS)
 
-    by_machine = {
-        machine: judging.judge(known, evidence, freshness, trust=trust)
-        for machine, evidence in judging.gather_by_machine(list(folders)).items()
-    }
+    by_machine: dict[Any, list[Verdict]] = {}
+    for machine, evidence in judging.gather_by_machine(list(folders)).items():
+        by_machine[machine] = []
+        for claim in known:
+            tell(f"judging {claim.id}")
+            by_machine[machine] += judging.judge([claim], evidence, freshness, trust=trust)
     return judging.judge_together(by_machine, origin)
 
 
@@ -183,6 +193,7 @@ def make_site(
     freshness: bool = True,
     beside: Path | None = None,
     trust: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Path, str]:
     """Make a site of some results; return its first page, and the verdicts in a sentence.
 
@@ -199,6 +210,8 @@ def make_site(
         A folder of kept records, which decide claims that `results` leave open.
     trust : bool, default=False
         Whether the checks of papers that don't ship with this package may run.
+    tell : callable, optional
+        Called with a description of each step before it begins.
     """
     from svmbench.base.paper_folders import papers
     from svmbench.baselines.catalogue import load_plugins
@@ -213,7 +226,7 @@ def make_site(
     cards = solver_cards()
     known = claims_named(file=file, trust=trust)
     age = lookup_of_ages() if freshness else None
-    judged = judge_folders(known, folders, age, trust=trust)
+    judged = judge_folders(known, folders, age, trust=trust, tell=tell)
     if beside is not None:
         judged = judging.completed(judged, judge_folders(known, [beside], age, trust=trust))
     site = build_site(
@@ -236,6 +249,7 @@ def make_site(
             version=svmbench.__version__,
         ),
         output,
+        tell,
     )
     return site.index, summary(judged)
 

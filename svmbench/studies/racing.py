@@ -18,6 +18,8 @@ from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
 from svmbench.report.gate.compare import WALL_GROWTH, WALL_SLACK_S
+from svmbench.report.numbers.certified import ACCURACIES
+from svmbench.report.numbers.certified import TIME_TO as TIME_TO_ACCURACY
 from svmbench.schema.record import CellRecord
 from svmbench.studies.datasets import dataset_entry
 
@@ -258,9 +260,16 @@ def race_config(
     }
     if settings.accuracies:
         block["accuracies"] = list(settings.accuracies)
+    times_to = [
+        TIME_TO_ACCURACY.format(accuracy)
+        for accuracy in ACCURACIES
+        if float(accuracy) in settings.accuracies
+    ]
     metrics = ["ratio", "cpu_time_s", "train_time_s", "objective"]
     metrics += ["certified_gap", "solved_1e-2_pct", "solved_1e-3_pct", "solved_1e-5_pct"]
-    metrics += ["claims_true_pct", "train_accuracy_pct"]
+    metrics += [*times_to, "claims_true_pct", "train_accuracy_pct"]
+    ratios = {"kind": "race", "y": "ratio", "title": f"CPU time of the others over {first}"}
+    plots = [ratios, *({"kind": "bars", "y": metric} for metric in times_to)]
     return {
         "title": "A race of one line",
         "seed": 1,
@@ -268,6 +277,9 @@ def race_config(
         "solvers": [racer.entry() for racer in racers],
         "blocks": [block],
         "tables": [{"name": "race", "block": "race", "metrics": metrics}],
+        "plots": [
+            {"name": f"race-{plot['y']}", "block": "race", "x": "dataset", **plot} for plot in plots
+        ],
         "profiles": {"quick": {}},
     }
 
@@ -665,9 +677,28 @@ def ratio_sentences(result: RaceResult) -> Iterator[str]:
         )
 
 
+def start_sentence(racers: Sequence[Racer], dataset: str, rounds: int) -> str:
+    """Return what a race says when it begins: its racers, its rounds, and what takes long."""
+    from svmbench.experiment.run.session import counted
+
+    names = " and ".join(dict.fromkeys(racer.label for racer in racers))
+    begin = f"timing {names} in turn on {dataset}, {counted(rounds, 'round')}"
+    if all(racer.is_program or racer.is_class for racer in racers):
+        return begin
+    return (
+        f"{begin}; on a new machine svmbench's own loops are compiled first, which takes a minute"
+        " or two"
+    )
+
+
 def unequal_work(first: SolverResult, second: SolverResult) -> str:
     """Return the end of the sentence on a ratio if one of the solvers is not certainly solved."""
     racers = (first, second)
+    unknown = [each["solver"] for each in racers if each["objective"] is None]
+    if unknown:
+        return (
+            f"; perhaps not for equal work: the objective of {' and '.join(unknown)} is not known"
+        )
     objectives = [each["objective"] for each in racers if each["objective"] is not None]
     is_unbounded = all(each["certified"] and each["certified_gap"] is None for each in racers)
     is_same = (first["problem"], first["offset"]) == (second["problem"], second["offset"])

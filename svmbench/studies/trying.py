@@ -144,6 +144,31 @@ class TryResult:
         return classes.tolist(), counts.tolist()
 
     @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The head and the rows of the table of solvers and baselines."""
+        extra = ("area under ROC (%)",) if self.metric == ROC_AUC else ()
+        scores = (*extra, "accuracy (%)", "balanced accuracy (%)")
+        over_folds = f"{METRICS[self.metric]} over folds (%)"
+        rows = [("solver", *scores, over_folds, "fit (s)", "predict (s)", "size (KiB)")]
+        for trial in (item.trial for item in (*self.solvers, *self.baselines)):
+            folds = "-"
+            if trial.folds_pct is not None:
+                folds = f"{trial.folds_pct:.2f} ± {trial.folds_spread_pct:.2f}"
+            rows.append(
+                (
+                    trial.solver,
+                    *([f"{trial.score_pct:.2f}"] if extra else []),
+                    f"{trial.accuracy_pct:.2f}",
+                    f"{trial.balanced_accuracy_pct:.2f}",
+                    folds,
+                    f"{trial.fit_s:.3g}",
+                    f"{trial.predict_s:.3g}",
+                    f"{trial.size_kb:,.0f}",
+                )
+            )
+        return rows
+
+    @property
     def facts(self) -> dict[str, Any]:
         """The scores, the recommendation and its cautions, as JSON values."""
         return {

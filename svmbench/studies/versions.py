@@ -463,7 +463,7 @@ def _compared(key: tuple[str, str], records: dict[str, list[dict[tuple[str, str]
 def version_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield the head and the rows of the table of a comparison of versions."""
     heads = [head for _, head, _ in SHOWN]
-    yield ("data set", "solver", "CPU time, new / base", *heads)
+    yield ("data set", "solver", "CPU time, new / base (above 1: new is slower)", *heads)
     for row in result["results"]:
         low, high = row["range"] or (0, 0)
         ratio = f"{row['ratio']:.3g} ({low:.3g} to {high:.3g})" if row["range"] else "-"

@@ -564,6 +564,21 @@ def test_silence_ends_after_seconds_and_then_seldom(
     assert capsys.readouterr().err == ""
 
 
+def test_short_steps_are_reported_every_few_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from svmbench.cli import progress
+
+    with progress.Waiting("site") as waiting:
+        waiting.step("judging smo-1")
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(progress, "STEP_SIGN_S", -1.0)
+        waiting.step("judging smo-2")
+        monkeypatch.setattr(progress, "STEP_SIGN_S", 600.0)
+        waiting.step("judging smo-3")
+    assert capsys.readouterr().err == "judging smo-2\n"
+
+
 def test_a_run_says_at_once_what_it_does_and_which_cell_is_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,8 @@ import yaml
 from runs import svmbench
 
 from svmbench.cli import race
+from svmbench.experiment.config.loader import check_source
+from svmbench.experiment.config.yaml_source import source_of_value
 from svmbench.studies import racing, versions
 
 pytestmark = pytest.mark.usefixtures("workshop")
@@ -395,6 +397,28 @@ def test_two_builds_of_equal_objectives_are_not_called_unequal() -> None:
     assert "not for equal work" in racing.unequal_work(one, two)
     two |= {"objective": 1.0, "problem": "hinge"}
     assert "not for equal work" in racing.unequal_work(one, two)
+    two["objective"] = None
+    unknown = f"; perhaps not for equal work: the objective of {two['solver']} is not known"
+    assert racing.unequal_work(one, two) == unknown
+
+
+def test_a_race_says_how_many_rounds_it_has_and_what_is_compiled() -> None:
+    programs = racing.parse_racers(["./a/train {train} {model}", "./b/train {train} {model}"],
+                                   trust=True)  # fmt: skip
+    said = "timing a/train and b/train in turn on a9a, 1 round"
+    assert racing.start_sentence(programs, "a9a", 1) == said
+    said = racing.start_sentence([*programs, *racing.parse_racers(["csvc"])], "a9a", 9)
+    assert "csvc in turn on a9a, 9 rounds; on a new machine svmbench's own loops" in said
+
+
+def test_the_config_of_a_race_has_its_times_to_accuracies_and_plots() -> None:
+    racers = racing.parse_racers(["dcd-l1", "liblinear-l1"])
+    settings = racing.RaceSettings(accuracies=(1e-2, 1e-5))
+    config = racing.race_config([{"name": "breast-cancer"}], racers, settings)
+    times = ["cpu_time_to_1e-2_s", "cpu_time_to_1e-5_s"]
+    assert [each for each in config["tables"][0]["metrics"] if "time_to" in each] == times
+    assert [plot["y"] for plot in config["plots"]] == ["ratio", *times]
+    check_source(source_of_value(config, "race"), trust=False)
 
 
 def test_failed_sides_and_times_to_an_accuracy_are_listed(

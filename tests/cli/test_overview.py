@@ -34,6 +34,19 @@ def test_an_overview_has_all_rows_the_printed_numbers_and_what_was_not_compared(
     assert "listed in tables.md" in "".join(said)
 
 
+def test_a_long_name_leaves_the_first_metric(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = runs.planned("fit", "a9a", 100 * "s")
+    record = runs.record(cell, {"train_time_s": 2.0, "accuracy_pct": 90.0})
+    table = {"name": "t", "title": "t", "block": "fit", "rows": "dataset", "columns": "solver",
+             "metrics": ["train_time_s", "accuracy_pct"], "published": None}  # fmt: skip
+    print_overview(build(runs.write_run(tmp_path, [cell], [record], [table])))
+    out = capsys.readouterr().out
+    assert "train time (s)" in out
+    assert "accuracy (%)" not in out
+
+
 def test_wall_and_cpu_times_beside_each_other_are_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

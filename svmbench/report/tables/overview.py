@@ -45,23 +45,24 @@ def overview_lines(run: Run, table: Table) -> list[list[str]]:
     return [header, *lines] if lines else []
 
 
-def fitted_lines(lines: list[list[str]], gap: int) -> list[list[str]]:
-    """Leave out columns from the right until the lines fit; `gap` is between two columns."""
+def fitted_lines(table: Table, lines: list[list[str]], gap: int) -> list[list[str]]:
+    """Leave out metrics from the right, but the first, until lines fit with gaps of this width."""
+    fewest = len(table.row_fields) + bool(table.column_fields) + 1
     shown = lines[: OVERVIEW_ROWS + 1]
     widths = [max(map(len, column)) + gap for column in zip(*shown, strict=True)]
-    while len(widths) > 1 and sum(widths) - gap > OVERVIEW_CHARACTERS:
+    while len(widths) > fewest and sum(widths) - gap > OVERVIEW_CHARACTERS:
         widths.pop()
     return [line[: len(widths)] for line in lines]
 
 
 def legend(table: Table, lines: list[list[str]]) -> list[str]:
-    """Return a sentence for each mark of the shown lines, and on the difference of their times."""
+    """Return sentences on the marks, the ratios and the two times of the shown lines."""
     shown = "".join(text for line in lines for text in line)
     notes = [TERMINAL.spell(note) for note in footnotes(table, allow_contended=False)]
     sentences = [
         note.replace("listed below", "listed in tables.md")
         for note in notes
-        if note[0] in MARKS and note[0] in shown
+        if (note[0] in MARKS and note[0] in shown) or note.startswith("a vs b")
     ]
     metrics = {metric for _, metric in table.columns}
     if {"train_time_s", "cpu_time_s"} <= metrics and "CPU time (s)" in lines[0]:
