@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -82,16 +83,19 @@ def test_ratios_far_apart_are_on_a_logarithmic_axis():
     assert first[1] - first[0] == pytest.approx(second[1] - second[0], abs=0.2)
 
 
-def test_differences_of_other_magnitudes_have_a_scale_each_and_one_zero():
+def test_differences_of_other_magnitudes_share_a_scale_on_both_sides_of_zero():
     parts = [part("held", -1e-5, -1.5e-5, -0.5e-5, most=-5e-324)]
-    parts.append(part("failed", 10.0, 5.0, 15.0, most=-5e-324))
+    parts.append(part("larger", -1e-2, -2e-2, -0.5e-2, most=-5e-324))
+    parts.append(replace(part("failed", 10.0, 5.0, 15.0, most=-5e-324), printed="a 5 s, b 9 s"))
     root = drawn(parts)
-    assert "claimed: below 0; each row on its own scale" in texts(root)
-    (held,), (failed,) = lines(root, "holds"), lines(root, "fails")
-    ((_, zero), other) = bands(root)
-    assert other[1] == zero
-    assert held[0] < held[1] < zero < failed[0] < failed[1]
-    assert zero - held[0] == pytest.approx(failed[1] - zero, abs=0.2)
+    said = texts(root)
+    assert "claimed: below 0; logarithmic on both sides" in said
+    assert "printed: a 5 s, b 9 s" in said
+    assert {"−0.001", "0", "0.001", "10"} <= {*said}
+    (held, larger), (failed,) = lines(root, "holds"), lines(root, "fails")
+    ((_, zero), *others) = bands(root)
+    assert all(other[1] == zero for other in others)
+    assert larger[0] < larger[1] < held[0] < held[1] < zero < failed[0] < failed[1]
 
 
 def test_parts_without_an_interval_have_a_sentence():

@@ -25,8 +25,8 @@ _ROW, _TO_TEXT, _TO_LINE = 36, 14, 25
 _AXIS, _LEGEND = 44, 24
 #: Characters of a part's name, and of a sentence in place of an interval.
 _MOST_LABEL_CHARS, _MOST_SAID_CHARS = 58, 66
-#: Above this ratio of the largest to the smallest number an axis is logarithmic, and rows about a
-#: sign have a scale each.
+#: Above this ratio of the largest to the smallest number an axis is logarithmic; one about a sign
+#: is so on both sides of 0.
 _MOST_RATIO = 25.0
 #: A limit below this stands for 0, which the claim excludes.
 _TINY = 1e-300
@@ -80,13 +80,19 @@ class _Axis:
     low: float
     high: float
     logarithmic: bool = False
-    own: bool = False  # whether each row has a scale of its own, with 0 in the same place
+    least: float = 0.0  # above 0: logarithmic on both sides of 0, from about this number on
 
-    def place(self, value: float, scale: float = 1.0) -> float:
-        """Return the x of a number; numbers beyond the axis are at its end."""
-        value = value / scale if math.isfinite(value) else value
+    def scaled(self, value: float) -> float:
+        """Return a number on the axis's scale."""
         if self.logarithmic:
-            value = math.log10(value) if value > 0.0 else -math.inf
+            return math.log10(value) if value > 0.0 else -math.inf
+        if self.least and math.isfinite(value):
+            return math.copysign(math.log10(1.0 + abs(value) / self.least), value)
+        return value
+
+    def place(self, value: float) -> float:
+        """Return the x of a number; numbers beyond the axis are at its end."""
+        value = self.scaled(value)
         share = (value - self.low) / (self.high - self.low)
         return _MARGIN + min(max(share, 0.0), 1.0) * (_WIDTH - 2 * _MARGIN)
 
@@ -205,9 +211,12 @@ def _axis(rows: Sequence[_Row]) -> _Axis:
     reach = [max(map(abs, row.numbers)) for row in rows]
     known = [number for number in reach if number > 0.0]
     spread = max(known) / min(known) if known else 1.0
-    if _is_sign(rows[0]) and spread > _MOST_RATIO:
-        return _Axis(-1.0 - _ROOM, 1.0 + _ROOM, own=True)
     low, high = min(numbers), max(numbers)
+    if _is_sign(rows[0]) and spread > _MOST_RATIO:
+        two_sided = _Axis(0.0, 0.0, least=min(known))
+        low, high = two_sided.scaled(min(low, 0.0)), two_sided.scaled(max(high, 0.0))
+        room = _ROOM * (high - low)
+        return _Axis(low - room, high + room, least=min(known))
     if min(numbers) > 0.0 and high / low > _MOST_RATIO:
         low, high = math.log10(low), math.log10(high)
         room = _ROOM * (high - low)
@@ -222,9 +231,8 @@ def _draw_panel(rows: Sequence[_Row], y: float, drawn: list[str]) -> float:
     bottom = y + _ROW * len(rows)
     for number, row in enumerate(rows):
         top = y + _ROW * number
-        scale = max(map(abs, row.numbers)) if axis.own else 1.0
         criterion = row.criteria[0]
-        x, end = axis.place(criterion.at_least, scale), axis.place(criterion.at_most, scale)
+        x, end = axis.place(criterion.at_least), axis.place(criterion.at_most)
         drawn.append(
             f'<rect class="band" x="{x:.1f}" y="{top + 18:.1f}" width="{max(end - x, 1.5):.1f}"'
             f' height="{_ROW - 21}"/>'
@@ -235,9 +243,13 @@ def _draw_panel(rows: Sequence[_Row], y: float, drawn: list[str]) -> float:
         drawn.append(_text(x, bottom + 15, label, "quiet", anchor="middle"))
     for number, row in enumerate(rows):
         top = y + _ROW * number
-        scale = max(map(abs, row.numbers)) if axis.own else 1.0
         drawn += _label([row.part], top)
-        drawn += _intervals(row, axis, top + _TO_LINE, scale or 1.0)
+        if axis.least and row.part.printed:
+            printed = f"printed: {row.part.printed}"
+            room = _MOST_SAID_CHARS - len(_name(row.part))
+            end = _WIDTH - _MARGIN
+            drawn.append(_text(end, top + _TO_TEXT, printed, "quiet", room, anchor="end"))
+        drawn += _intervals(row, axis, top + _TO_LINE)
     drawn.append(_text(_MARGIN, bottom + 31, _claimed(rows, axis), "quiet"))
     return bottom + _AXIS
 
@@ -270,7 +282,7 @@ def _counted_names(names: Sequence[str], n: int) -> str:
     return ", ".join(names[:n]) + more
 
 
-def _intervals(row: _Row, axis: _Axis, y: float, scale: float) -> Iterator[str]:
+def _intervals(row: _Row, axis: _Axis, y: float) -> Iterator[str]:
     """Yield the intervals of a row, the deciding one last and strongest."""
     kind = _SIGNS[row.part.holds][0]
     order = (True, None, False)
@@ -280,14 +292,14 @@ def _intervals(row: _Row, axis: _Axis, y: float, scale: float) -> Iterator[str]:
         interval = criterion.interval
         low, high = interval.low, interval.high
         if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
-            x, end = axis.place(low, scale), axis.place(high, scale)
+            x, end = axis.place(low), axis.place(high)
             pen = 'stroke-width="3"' if is_last else 'stroke-width="1.5" opacity="0.5"'
             yield _line(x, y, end, y, kind, pen)
         if math.isfinite(interval.value):
-            x, size = axis.place(interval.value, scale), 4.5 if is_last else 2.5
+            x, size = axis.place(interval.value), 4.5 if is_last else 2.5
             yield _mark(x, y, kind, size)
     if row.printed is not None:
-        x = axis.place(row.printed, scale)
+        x = axis.place(row.printed)
         yield _line(x - 4.5, y - 4.5, x + 4.5, y + 4.5, "cross", 'stroke-width="2"')
         yield _line(x - 4.5, y + 4.5, x + 4.5, y - 4.5, "cross", 'stroke-width="2"')
 
@@ -311,7 +323,7 @@ def _claimed(rows: Sequence[_Row], axis: _Axis) -> str:
         side = "above" if math.isfinite(criterion.at_least) else "below"
         if 0.0 in (criterion.at_least, criterion.at_most):
             side = "at least" if math.isfinite(criterion.at_least) else "at most"
-        return f"claimed: {side} 0" + ("; each row on its own scale" if axis.own else "")
+        return f"claimed: {side} 0" + ("; logarithmic on both sides" if axis.least else "")
     if len(regions) > 1:
         return "claimed: the band of each row" + ("; logarithmic" if axis.logarithmic else "")
     least, most = next(iter(regions))
@@ -327,8 +339,13 @@ def _claimed(rows: Sequence[_Row], axis: _Axis) -> str:
 def _ticks(axis: _Axis) -> list[tuple[float, str]]:
     from matplotlib.ticker import MaxNLocator
 
-    if axis.own:
-        return [(0.0, "0")]
+    if axis.least:
+        ends = math.floor(math.log10(axis.least)), math.ceil(axis.low), math.floor(axis.high)
+        step = max(1, math.ceil((ends[2] - ends[1]) / _MOST_POWERS))
+        powers = range(ends[0] + step, ends[0] + max(-ends[1], ends[2]) + 2, step)
+        numbers = [0.0, *(sign * 10.0**power for power in powers for sign in (1, -1))]
+        known = [tick for tick in numbers if axis.low <= axis.scaled(tick) <= axis.high]
+        return [(tick, _spelt(tick)) for tick in known]
     if axis.logarithmic:
         heads = (1.0,) if axis.high - axis.low > 1.6 else (1.0, 3.0)
         step = math.ceil((axis.high - axis.low) / _MOST_POWERS)
