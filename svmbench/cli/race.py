@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 
 def print_result(result: RaceResult) -> None:
     """Print a race as a table, a line a ratio, and what to keep in mind."""
-    terminal.print_line(
-        f"{result['dataset']}: {result['n_train']:,} rows, {result['rounds']} rounds, one thread"
-    )
+    from svmbench.experiment.run.session import counted
+
+    rounds = counted(result["rounds"], "round")
+    terminal.print_line(f"{result['dataset']}: {result['n_train']:,} rows, {rounds}, one thread")
     header, *rows = result_rows(result)
     terminal.print_columns(rows, header=header)
     for sentence in ratio_sentences(result):

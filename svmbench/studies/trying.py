@@ -343,7 +343,7 @@ def try_table(
     if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
         raise DataError(
             f"{file}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
-            f" two, of {2 * SEARCH_FOLDS} rows or more"
+            f" two, of {2 * SEARCH_FOLDS} rows or more; leave out or join smaller classes"
         )
     if metric == ROC_AUC and y.nunique() > 2:
         raise ConfigError(f"--metric roc_auc needs two classes; {file} has {y.nunique()}")
