@@ -490,11 +490,11 @@ def dcdm(kept):
 
 
 def leads_by_rows(kept):
-    for block in ("linear", "rbf"):
-        for n in (1000, 2000, 4000, 8000, 16000):
-            kept.add("srbo_fig8", block, f"set{n}", "nu-svm-quadprog|nu-svm-dcdm",
+    for block in ("linear-sizes", "rbf-sizes"):
+        for n in (125, 250, 500, 1000, 2000, 4000):
+            kept.add("srbo_fig8", block, "nursery", "nu-svm-quadprog|nu-svm-dcdm",
                      {"n_train": n, "ratio:nu-svm-dcdm:nu-svm-quadprog": n / 100.0},
-                     protocol="screening")  # fmt: skip
+                     dims={"rows": n}, protocol="screening")  # fmt: skip
 
 
 def leads_that_fall(cell):

@@ -244,17 +244,8 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),
-        to_decide=_what_decides(claim, parts, sources, evidence) if _is_open(verdict) else "",
+        to_decide=to_decide(parts, sources, evidence.forecaster) if _is_open(verdict) else "",
     )
-
-
-def _what_decides(
-    claim: Claim, parts: Sequence[Part], sources: Sequence[Source], evidence: Evidence
-) -> str:
-    """Return what would decide an open claim, or why nothing that the configs run can."""
-    if claim.out_of_reach:
-        return f"no run of {', '.join(claim.configs)} can: {claim.out_of_reach}"
-    return to_decide(parts, sources, evidence.forecaster)
 
 
 def _of_single_times(parts: Sequence[Part]) -> str:

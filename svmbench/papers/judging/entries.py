@@ -27,7 +27,7 @@ LINEAR = {"linear_low": 0.8, "linear_high": 1.2}
 EVERY, MOST, VALUE, ORDER = QUANTIFIERS = ("every", "most", "value", "order")
 
 _REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
-_TEXTS = (*_REQUIRED, "page", "printed", "command", "out_of_reach")
+_TEXTS = (*_REQUIRED, "page", "printed", "command")
 _LISTS = ("configs", "metrics", "stand_ins")
 _KNOWN = ("paper", *_TEXTS, *_LISTS, "limits", "after_records", "quantifier")
 #: Number of hexadecimal digits of a rule's hash.
@@ -68,8 +68,6 @@ class Claim:
         Data sets that stand in for the paper's own, about which they prove nothing.
     command : str
         The command that makes the records, if that is no run of a config.
-    out_of_reach : str
-        Why no run of its configs can decide it; "" for a claim that one can.
     """
 
     id: str
@@ -89,7 +87,6 @@ class Claim:
     configs: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     command: str = ""
-    out_of_reach: str = ""
 
     @property
     def rule_hash(self) -> str:

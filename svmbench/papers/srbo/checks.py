@@ -21,6 +21,7 @@ from svmbench.papers.judging.measures import (
     is_most,
     within_limits,
 )
+from svmbench.papers.judging.parts import growth_parts
 from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.numbers.comparisons import holm, rank_correlation
 from svmbench.report.numbers.estimates import Estimate, difference, estimates, interval
@@ -210,7 +211,7 @@ def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 
 def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> list[Part]:
-    """Judge if a speed-up or a lead rises with the rows."""
+    """Judge if a speed-up rises with the rows."""
     if not points:
         return []
     sizes = [size for size, _ in points]
@@ -316,15 +317,15 @@ def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
     return Part(what, holds, text, claim.printed, cells_of(*(lead.ratio for lead in leads)))
 
 
-@check("srbo-10", "correlation", datasets=_TABLE8_DATASETS)
+@check("srbo-10", datasets=_TABLE8_DATASETS)
 def lead_with_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether DCDM's lead over the QP library rises with the rows, for each kernel."""
+    """Ask whether DCDM's lead over the QP library grows with the rows, on each set and kernel."""
     pair = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog"
-    for source in evidence.of(claim.configs[0]) or evidence.of("srbo_table8"):
-        for block in ("linear", "rbf"):
-            speedups = _speedups(source, block, claim.metrics[0], pair)
-            what = part_label(source, f"{block}, the lead")
-            yield from _grows(claim, what, [(size, estimate) for _, size, estimate in speedups])
+    above_zero = math.nextafter(0.0, 1.0), math.inf
+    for source in evidence.of(claim.configs[0]):
+        for kernel in ("linear", "rbf"):
+            for part in growth_parts(claim, source, f"{kernel}-sizes", [pair], above_zero):
+                yield replace(part, what=f"{kernel}, {part.what}")
 
 
 @check("srbo-4", "level", datasets=_ALL_DATASETS)
