@@ -450,9 +450,9 @@ def run_command(
         run_plan = plan_run(request, prepare=not dry_run, print_line=print_line)
     cells, path = run_plan.cells, run_plan.path
     if dry_run:
-        from svmbench.studies.forecasting import dry_run_lines
+        from svmbench.studies.forecasting import forecast_of
 
-        for line in dry_run_lines(run_plan):
+        for line in forecast_of(run_plan).lines:
             terminal.print_line(line)
         terminal.check_written()
         return

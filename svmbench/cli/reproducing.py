@@ -190,15 +190,17 @@ def reproduce(
 
 
 def _print_plans(requests: Sequence[Request]) -> None:
-    """Print of each config what would run, and how long it takes."""
+    """Print of each config what would run and how long it takes, and the time of all together."""
+    from svmbench.experiment.run.forecast import in_all
     from svmbench.experiment.run.session import plan_run
-    from svmbench.studies.forecasting import dry_run_lines
+    from svmbench.studies.forecasting import forecast_of
 
-    for number, request in enumerate(requests):
-        if number:
-            terminal.print_line()
-        for line in dry_run_lines(plan_run(request, prepare=False)):
+    forecasts = []
+    for request in requests:
+        forecasts.append(forecast_of(plan_run(request, prepare=False)))
+        for line in (*forecasts[-1].lines, ""):
             terminal.print_line(line)
+    terminal.print_line(in_all(forecasts))
     terminal.check_written()
 
 

@@ -1,26 +1,28 @@
-"""Forecasts of the times of planned cells from kept records, and the lines of a dry run."""
+"""Forecasts of the times of planned cells from kept records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svmbench.base.errors import ResultsError
 
 if TYPE_CHECKING:
+    from svmbench.experiment.run.forecast import Forecast
     from svmbench.experiment.run.session import RunPlan
     from svmbench.experiment.settings.cells import Cell
     from svmbench.report.numbers.forecasts import Work
 
 
-def dry_run_lines(run_plan: RunPlan) -> list[str]:
-    """Return what a run would do, in lines: its cells, missing data sets, and the forecast time."""
+def forecast_of(run_plan: RunPlan) -> Forecast:
+    """Return what a run would do: its cells, missing data sets, and the time by kept records."""
     from svmbench.experiment.run.forecast import forecast
     from svmbench.experiment.run.session import size_of
 
     plan, request = run_plan.plan, run_plan.request
     recorded = seconds_by_records(plan.name, plan.config.paper)
-    first, *others = forecast(
+    found = forecast(
         plan,
         run_plan.cells,
         run_plan.path,
@@ -28,7 +30,8 @@ def dry_run_lines(run_plan: RunPlan) -> list[str]:
         jobs=request.jobs,
         recorded=recorded,
     )
-    return [first, *filter(None, [size_of(plan)]), *others]
+    first, *others = found.lines
+    return replace(found, lines=(first, *filter(None, [size_of(plan)]), *others))
 
 
 def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -558,7 +559,11 @@ def test_options_of_the_queue_need_it(workplace: Path, monkeypatch: pytest.Monke
     before = sorted(workplace.rglob("*"))
     shown = svmbench("reproduce", "good.yaml", "--dry-run")
     assert shown.code == 0
-    assert shown.out == svmbench("run", "good.yaml", "--dry-run").out != ""
+    of_run = svmbench("run", "good.yaml", "--dry-run").out
+    plan, in_all = shown.out.split("\n\n")
+    assert plan == of_run.strip() != ""
+    n_cells = re.search(r"(\d+) cells? to run: ", of_run)[1]
+    assert in_all.startswith(f"in all 1 config with {n_cells} cells to run")
     assert sorted(workplace.rglob("*")) == before
     for words in (("--keep",), ("--order", "value", "--site", "pages")):
         refused = svmbench("reproduce", "good.yaml", *words)

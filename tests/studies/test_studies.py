@@ -11,8 +11,9 @@ import pytest
 
 from svmbench import studies
 from svmbench.base.errors import ConfigError
+from svmbench.experiment.run.forecast import Forecast, in_all
 from svmbench.experiment.run.session import Request, plan_run
-from svmbench.studies.forecasting import dry_run_lines
+from svmbench.studies.forecasting import forecast_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
@@ -52,7 +53,7 @@ def test_importing_studies_imports_no_study() -> None:
 
 def test_a_dry_run_says_of_which_size_its_profile_is() -> None:
     planned = plan_run(Request(config="alsvm_table2"), prepare=False)
-    first, size, *_ = dry_run_lines(planned)
+    first, size, *_ = forecast_of(planned).lines
     assert first.startswith("alsvm_table2 (quick): ")
     assert size.startswith("size 'quick': at most 3,000 rows a data set")
 
@@ -60,9 +61,19 @@ def test_a_dry_run_says_of_which_size_its_profile_is() -> None:
 def test_a_dry_run_without_any_data_tells_the_cells_and_the_time(private_cache: Path) -> None:
     planned = plan_run(Request(config="alsvm_table2", profile="paper"), prepare=False)
     assert {cell.status for cell in planned.cells} == {"not run"}
-    *lines, last = dry_run_lines(planned)
+    *lines, last = forecast_of(planned).lines
     assert "  nested-cv · a9a: 20 cells, data not here yet (alsvm, falsvm, liblinear-l1," in (
         "\n".join(lines)
     )
     assert re.search(r"cells to run: about \d+ (min|h) by recorded times; they wait for data", last)
     assert not (private_cache / "prepared").exists()
+
+
+def test_the_time_of_all_configs_is_the_sum_of_theirs() -> None:
+    many, few = Forecast(("a",), 7, 7200.0, 2), Forecast(("b",), 1_000, 3600.0)
+    total = "in all 2 configs with 1,007 cells to run: about 3 h by recorded times"
+    assert in_all([many, few]) == f"{total}; no record tells how long 2 of them take"
+    assert in_all([Forecast(("c",), 3, 0.0, 3)]) == (
+        "in all 1 config with 3 cells to run; no record tells how long 3 of them take"
+    )
+    assert in_all([Forecast(("nothing to run",))]) == "in all 1 config with 0 cells to run"

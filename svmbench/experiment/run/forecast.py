@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from svmbench import data
@@ -36,6 +37,38 @@ _SOURCES = {
 }
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would do, and how long it takes.
+
+    Attributes
+    ----------
+    lines : tuple of str
+        The cells, the missing data sets and the time, as sentences.
+    n_cells : int
+        Number of cells that would run.
+    seconds : float
+        Expected time of the cells of which records tell it.
+    n_unknown : int
+        Number of the other cells.
+    """
+
+    lines: tuple[str, ...]
+    n_cells: int = 0
+    seconds: float = 0.0
+    n_unknown: int = 0
+
+
+def in_all(forecasts: Sequence[Forecast]) -> str:
+    """Return the cells and the time of several runs, one after another, in a sentence."""
+    n_cells = sum(one.n_cells for one in forecasts)
+    seconds, n_unknown = sum(one.seconds for one in forecasts), sum(o.n_unknown for o in forecasts)
+    text = f"in all {counted(len(forecasts), 'config')} with {n_cells:,} cells to run"
+    if n_cells > n_unknown:
+        text += f": about {in_words(seconds)} by recorded times"
+    return f"{text}; no record tells how long {n_unknown:,} of them take" if n_unknown else text
+
+
 def unrecorded(_cell: Cell) -> None:
     """Return None: no record tells how long a cell takes."""
 
@@ -48,8 +81,8 @@ def forecast(
     mirror: str | None = None,
     jobs: int = 1,
     recorded: Callable[[Cell], float | None] = unrecorded,
-) -> list[str]:
-    """Return the forecast of a run of these cells as lines.
+) -> Forecast:
+    """Return the forecast of a run of these cells.
 
     Parameters
     ----------
@@ -91,11 +124,12 @@ def forecast(
             " rows are known"
         )
     if not todo:
-        return [*lines, "nothing to run" if absent else "nothing left to run"]
+        return Forecast((*lines, "nothing to run" if absent else "nothing left to run"))
     timeout_s = plan.config.timeout_s
     times = _seconds(todo, _medians(records.values()), recorded)
     known = [min(seconds, timeout_s) for seconds in times if seconds is not None]
-    clauses = [f"about {in_words(sum(known) / jobs)} by recorded times"] if known else []
+    seconds = sum(known) / jobs
+    clauses = [f"about {in_words(seconds)} by recorded times"] if known else []
     if len(known) < len(times):
         rest = f"{len(times) - len(known):,} of them take" if known else "they take"
         clauses.append(f"no record tells how long {rest}")
@@ -105,7 +139,8 @@ def forecast(
     if left_out := [*nowhere, *unplanned.difference(nowhere)]:
         clauses.append(f"without {counted(len(left_out), 'data set')} ({', '.join(left_out)})")
     clauses.append(f"a cell ends after {in_words(timeout_s)} at the latest")
-    return [*lines, f"{counted(len(todo), 'cell')} to run: {'; '.join(clauses)}"]
+    lines.append(f"{counted(len(todo), 'cell')} to run: {'; '.join(clauses)}")
+    return Forecast(tuple(lines), len(todo), seconds, len(times) - len(known))
 
 
 def expected_seconds_of(
