@@ -76,7 +76,8 @@ class TrainingData:
 class Uncounted:
     """Seconds of this process that no measurement counts.
 
-    A solver that runs another program adds the time for handing its data over and back.
+    A solver that runs another program adds the time for handing its data over and back. A path adds
+    the time between its solutions, in which models are made and warnings are given.
     """
 
     wall_s = 0.0

@@ -31,6 +31,7 @@ from svmbench.core.models.kernel_base import (
     KernelParameters,
     KernelSolution,
     KernelSolver,
+    uncounted,
 )
 from svmbench.core.nu import qp_solvers
 
@@ -236,11 +237,12 @@ class OnFullMatrix(KernelParameters, KernelSolver):
             start, is_said = perf_counter(), False
             for one, found in zip(models, points, strict=True):
                 cost = perf_counter() - start
-                model = one._sibling()
-                model.gamma_ = first.gamma_
-                model._store(found, own)
-                # Once for a path: the warning names a useful nu.
-                is_said = is_said or warn_without_margin(model, own)
+                with uncounted():
+                    model = one._sibling()
+                    model.gamma_ = first.gamma_
+                    model._store(found, own)
+                    # Once for a path: the warning names a useful nu.
+                    is_said = is_said or warn_without_margin(model, own)
                 yield PathPoint(model, cost, dict(model.counters_))
                 start = perf_counter()
 

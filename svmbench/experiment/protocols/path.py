@@ -8,7 +8,6 @@ for a plot of kind ``decision``; such a path starts again from its first point.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -138,9 +137,9 @@ def _solutions(
         points = estimator.path(data, None, over, values)
         while True:
             with measure.quiet():
-                cpu = time.process_time()
+                start = measure.now()
                 point = next(points, None)
-                cpu = time.process_time() - cpu
+                _, cpu = measure.since(start)
             if point is None:
                 return
             point.solution.evaluate_objective(data)
