@@ -702,7 +702,7 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     assert "supported, full (6 of 9 sets) (older)" in export.as_latex([older])
     again = judged(Ages(dict.fromkeys(keys, "rechecked"), n_agreed=2))
     assert again.freshness == "rechecked"
-    assert again.age == (f"2 of {len(keys)} cells of a run agreed",)
+    assert again.age == (f"2 of {len(keys)} cells of a run were repeated, and agreed",)
     moved = Ages(
         {**dict.fromkeys(keys, "older"), keys[0]: "changed"},
         changed={keys[0]: "linear · a9a: objective was 1, is 2", "other": "another cell"},

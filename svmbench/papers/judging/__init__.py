@@ -378,7 +378,7 @@ def _dated(verdict: Verdict, known: Sequence[Ages]) -> Verdict:
         sentences += [text for ages in known for key, text in ages.changed.items() if key in words]
     if word == RECHECKED:
         sentences = [
-            f"{ages.n_agreed} of {len(ages.words)} cells of a run agreed"
+            f"{ages.n_agreed} of {len(ages.words)} cells of a run were repeated, and agreed"
             for ages in known
             if RECHECKED in ages.words.values()
         ]
