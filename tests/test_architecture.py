@@ -173,7 +173,7 @@ FILE = re.compile(r"`((?:[a-z_]+/)+(?:<key>/)?[a-z_]+\.py)`")
 WALKS = re.findall(r"^\*\*(From .*?)\n\n", DOCUMENT.partition("## Three walks\n")[2], re.M | re.S)
 QUESTIONS = re.findall(r"^\| ([A-Z][^|]*\?) \| (.*`.*) \|$", DOCUMENT, re.M)
 #: How many files may answer a question.
-MOST_FILES = {
+MAX_ANSWER_FILES = {
     "How are a cell's inputs scaled?": 3,
     "What does a cell's key cover?": 2,
     "What does `svmbench claims` read?": 5,
@@ -311,8 +311,8 @@ def test_there_are_three_walks() -> None:
 
 def test_questions_are_answered_by_few_files() -> None:
     answers = dict(QUESTIONS)
-    assert MOST_FILES.keys() <= answers.keys()
-    for question, most in MOST_FILES.items():
+    assert MAX_ANSWER_FILES.keys() <= answers.keys()
+    for question, most in MAX_ANSWER_FILES.items():
         files = [
             name for name in FILE.findall(answers[question]) if not name.startswith("scripts/")
         ]

@@ -98,7 +98,7 @@ class DamagedResultsError(ResultsError):
 COMPARED_CHARACTERS = 40
 
 #: Largest number of known names that are compared.
-MOST_KNOWN_NAMES = 500
+MAX_KNOWN_NAMES = 500
 
 #: Number of known names that are compared letter by letter: those that share the most letter pairs.
 COMPARED_NAMES = 5
@@ -125,9 +125,7 @@ def nearest(name: str, known: Iterable[str], least: float = 0.0) -> str:
     """
     from difflib import get_close_matches
 
-    spelt = {
-        each[:COMPARED_CHARACTERS].casefold(): each for each in islice(known, MOST_KNOWN_NAMES)
-    }
+    spelt = {each[:COMPARED_CHARACTERS].casefold(): each for each in islice(known, MAX_KNOWN_NAMES)}
     wanted = name[:COMPARED_CHARACTERS].casefold()
     pairs = _letter_pairs(wanted)
 

@@ -25,14 +25,14 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.paths import opened_regular
 
 #: Largest number of bytes of a file that is read as a whole.
-MOST_BYTES_WHOLE = 128 << 20
+MAX_WHOLE_BYTES = 128 << 20
 #: Largest numbers of bytes of a JSON file, and of its commas and opening brackets, which limit the
 #: number of its values. The largest kept plan has 191 kB with 540 cells and 9,371 of these signs.
 #: The limits are 350 and 266 times as high: enough for 144,000 such cells; a config has at most
 #: 50,000.
-MOST_BYTES_JSON, MOST_SIGNS_JSON = 64 << 20, 2_500_000
+MAX_JSON_BYTES, MAX_JSON_SIGNS = 64 << 20, 2_500_000
 #: Largest number of bytes of a file that is read or copied in pieces.
-MOST_BYTES_STREAMED = 8 << 30
+MAX_STREAMED_BYTES = 8 << 30
 #: Part of the name of temporary files, which replace a folder's files once they are complete.
 _PARTIAL = ".partial-"
 _LINK = "it is a link, and no link in a results folder is followed"
@@ -41,7 +41,7 @@ _RENAME_EXCHANGE, _AT_FDCWD = 2, -100
 
 
 def open_file(
-    path: Path, most: int = MOST_BYTES_STREAMED, *, within: Path | None = None
+    path: Path, most: int = MAX_STREAMED_BYTES, *, within: Path | None = None
 ) -> BinaryIO:
     """Open a regular file of a results folder for reading.
 
@@ -66,14 +66,14 @@ def open_file(
     return opened_regular(descriptor, path, most)
 
 
-def read_bytes(path: Path, most: int = MOST_BYTES_WHOLE, *, within: Path | None = None) -> bytes:
+def read_bytes(path: Path, most: int = MAX_WHOLE_BYTES, *, within: Path | None = None) -> bytes:
     """Return the content of a regular file of a results folder; errors as in `open_file`."""
     with open_file(path, most, within=within) as stream:
         # Read the present size: the file may grow meanwhile, and `read` allocates what it requests.
         return stream.read(os.fstat(stream.fileno()).st_size)
 
 
-def read_text(path: Path, most: int = MOST_BYTES_WHOLE) -> str:
+def read_text(path: Path, most: int = MAX_WHOLE_BYTES) -> str:
     """Return the text of a file (UTF-8), with unchanged line ends.
 
     Raises
@@ -94,14 +94,14 @@ def read_json(path: Path) -> Any:
     RecursionError
         If it is nested too deep.
     ValueError
-        If it is not JSON in UTF-8, or holds NaN, infinity, or more than `MOST_SIGNS_JSON` commas
+        If it is not JSON in UTF-8, or holds NaN, infinity, or more than `MAX_JSON_SIGNS` commas
         and opening brackets.
     """
-    content = read_bytes(path, MOST_BYTES_JSON)
+    content = read_bytes(path, MAX_JSON_BYTES)
     n_signs = sum(map(content.count, (b",", b"[", b"{")))
-    if n_signs > MOST_SIGNS_JSON:
+    if n_signs > MAX_JSON_SIGNS:
         raise ValueError(
-            f"it holds {n_signs:,} commas and opening brackets; at most {MOST_SIGNS_JSON:,}"
+            f"it holds {n_signs:,} commas and opening brackets; at most {MAX_JSON_SIGNS:,}"
             " are allowed"
         )
     return json.loads(content.decode("utf-8"), parse_constant=_refuse)

@@ -20,7 +20,7 @@ from svmbench.base import files, paths
 from svmbench.base.errors import SvmbenchError
 
 #: A file with this many entries or more is replaced, not extended.
-MOST_KEPT_ENTRIES = 5_000
+MAX_KEPT_ENTRIES = 5_000
 
 
 class KeptEntries:
@@ -59,7 +59,7 @@ class KeptEntries:
         path = path or self.place()
         _read.cache_clear()  # another process may have written meanwhile
         earlier = _read(path)
-        entries = {**earlier, **self.own} if len(earlier) < MOST_KEPT_ENTRIES else self.own
+        entries = {**earlier, **self.own} if len(earlier) < MAX_KEPT_ENTRIES else self.own
         with suppress(OSError, SvmbenchError):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_text(path, json.dumps(entries))

@@ -38,7 +38,7 @@ from svmbench.base.toml_source import read_toml
 FULL_PROFILE = "paper"
 
 #: Largest number of reported mistakes in one file.
-_MOST_PROBLEMS = 50
+_MAX_PROBLEMS = 50
 
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,59}")
 
@@ -198,7 +198,7 @@ def _paper(folder: Path, source: str) -> Paper:
     except ValidationError as error:
         from svmbench.base.validation_messages import sentence
 
-        errors = error.errors()[:_MOST_PROBLEMS]
+        errors = error.errors()[:_MAX_PROBLEMS]
         raise ConfigError(
             [
                 f"{shown}/paper.toml: {_prefix(mistake['loc'])}{sentence(mistake)}"

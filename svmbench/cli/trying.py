@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from svmbench.data.frames import TableForm
 
 #: A confusion matrix of more classes is not printed.
-MOST_CLASSES_SHOWN = 10
+MAX_CLASSES_SHOWN = 10
 
 
 def print_confusion(result: TryResult) -> None:
     """Print how many test rows of each class were predicted as which class."""
     classes, counts = result.confusion
-    if len(classes) > MOST_CLASSES_SHOWN:
+    if len(classes) > MAX_CLASSES_SHOWN:
         return
     terminal.print_line("The recommended model's predictions of the test rows:")
     terminal.print_columns(

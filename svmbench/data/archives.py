@@ -20,7 +20,7 @@ from svmbench.base.errors import DataError
 COMPRESSION_SUFFIXES = ("", ".xz", ".bz2", ".gz")
 
 #: Largest size of a file in bytes, compressed and unpacked, unless its entry sets another one.
-MOST_UNPACKED_BYTES = 1 << 30
+MAX_UNPACKED_BYTES = 1 << 30
 
 #: Every archive may unpack to this many bytes, whatever its own size.
 BYTES_ALLOWED_AT_ANY_RATIO = 64 << 20
@@ -54,7 +54,7 @@ def decompressed(
     member : str, optional
         The path inside a zip archive.
     max_bytes : int, optional
-        Largest unpacked size. By default `MOST_UNPACKED_BYTES`, and no more than
+        Largest unpacked size. By default `MAX_UNPACKED_BYTES`, and no more than
         `HIGHEST_UNPACKING_RATIO` times the bytes stored.
 
     Raises
@@ -65,7 +65,7 @@ def decompressed(
     limit = max_bytes
     if limit is None:
         limit = min(
-            MOST_UNPACKED_BYTES,
+            MAX_UNPACKED_BYTES,
             max(BYTES_ALLOWED_AT_ANY_RATIO, HIGHEST_UNPACKING_RATIO * len(content)),
         )
     try:

@@ -22,10 +22,10 @@ SPARSE_BELOW_DENSITY = 1 / 3
 #: Narrow data are stored as CSR nevertheless if a dense array would take more bytes than this and
 #: the share of non-zero values is below `SPARSE_BELOW_FILLED`: a row of 64 columns may come from
 #: two bytes of text.
-MOST_DENSE_BYTES = 256 << 20
+MAX_DENSE_BYTES = 256 << 20
 SPARSE_BELOW_FILLED = 1 / 50
 #: Largest number of characters of a label.
-LONGEST_LABEL_CHARS = 200
+MAX_LABEL_CHARS = 200
 #: Whole numbers from here on may be the same float64.
 LARGEST_LABEL = 2.0**53
 #: Words for a missing value: those of pandas, R and Excel.
@@ -37,11 +37,11 @@ MISSING_WORDS = frozenset(
 #: largest range whose square doesn't overflow.
 SMALLEST_RANGE, LARGEST_RANGE = 10 * np.finfo(np.float64).eps, 1e150
 #: Largest number of features for which `ranges` returns an entry for every feature.
-MOST_RANGES = 1_000_000
+MAX_RANGES = 1_000_000
 #: The name of the negative class lists at most this many classes.
 MAX_CLASSES_IN_NAME = 5
 #: `select_pair_of` searches the pairs of at most this many classes.
-MOST_CLASSES_FOR_PAIR_SEARCH = 1000
+MAX_CLASSES_FOR_PAIR_SEARCH = 1000
 
 
 @dataclass
@@ -93,13 +93,13 @@ class Derived:
 _PLAIN_LABEL = re.compile(
     r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|[0-9]\.[0-9]+[eE][+-][0-9]{2,3})", re.ASCII
 )
-_MOST_LABEL_DIGITS = 15
+_MAX_LABEL_DIGITS = 15
 
 
 def are_plain(words: Iterable[str]) -> bool:
     """Return True if all labels are plain numbers; then 1, +1 and 1.0 are one label."""
     return all(
-        _PLAIN_LABEL.fullmatch(word) and _digits(word) <= _MOST_LABEL_DIGITS for word in words
+        _PLAIN_LABEL.fullmatch(word) and _digits(word) <= _MAX_LABEL_DIGITS for word in words
     )
 
 
@@ -154,13 +154,13 @@ def refuse_long_labels(labels: np.ndarray, where: str) -> None:
     Raises
     ------
     DataError
-        For a label longer than `LONGEST_LABEL_CHARS`.
+        For a label longer than `MAX_LABEL_CHARS`.
     """
     if labels.dtype.kind in "OUS" and len(labels):
         longest = max(map(len, map(str, labels)))
-        if longest > LONGEST_LABEL_CHARS:
+        if longest > MAX_LABEL_CHARS:
             raise DataError(
-                f"{where}: a label has {longest:,} characters, but at most {LONGEST_LABEL_CHARS}"
+                f"{where}: a label has {longest:,} characters, but at most {MAX_LABEL_CHARS}"
                 " are allowed (is the label in another column?)"
             )
 
@@ -238,7 +238,7 @@ def pair_of(name: str, words: np.ndarray, total: int) -> tuple[str, str]:
         If no pair or several pairs add up to `total`.
     """
     classes, sizes = np.unique(words, return_counts=True)
-    if len(classes) > MOST_CLASSES_FOR_PAIR_SEARCH:
+    if len(classes) > MAX_CLASSES_FOR_PAIR_SEARCH:
         raise DataError(f"{name} has {len(classes):,} classes, too many to search for a pair")
     pairs = [
         (str(classes[i]), str(classes[j]))
@@ -356,11 +356,11 @@ def _widened(X: Any, n_features: int) -> Any:
 def ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest value of each feature; CSR counts as having a zero.
 
-    For CSR with more than `MOST_RANGES` features, only the features that occur are returned.
+    For CSR with more than `MAX_RANGES` features, only the features that occur are returned.
     """
     if sp.issparse(X):
         places, n_features = X.indices, X.shape[1]
-        if n_features > MOST_RANGES:
+        if n_features > MAX_RANGES:
             columns, places = np.unique(X.indices, return_inverse=True)
             n_features = len(columns)
         low, high = (np.zeros(n_features) for _ in range(2))
@@ -406,7 +406,7 @@ def density(X: Any) -> float:
 def is_stored_dense(shape: tuple[int, int], share: float) -> bool:
     """Return True if data of a shape and a share of non-zero values are stored dense."""
     is_wide = shape[1] >= DENSE_BELOW_FEATURES and share < SPARSE_BELOW_DENSITY
-    is_empty = share < SPARSE_BELOW_FILLED and 8 * shape[0] * shape[1] > MOST_DENSE_BYTES
+    is_empty = share < SPARSE_BELOW_FILLED and 8 * shape[0] * shape[1] > MAX_DENSE_BYTES
     return not (is_wide or is_empty)
 
 

@@ -34,7 +34,7 @@ TRANSFER_TIMEOUT_S = 3600.0
 #: Lowest accepted pace in bytes per second, checked after `PACE_CHECK_AFTER_S` seconds.
 LOWEST_BYTES_PER_S = 1024.0
 PACE_CHECK_AFTER_S = 30.0
-MOST_ATTEMPTS = 4
+MAX_ATTEMPTS = 4
 RETRY_PAUSE_S = 0.5
 CHUNK_BYTES = 1 << 16
 #: Ending of the file beside a partial download with the version of the downloaded file.
@@ -130,7 +130,7 @@ class _Transfer:
 
     def all_attempts(self) -> None:
         reason = ""
-        for attempt in range(MOST_ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             if attempt:
                 time.sleep(RETRY_PAUSE_S * 2 ** (attempt - 1))
             try:

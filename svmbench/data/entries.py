@@ -133,7 +133,7 @@ class SourceFile(Strict):
         Published md5 of the official file as downloaded (compressed).
     max_bytes : int or None
         Largest size in bytes, as downloaded and unpacked; None for the limit of all files
-        (`archives.MOST_UNPACKED_BYTES`).
+        (`archives.MAX_UNPACKED_BYTES`).
     skip_lines : int
         Lines to skip in this file, in addition to those of the reading.
     rebuilt : str

@@ -217,7 +217,7 @@ def regular(path: Path, max_bytes: int | None = None) -> bytes:
         If it can't be read, is a pipe or a device, or is too large.
     """
     try:
-        return paths.read_regular(path, max_bytes or archives.MOST_UNPACKED_BYTES)
+        return paths.read_regular(path, max_bytes or archives.MAX_UNPACKED_BYTES)
     except OSError as error:
         raise DataError(f"{path} can't be read: {error.strerror or error}") from None
 
@@ -267,7 +267,7 @@ def _downloaded(
     A new download with wrong bytes is removed, so that the next fetch starts again.
     """
     folder = _downloads(*source)
-    limit = file.max_bytes or archives.MOST_UNPACKED_BYTES
+    limit = file.max_bytes or archives.MAX_UNPACKED_BYTES
     downloaded = download.download(url, folder, progress, limit)
     if not downloaded.is_new:
         try:

@@ -16,10 +16,10 @@ from svmbench.data import archives
 from svmbench.data.archives import ending_of
 from svmbench.data.blocks import open_blocks
 from svmbench.data.dataset import Dataset
-from svmbench.data.derive import MOST_RANGES, class_order, label_words, ranges, why_not_scaled
+from svmbench.data.derive import MAX_RANGES, class_order, label_words, ranges, why_not_scaled
 
 #: A column with more different values than this can't be the column of labels.
-MOST_LABEL_VALUES = 1000
+MAX_LABEL_VALUES = 1000
 
 #: Estimated bytes of text for each byte of a compressed file.
 TEXT_BYTES_PER_COMPRESSED_BYTE = 5
@@ -53,7 +53,7 @@ def does_not_fit(path: str | Path, memory_gb: float) -> bool:
         1 if file.suffix.lower() == ending_of(file) else TEXT_BYTES_PER_COMPRESSED_BYTE
     )
     too_large = (
-        LOADING_MEMORY_FACTOR * size > memory_gb * 2**30 or size > archives.MOST_UNPACKED_BYTES
+        LOADING_MEMORY_FACTOR * size > memory_gb * 2**30 or size > archives.MAX_UNPACKED_BYTES
     )
     return too_large or ending_of(file) == ".parquet"
 
@@ -112,14 +112,14 @@ def _scanned(
         ]
         codes.append(np.array(codes_of_block, dtype=np.int32)[places])
         width = max(width, X.shape[1])
-        if width <= MOST_RANGES:
+        if width <= MAX_RANGES:
             bounds = (low, high) if codes[1:] else (np.full(width, np.inf), np.full(width, -np.inf))
             # A feature that sparse rows lacked so far is 0 in them.
             low, high = (np.pad(bound, (0, width - len(bound))) for bound in bounds)
             least, largest = (np.pad(bound, (0, width - len(bound))) for bound in ranges(X))
             low, high = np.minimum(low, least), np.maximum(high, largest)
-        if len(code_of_label) > MOST_LABEL_VALUES:
-            raise DataError(f"{path.name}: more than {MOST_LABEL_VALUES:,} different labels")
+        if len(code_of_label) > MAX_LABEL_VALUES:
+            raise DataError(f"{path.name}: more than {MAX_LABEL_VALUES:,} different labels")
     is_text = any(isinstance(label, str) for label in code_of_label)
     words = label_words(np.array(list(code_of_label), dtype=object if is_text else np.float64))
     order = class_order(set(words))

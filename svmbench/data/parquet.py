@@ -18,7 +18,7 @@ INDEX_NAME = re.compile(r"__index_level_[0-9]+__", re.ASCII)
 #: Bytes of the arrays of one block.
 PARQUET_BLOCK_BYTES = 4 << 20
 #: Smallest number of rows of a block.
-FEWEST_BLOCK_ROWS = 256
+MIN_BLOCK_ROWS = 256
 
 
 def require_pyarrow() -> Any:
@@ -76,7 +76,7 @@ def blocks(
             left_out = index_columns(schema) - {all_names[label]}
             names = [name for name in all_names if name not in left_out]
             _check_columns(schema, label, left_out, n_features, path.name)
-            height = max(FEWEST_BLOCK_ROWS, PARQUET_BLOCK_BYTES // (8 * len(names)))
+            height = max(MIN_BLOCK_ROWS, PARQUET_BLOCK_BYTES // (8 * len(names)))
             done = 0
             columns = names if left_out else None
             for batch in file.iter_batches(height, columns=columns, use_threads=False):

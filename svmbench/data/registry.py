@@ -22,10 +22,10 @@ from svmbench.base.validation_messages import none_of, sentence
 from svmbench.data.entries import DatasetEntry, Statement, Strict
 
 #: Largest number of values in all entries, with inherited values; the shipped entries have 4,500.
-MOST_REGISTRY_VALUES = 100_000
+MAX_REGISTRY_VALUES = 100_000
 
 #: After this many mistakes, the remaining entries are not read.
-MOST_REPORTED_PROBLEMS = 500
+MAX_REPORTED_PROBLEMS = 500
 
 
 @cache
@@ -56,11 +56,11 @@ def _read(places: tuple[Path, ...]) -> dict[str, DatasetEntry]:
             try:
                 resolved = _resolved(name, raw, origins)
                 n_values += count_values(resolved)
-                if n_values > MOST_REGISTRY_VALUES or len(problems) > MOST_REPORTED_PROBLEMS:
+                if n_values > MAX_REGISTRY_VALUES or len(problems) > MAX_REPORTED_PROBLEMS:
                     too_many = (
-                        f"with this entry there are more than {MOST_REGISTRY_VALUES:,} values,"
+                        f"with this entry there are more than {MAX_REGISTRY_VALUES:,} values,"
                         " inherited values included"
-                        if n_values > MOST_REGISTRY_VALUES
+                        if n_values > MAX_REGISTRY_VALUES
                         else "the remaining entries were not checked"
                     )
                     problems.append(f"{file.name}: {_shown(name)}: {too_many}")
@@ -99,7 +99,7 @@ def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, Da
             except ValidationError as error:
                 problems += [f"{where}: {sentence(mistake)}" for mistake in error.errors()]
     if problems:
-        raise ConfigError(problems[:MOST_REPORTED_PROBLEMS])
+        raise ConfigError(problems[:MAX_REPORTED_PROBLEMS])
     for name, statements in stated.items():
         papers = {**statements, **entries[name].papers}
         entries[name] = entries[name].model_copy(update={"papers": papers})

@@ -33,7 +33,7 @@ CACHE_HINT = " (SVMBENCH_CACHE names another place)"
 CACHE_FORMAT = 1
 
 #: Data sets with more bytes than this are hashed once in a process.
-MOST_BYTES_HASHED_AT_OPENING = 8 << 20
+MAX_BYTES_HASHED_AT_OPENING = 8 << 20
 
 _MAX_META_BYTES = 1 << 24
 _REQUIRED_FACTS: dict[str, type | tuple[type, ...]] = {
@@ -202,7 +202,7 @@ def map_arrays(folder: Path) -> tuple[Derived, dict[str, Any]] | None:
 
 def _is_unchanged(folder: Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> bool:
     """Return True if the content of the arrays agrees with the checksum."""
-    large = sum(array.nbytes for array in arrays.values()) > MOST_BYTES_HASHED_AT_OPENING
+    large = sum(array.nbytes for array in arrays.values()) > MAX_BYTES_HASHED_AT_OPENING
     if not large:
         return _identity(arrays, meta["shapes"]) == str(meta["facts"]["sha256"])
     if _trusts_large:

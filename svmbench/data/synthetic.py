@@ -19,11 +19,11 @@ TrainAndTest = tuple[LabelledRows, LabelledRows | None]
 
 #: Largest number of values (rows times features) of a generated data set: 400 MB, and twice as
 #: much during its generation.
-MOST_GENERATED_VALUES = 50_000_000
+MAX_GENERATED_VALUES = 50_000_000
 #: Largest number of features of a generated data set.
-MOST_GENERATED_FEATURES = 1_000_000
+MAX_GENERATED_FEATURES = 1_000_000
 #: `separable` needs at least this share of rows outside the margin; else it would not end.
-LEAST_ACCEPTANCE_RATE = 0.001
+MIN_ACCEPTANCE_RATE = 0.001
 
 #: Default number of features.
 _USUAL_FEATURES = 300
@@ -47,18 +47,18 @@ def refuse_large(parameters: Mapping[str, Any]) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ValueError(f"{key} must be a whole number of at least 1")
     for key in ("n_features", "n_classes"):
-        if counts.get(key, 0) > MOST_GENERATED_FEATURES:
-            raise ValueError(f"{key} is {counts[key]:,}, more than {MOST_GENERATED_FEATURES:,}")
+        if counts.get(key, 0) > MAX_GENERATED_FEATURES:
+            raise ValueError(f"{key} is {counts[key]:,}, more than {MAX_GENERATED_FEATURES:,}")
     positive, negative = counts.get("n_positive", 0), counts.get("n_negative", 0)
     n_classes = counts.get("n_classes", 1)
     n_rows = max(counts.get("n_samples", 0), positive + negative, n_classes)
     n_rows = max(n_rows, n_classes * counts.get("n_per_class", 0))
     in_the_plane = "n_positive" in counts
     n_values = n_rows * counts.get("n_features", 2 if in_the_plane else _USUAL_FEATURES)
-    if n_values > MOST_GENERATED_VALUES:
+    if n_values > MAX_GENERATED_VALUES:
         raise ValueError(
             f"the data set would have {n_values:,} values (rows times features), more than"
-            f" {MOST_GENERATED_VALUES:,}"
+            f" {MAX_GENERATED_VALUES:,}"
         )
 
 
@@ -163,7 +163,7 @@ def separable(
         rows_outside.append(X[outside])
         scores.append(score[outside])
         n_kept, drawn = n_kept + int(outside.sum()), drawn + len(outside)
-        if n_kept < LEAST_ACCEPTANCE_RATE * drawn:
+        if n_kept < MIN_ACCEPTANCE_RATE * drawn:
             raise ValueError("hardly any row lies outside the margin; raise density or n_features")
     X = sp.csr_array(sp.vstack(rows_outside, format="csr"))[:n_samples]
     y = np.where(np.concatenate(scores)[:n_samples] > 0, 1, -1)

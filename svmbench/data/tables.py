@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from svmbench.base.errors import DataError, suggestion
-from svmbench.data.derive import MISSING_WORDS, MOST_DENSE_BYTES, refuse_long_labels
+from svmbench.data.derive import MAX_DENSE_BYTES, MISSING_WORDS, refuse_long_labels
 from svmbench.data.entries import Reading
 from svmbench.data.libsvm import check_text, text_lines
 
 #: Largest number of columns of a table; each column takes at least 0.1 ms.
-MOST_TABLE_COLUMNS = 100_000
+MAX_TABLE_COLUMNS = 100_000
 
 #: Advice for rows that have more columns than the header.
 SHORT_HEADER = (
@@ -25,9 +25,9 @@ SHORT_HEADER = (
 )
 
 #: Largest number of different words in a column for one-hot encoding.
-MOST_ONE_HOT_WORDS = 1000
-#: If all rows take more than `MOST_DENSE_BYTES`, the one-hot features of a row may take this many.
-MOST_ONE_HOT_BYTES_PER_ROW = 512
+MAX_ONE_HOT_WORDS = 1000
+#: If all rows take more than `MAX_DENSE_BYTES`, the one-hot features of a row may take this many.
+MAX_ONE_HOT_BYTES_PER_ROW = 512
 
 
 def read_table(content: bytes, name: str, reading: Reading) -> pd.DataFrame:
@@ -93,9 +93,9 @@ def refuse_many_columns(content: bytes, name: str, reading: Reading) -> None:
     first = next(lines, b"")
     by_blanks = reading.separator == "whitespace"
     n_columns = len(first.split()) if by_blanks else 1 + first.count(reading.separator.encode())
-    if n_columns > MOST_TABLE_COLUMNS:
+    if n_columns > MAX_TABLE_COLUMNS:
         raise DataError(
-            f"{name} has {n_columns:,} columns; a table may have {MOST_TABLE_COLUMNS:,}. Use"
+            f"{name} has {n_columns:,} columns; a table may have {MAX_TABLE_COLUMNS:,}. Use"
             " LIBSVM's format, which has no such limit"
         )
 
@@ -266,12 +266,12 @@ def _encoded(
         if reading.missing in words and reading.incomplete != "category":
             raise DataError(f"{names[0]}, column {feature}: there are missing values")
         if rule == "one-hot":
-            if len(words) > MOST_ONE_HOT_WORDS:
+            if len(words) > MAX_ONE_HOT_WORDS:
                 raise DataError(
                     f"{names[0]}, column {feature}: {len(words):,} different words; one-hot"
-                    f" encoding allows {MOST_ONE_HOT_WORDS:,}"
+                    f" encoding allows {MAX_ONE_HOT_WORDS:,}"
                 )
-            most = max(MOST_DENSE_BYTES, MOST_ONE_HOT_BYTES_PER_ROW * len(parts[0]))
+            most = max(MAX_DENSE_BYTES, MAX_ONE_HOT_BYTES_PER_ROW * len(parts[0]))
             if 8 * len(words) * sum(map(len, parts)) > most:
                 raise DataError(
                     f"{names[0]}, column {feature}: {len(words):,} different words would take more"

@@ -14,7 +14,7 @@ from svmbench.base.errors import DataError
 from svmbench.data import libsvm, tables
 from svmbench.data.derive import are_plain, refuse_long_labels, refuse_merged_labels
 from svmbench.data.entries import Reading
-from svmbench.data.text_rows import MOST_VALUES_PER_BYTE, parse_rows
+from svmbench.data.text_rows import MAX_VALUES_PER_BYTE, parse_rows
 
 #: The arrays of a piece have room for this many times the values of the piece before.
 ARRAY_GROWTH_FACTOR = 1.05
@@ -43,14 +43,14 @@ def libsvm_blocks(
         As :func:`svmbench.data.libsvm.parse_libsvm`, and for an index above `n_features`.
     """
     line, width, may_be_dense = 1, n_features or 0, True
-    begun, blank, expected = False, True, MOST_VALUES_PER_BYTE
+    begun, blank, expected = False, True, MAX_VALUES_PER_BYTE
     for number, piece in enumerate(pieces):
         blank &= not piece.strip()
         rows = _Rows(libsvm.check_encoding(piece, name) if number == 0 else piece, expected)
         line += rows.read(name, line, n_features, sort_indices=sort_indices, begun=begun)
         if not rows.n_rows:
             continue
-        expected = min(MOST_VALUES_PER_BYTE, ARRAY_GROWTH_FACTOR * rows.n_values / len(piece))
+        expected = min(MAX_VALUES_PER_BYTE, ARRAY_GROWTH_FACTOR * rows.n_values / len(piece))
         # Dense blocks must have one width; the width of CSR blocks may grow.
         may_be_dense &= rows.is_full and (rows.width == width or not (begun or n_features))
         width, begun = max(width, rows.width), True
@@ -111,9 +111,9 @@ class _Rows:
     def _has_grown_for(self, line: int, after: int) -> bool:
         """Grow the arrays for all remaining lines if a line doesn't fit; True if they grew."""
         n = self.n_values
-        if n + int(MOST_VALUES_PER_BYTE * (after - line)) + 1 <= len(self.values):
+        if n + int(MAX_VALUES_PER_BYTE * (after - line)) + 1 <= len(self.values):
             return False
-        room = n + int(MOST_VALUES_PER_BYTE * (len(self.piece) - line)) + 1
+        room = n + int(MAX_VALUES_PER_BYTE * (len(self.piece) - line)) + 1
         self.indices, self.values = (
             np.concatenate([array[:n], np.empty(room - n, dtype=array.dtype)])
             for array in (self.indices, self.values)

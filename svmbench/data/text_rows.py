@@ -19,10 +19,10 @@ EXACT_POWER = 22
 EXACT_MANTISSA = np.uint64(2**53)
 
 #: Largest number of decimal digits that fit into 64 bits.
-MOST_DIGITS = 19
+MAX_UINT64_DIGITS = 19
 
 #: Largest number of values per byte of text: a value takes at least ``1:1`` and a blank.
-MOST_VALUES_PER_BYTE = 1 / 4
+MAX_VALUES_PER_BYTE = 1 / 4
 
 #: Largest power of ten that a sum of two float64 holds to 106 bits, with room to multiply.
 LARGEST_TABLE_POWER = 270
@@ -102,13 +102,13 @@ def number_at(text: np.ndarray, p: int) -> tuple[float, int, bool]:
             c = text[p] - ZERO
         power = after - p
         digits += p - after
-    if digits > MOST_DIGITS:  # leading zeros don't count
+    if digits > MAX_UINT64_DIGITS:  # leading zeros don't count
         q = start
         while text[q] == ZERO or text[q] == POINT:
             digits -= text[q] == ZERO
             q += 1
         digits = max(digits, 1)
-    if digits == 0 or digits > MOST_DIGITS:
+    if digits == 0 or digits > MAX_UINT64_DIGITS:
         return 0.0, p, False
     if text[p] == SMALL_E or text[p] == BIG_E:
         p += 1

@@ -18,7 +18,7 @@ from svmbench.base.errors import DataError, DataWarning
 from svmbench.data import fetch, frames, libsvm, openml, parquet, store, tables
 from svmbench.data.archives import decompressed, ending_of
 from svmbench.data.dataset import Dataset, described, writing
-from svmbench.data.derive import MOST_RANGES, LabelledRows, derive, ranges, why_not_scaled
+from svmbench.data.derive import MAX_RANGES, LabelledRows, derive, ranges, why_not_scaled
 from svmbench.data.entries import Derivation, Reading
 
 #: Part of the key of a prepared file; raise it when files are read in another way.
@@ -396,7 +396,7 @@ def _prepare(
         **({"read_as": list(rows.read_as)} if rows.read_as else {}),
         **({"n_columns": rows.n_columns} if rows.n_columns else {}),
     }
-    has_all_features = derived.X.shape[1] <= MOST_RANGES
+    has_all_features = derived.X.shape[1] <= MAX_RANGES
     if reason := why_not_scaled(*ranges(derived.X), named=has_all_features):
         facts["unscalable"] = f"{name}: {reason}"
     store.write(folder, derived, described(derived, facts))

@@ -113,9 +113,9 @@ Record = CellRecord | PointRecord
 MAX_RECORD_BYTES = 20 << 20
 
 #: Largest number of characters of a name, a label, a key or a reason.
-LONGEST_RECORD_NAME = 4_096
+MAX_RECORD_NAME_CHARS = 4_096
 #: Largest number of characters of any other text (a traceback, a warning, a parameter).
-LONGEST_RECORD_TEXT = 100_000
+MAX_RECORD_TEXT_CHARS = 100_000
 
 #: The types of numbers in JSON, and the largest of them. Constants: they are read for each value.
 _NUMBER, _LARGEST_NUMBER = (int, float), sys.float_info.max
@@ -164,7 +164,7 @@ def parse_record(line: bytes) -> Record | None:
         and (_is_cell(record) or _is_point(record))
         and _is_well_typed(record)
         # Texts are no longer than their line, and most lines are shorter than the bounds.
-        and (len(line) <= LONGEST_RECORD_NAME or _is_short(record))
+        and (len(line) <= MAX_RECORD_NAME_CHARS or _is_short(record))
     )
     return cast(Record, record) if whole else None
 
@@ -204,11 +204,11 @@ def shortened(record: Record) -> Record:
     held: dict[str, Any] = {**record}
     for name in ("reason", "stop_reason"):
         if held.get(name):
-            held[name] = held[name][:LONGEST_RECORD_NAME]
+            held[name] = held[name][:MAX_RECORD_NAME_CHARS]
     if held.get("traceback"):
-        held["traceback"] = held["traceback"][-LONGEST_RECORD_TEXT:]
+        held["traceback"] = held["traceback"][-MAX_RECORD_TEXT_CHARS:]
     if held.get("warnings"):
-        held["warnings"] = [warning[:LONGEST_RECORD_TEXT] for warning in held["warnings"]]
+        held["warnings"] = [warning[:MAX_RECORD_TEXT_CHARS] for warning in held["warnings"]]
     return cast(Record, held)
 
 
@@ -216,14 +216,16 @@ def _is_short(record: dict[str, Any]) -> bool:
     """Return True if no text of a record exceeds its largest length."""
     names = [record.get(name) for name in (*_TEXTS, "key", "point", "status")]
     todo = [value for name, value in record.items() if name != "trace"]
-    if any(isinstance(name, str) and len(name) > LONGEST_RECORD_NAME for name in (*names, *record)):
+    if any(
+        isinstance(name, str) and len(name) > MAX_RECORD_NAME_CHARS for name in (*names, *record)
+    ):
         return False
     while todo:
         each = todo.pop()
-        if isinstance(each, str) and len(each) > LONGEST_RECORD_TEXT:
+        if isinstance(each, str) and len(each) > MAX_RECORD_TEXT_CHARS:
             return False
         if isinstance(each, dict):
-            if any(len(key) > LONGEST_RECORD_NAME for key in each):
+            if any(len(key) > MAX_RECORD_NAME_CHARS for key in each):
                 return False
             todo += each.values()
         elif isinstance(each, list):

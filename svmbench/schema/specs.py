@@ -71,10 +71,10 @@ _Columns = Annotated[
     Annotated[_ColumnName, Tag("name")] | Annotated[list[_ColumnName], Tag("list")], _BY_FORM
 ]
 #: Largest number of characters of the name of a table, plot, block, solver, data set or profile.
-LONGEST_SPEC_NAME = 200
+MAX_SPEC_NAME_CHARS = 200
 #: A pattern of names that may be part of a file name.
 FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-_FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NAME)]
+_FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=MAX_SPEC_NAME_CHARS)]
 _Kind = Annotated[
     str, AfterValidator(_kind), WithJsonSchema({"enum": PLOT_KINDS.names(), "type": "string"})
 ]

@@ -21,9 +21,15 @@ from svmbench.papers.judging.export import (
 )
 from svmbench.papers.judging.made_again import MadeAgain, made_again
 from svmbench.papers.judging.outcomes import outcomes
-from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
+from svmbench.papers.judging.picture import MAX_SHOWN_PARTS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import OUTCOMES, Verdict
-from svmbench.report.numbers.certified import ACCURACIES, FEWEST_PROBLEMS, RANKED_AT, Board, boards
+from svmbench.report.numbers.certified import (
+    ACCURACIES,
+    MIN_RANKED_PROBLEMS,
+    RANKED_AT,
+    Board,
+    boards,
+)
 from svmbench.report.numbers.choices import HEAD, caption, choices, standing_of
 from svmbench.report.numbers.ratios import (
     EQUAL_OBJECTIVE,
@@ -61,9 +67,9 @@ _ASSETS = ("site.css", "site.js", "compare.js", "search.js")
 #: Tables with more rows than this are folded.
 _FOLDED_ROWS = 12
 #: Largest number of charts of error against time on the page of a data set.
-_MOST_CHARTS = 3
+_MAX_CHARTS = 3
 #: Largest number of charts of convergence of a board.
-_MOST_CONVERGENCES = 3
+_MAX_CONVERGENCES = 3
 #: Largest ratio to the fastest solver of each class of a table with colours.
 _SHADES = ((1.1, "best"), (2.0, "close"), (4.0, "slower"), (10.0, "slow"))
 #: Ending of the name of a paper's page of further runs.
@@ -285,7 +291,7 @@ class _Pages:
         self._page(
             "leaderboard.html", "leaderboard.html",
             boards=self.boards, leaderboard=self.leaders, accuracies=ACCURACIES,
-            ranked_at=RANKED_AT, fewest=FEWEST_PROBLEMS,
+            ranked_at=RANKED_AT, fewest=MIN_RANKED_PROBLEMS,
             pictures=[self._board_pictures(k, one) for k, one in enumerate(self.boards, start=1)],
         )  # fmt: skip
         changed = [
@@ -318,7 +324,7 @@ class _Pages:
             )
             alt = f"Performance profiles of {', '.join(steps)}: {board.title}, to a gap of {each}"
             made.append((title, file, alt))
-        for k, problem in enumerate(board.problems[:_MOST_CONVERGENCES], start=1):
+        for k, problem in enumerate(board.problems[:_MAX_CONVERGENCES], start=1):
             curves = {
                 solver: [(s, float(each)) for each in ACCURACIES if (s := times[each]) is not None]
                 for solver, times in problem.times.items()
@@ -348,7 +354,7 @@ class _Pages:
             (self.made / path).parent.mkdir(exist_ok=True)
             (self.made / path).write_text(draw_parts(verdict.parts), encoding="utf-8")
             whole = ""
-            if len(verdict.parts) > MOST_ROWS:
+            if len(verdict.parts) > MAX_SHOWN_PARTS:
                 whole = path.with_stem(f"{path.stem}-all").as_posix()
                 (self.made / whole).write_text(
                     draw_parts(verdict.parts, most=None), encoding="utf-8"
@@ -418,7 +424,7 @@ class _Pages:
                 for result in several
             ]
             # Tables and figures of a paper share cells.
-            if points in drawn or len(made) == _MOST_CHARTS:
+            if points in drawn or len(made) == _MAX_CHARTS:
                 continue
             drawn.append(points)
             front = pareto_front((seconds, error) for _, seconds, error in points)

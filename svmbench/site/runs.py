@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from svmbench.base.files import (
-    MOST_BYTES_STREAMED,
+    MAX_STREAMED_BYTES,
     copy,
     exists_in_results,
     read_bytes,
@@ -35,7 +35,7 @@ from svmbench.report.tables.tidy import tidy_lines
 from svmbench.site.ranks import RankingView, show_rankings
 
 #: Largest number of sentences about changes of one run on a page.
-_MOST_CHANGES = 6
+_MAX_CHANGES = 6
 #: A path of an SVG, and the digits of a coordinate beyond a hundredth.
 _PATH, _FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"(?<=\.\d\d)\d+")
 #: The text of a cell without a record.
@@ -263,7 +263,7 @@ def _inputs_digest(run: Run) -> str:
     printed = _printed_digest(tuple(paper.folder for paper in papers().values()))
     digest = hashlib.sha256(f"{code_digest()} {printed}".encode())
     for path in filter(exists_in_results, paths):
-        content = read_bytes(path, MOST_BYTES_STREAMED)
+        content = read_bytes(path, MAX_STREAMED_BYTES)
         digest.update(f"{path.name} {len(content)} ".encode())
         digest.update(content)
     return digest.hexdigest()
@@ -283,8 +283,8 @@ def _printed_digest(folders: tuple[Path, ...]) -> str:
 def _changed(known: Ages) -> tuple[str, ...]:
     """Return the cells that disagreed, in sentences without their ends."""
     lines = list(known.changed.values())
-    if len(lines) > _MOST_CHANGES:
-        lines = [*lines[:_MOST_CHANGES], f"and {len(lines) - _MOST_CHANGES} more"]
+    if len(lines) > _MAX_CHANGES:
+        lines = [*lines[:_MAX_CHANGES], f"and {len(lines) - _MAX_CHANGES} more"]
     return tuple(lines)
 
 

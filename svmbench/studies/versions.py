@@ -62,7 +62,7 @@ ACCURACY_POINTS = 1.0
 #: Largest allowed increase of the objective, as a share of the base's objective.
 OBJECTIVE_SHARE = 0.01
 #: Smallest number of rounds from which wall times can fail a gate.
-FEWEST_ROUNDS = 3
+MIN_JUDGED_ROUNDS = 3
 #: Results that a comparison of versions shows: the name in records, its head, the format.
 SHOWN = (
     ("accuracy_pct", "accuracy (%)", ".2f"),
@@ -529,10 +529,13 @@ def nothing_worse(result: dict[str, Any], fail_above: float) -> str:
 def regressions(result: dict[str, Any], limit: float) -> list[str]:
     """Return a sentence for each solver that has become slower, less accurate or less exact.
 
-    A solver fails if its CPU time, in the median over the rounds, is more than `limit` times the
-    base's; if, from `FEWEST_ROUNDS` rounds on, each of its wall times is more than `limit` times
-    the base's longest; if its accuracy is more than `ACCURACY_POINTS` lower; or if its objective is
-    more than `OBJECTIVE_SHARE` higher.
+    A solver fails if one of these holds:
+
+    - its CPU time, in the median over the rounds, is more than `limit` times the base's;
+    - with `MIN_JUDGED_ROUNDS` rounds or more, each of its wall times is more than `limit` times the
+      longest one of the base;
+    - its accuracy is more than `ACCURACY_POINTS` lower;
+    - its objective is more than `OBJECTIVE_SHARE` higher.
 
     Parameters
     ----------
@@ -551,7 +554,11 @@ def regressions(result: dict[str, Any], limit: float) -> list[str]:
                 f" {limit:g} times are allowed"
             )
         walls = [row[side].get("wall_range_s") for side in ("base", "new")]
-        if all(walls) and result["rounds"] >= FEWEST_ROUNDS and walls[1][0] > limit * walls[0][1]:
+        if (
+            all(walls)
+            and result["rounds"] >= MIN_JUDGED_ROUNDS
+            and walls[1][0] > limit * walls[0][1]
+        ):
             sentences.append(
                 f"waits longer: {solver} takes at least {walls[1][0]:.3g} s of wall time in every"
                 f" round, {of} at most {walls[0][1]:.3g} s; {limit:g} times are allowed"

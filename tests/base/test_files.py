@@ -139,11 +139,11 @@ def test_a_line_without_end_is_damaged_and_takes_little(tmp_path: Path, made: Pa
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "file"
     with place.open("wb") as stream:
-        stream.truncate(files.MOST_BYTES_WHOLE + 1)
+        stream.truncate(files.MAX_WHOLE_BYTES + 1)
     with pytest.raises(OSError, match="more than the"):
         files.read_bytes(place)
     with place.open("wb") as stream:
-        stream.truncate(files.MOST_BYTES_STREAMED + 1)
+        stream.truncate(files.MAX_STREAMED_BYTES + 1)
     with pytest.raises(OSError, match="more than the"):
         files.open_file(place)
 
@@ -158,12 +158,12 @@ def test_json_without_measure_is_one_sentence(
         (run / other).unlink()
     with (run / name).open("w") as stream:
         if what == "values":
-            stream.write('{"cells": [' + "{}," * files.MOST_SIGNS_JSON + "{}]}")
+            stream.write('{"cells": [' + "{}," * files.MAX_JSON_SIGNS + "{}]}")
         elif what == "cells":
-            cells = '{"key": "k"},' * shapes.MOST_PLAN_CELLS + '{"key": "k"}'
+            cells = '{"key": "k"},' * shapes.MAX_PLAN_CELLS + '{"key": "k"}'
             stream.write(f'{{"schema": 1, "cells": [{cells}]}}')
         else:
-            stream.truncate(files.MOST_BYTES_JSON + 1)
+            stream.truncate(files.MAX_JSON_BYTES + 1)
     commands = ("table", "compare", "keep") if name == "plan.json" else ("compare",)
     for command in commands:
         ended = COMMANDS[command](run)
@@ -183,9 +183,9 @@ def test_cells_that_share_a_key_show_its_points_within_measure(
     point = {"schema": 1, "kind": "point", "key": cell["key"], "metrics": {}, "dimensions": {}}
     with (run / "runs.jsonl").open("a") as stream:
         stream.writelines(json.dumps({**point, "point": str(i)}) + "\n" for i in range(99))
-    monkeypatch.setattr(records, "MOST_SHOWN_CELLS", 10_000)
+    monkeypatch.setattr(records, "MAX_SHOWN_CELLS", 10_000)
     assert svmbench("table", run).code == 0
-    monkeypatch.setattr(records, "MOST_SHOWN_CELLS", 9_999)
+    monkeypatch.setattr(records, "MAX_SHOWN_CELLS", 9_999)
     ended = svmbench("table", run)
     assert ended.code == 2
     assert "it has 10,000 cells and points, but a report shows at most 9,999" in ended.err

@@ -53,7 +53,7 @@ def test_other_code_has_other_entries(code: str, tmp_path: Path) -> None:
 
 
 def test_a_full_file_starts_anew(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_entries, "MOST_KEPT_ENTRIES", 2)
+    monkeypatch.setattr(kept_entries, "MAX_KEPT_ENTRIES", 2)
     for key in "123":
         entries = KeptEntries("squares", code)
         entries.own[key] = int(key) ** 2

@@ -292,12 +292,12 @@ def test_a_file_is_missing(packed: Path) -> None:
 def test_sizes_are_bounded(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(packs._ALLOWED, "plan.json", 10)
     refused(packed, "'plan.json' in it has more than 10 bytes")
-    monkeypatch.setattr(packs, "MOST_BYTES_PACK", 10)
+    monkeypatch.setattr(packs, "MAX_PACK_BYTES", 10)
     refused(packed, "more than the 10 allowed bytes")
 
 
 def test_too_many_files(packed: Path) -> None:
-    many = {f"environment-{n}.json": b"{}" for n in range(packs.MOST_FILES + 1)}
+    many = {f"environment-{n}.json": b"{}" for n in range(packs.MAX_PACK_FILES + 1)}
     refused(write(Path("p.zip"), {**files_of(packed), **many}), "more than the 64 files")
 
 

@@ -331,7 +331,7 @@ def begun(use_registry, server, monkeypatch, text, **more):
     server.files["/tiny.svm"] = text
     server.faults["/tiny.svm"] = ["half"]
     with monkeypatch.context() as patch:
-        patch.setattr(download, "MOST_ATTEMPTS", 1)
+        patch.setattr(download, "MAX_ATTEMPTS", 1)
         with pytest.raises(DataUnavailableError, match="the connection"):
             data.ensure("tiny")
     server.seen.clear()
@@ -404,7 +404,7 @@ def test_a_500_for_ever_is_a_sentence(use_registry, server):
     use_registry(registry_text(url=f"{server.url}/tiny.svm"))
     with pytest.raises(DataUnavailableError, match=r"the server answered 500 .*/tiny.svm\)"):
         data.ensure("tiny")
-    assert len(server.seen) == download.MOST_ATTEMPTS
+    assert len(server.seen) == download.MAX_ATTEMPTS
     assert nothing_cached()
 
 

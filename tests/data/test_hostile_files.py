@@ -44,7 +44,7 @@ from svmbench.data import (
 def _impatient(monkeypatch):
     monkeypatch.setattr(download, "READ_TIMEOUT_S", 2.0)
     monkeypatch.setattr(download, "RETRY_PAUSE_S", 0.01)
-    monkeypatch.setattr(download, "MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(download, "MAX_ATTEMPTS", 2)
 
 
 @pytest.fixture
@@ -369,7 +369,7 @@ def test_a_byte_that_changed_is_noticed(use_registry, tmp_path, monkeypatch, lar
     folder = prepared(use_registry, tmp_path)
     monkeypatch.setattr(store, "_hashed", set())
     if large:
-        monkeypatch.setattr(store, "MOST_BYTES_HASHED_AT_OPENING", 0)
+        monkeypatch.setattr(store, "MAX_BYTES_HASHED_AT_OPENING", 0)
     before = np.array(data.load("tiny").X)
     for name in ("X.npy", "y.npy"):
         content = bytearray((folder / name).read_bytes())
@@ -387,7 +387,7 @@ def test_a_large_set_is_hashed_once_in_a_process_and_not_by_workers(
     use_registry, tmp_path, monkeypatch
 ):
     prepared(use_registry, tmp_path)
-    monkeypatch.setattr(store, "MOST_BYTES_HASHED_AT_OPENING", 0)
+    monkeypatch.setattr(store, "MAX_BYTES_HASHED_AT_OPENING", 0)
     monkeypatch.setattr(store, "_hashed", set())
     identity, calls = store._identity, []
     monkeypatch.setattr(store, "_identity", lambda *args: calls.append(1) or identity(*args))
@@ -545,13 +545,13 @@ def test_a_label_that_is_a_sentence_is_refused(tmp_path, reader):
         place.write_text("1,a\n" * 20 + "2," + "x" * length + "\n")
         return list(data.open_blocks(place)) if reader == "blocks" else data.load_file(place)
 
-    assert read(derive.LONGEST_LABEL_CHARS)
+    assert read(derive.MAX_LABEL_CHARS)
     with pytest.raises(DataError, match="a label has 201 characters, but at most 200 are allowed"):
-        read(derive.LONGEST_LABEL_CHARS + 1)
+        read(derive.MAX_LABEL_CHARS + 1)
 
 
 def test_a_table_has_no_end_of_columns(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_TABLE_COLUMNS", 100)
+    monkeypatch.setattr(tables, "MAX_TABLE_COLUMNS", 100)
     for separator in (",", "whitespace"):
         sign = {"whitespace": " "}.get(separator, separator)
         reading = entries.Reading(format="table", separator=separator, skip_lines=1)
@@ -614,7 +614,7 @@ def test_columns_are_read_all_at_once(monkeypatch):
 
 
 def test_words_that_would_fill_the_memory_one_hot_are_refused(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_DENSE_BYTES", 1 << 10)
+    monkeypatch.setattr(tables, "MAX_DENSE_BYTES", 1 << 10)
     text = "\n".join(f"w{i % 90},{'ab'[i % 2]}" for i in range(900)).encode()
     reading = entries.Reading(format="table", encode={"1": "one-hot"})
     frame = tables.read_table(text, "x.csv", reading)
@@ -641,7 +641,7 @@ def test_features_are_left_out_of_as_many_as_an_entry_says(tmp_path):
 
 
 def test_narrow_rows_that_are_nearly_empty_are_kept_sparse(monkeypatch):
-    monkeypatch.setattr(derive, "MOST_DENSE_BYTES", 1 << 16)
+    monkeypatch.setattr(derive, "MAX_DENSE_BYTES", 1 << 16)
     text = b"1 64:1\n" + b"0\n1\n" * 2_000
     X, labels = libsvm.parse_libsvm(text)
     found = derive.derive("x", derive.LabelledRows(X, labels), None, entries.Derivation())

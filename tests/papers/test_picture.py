@@ -12,7 +12,7 @@ import pytest
 from runs import svmbench
 
 from svmbench.papers.judging.measures import Answer, Criterion, SideTest
-from svmbench.papers.judging.picture import MOST_ROWS, alternative_text, draw_parts
+from svmbench.papers.judging.picture import MAX_SHOWN_PARTS, alternative_text, draw_parts
 from svmbench.papers.judging.verdict import Part
 from svmbench.report.numbers.statistics import Interval
 
@@ -118,7 +118,7 @@ def test_parts_without_an_interval_share_a_row_where_they_say_the_same():
     assert said.index("○ another") + 1 == said.index("the model has no margin")
     assert not any("more part" in text for text in said)
     # Rows that a page leaves out count with all of their parts.
-    several = [part(f"p{i}", 1.0, 0.5, 1.5, least=1.0) for i in range(MOST_ROWS)]
+    several = [part(f"p{i}", 1.0, 0.5, 1.5, least=1.0) for i in range(MAX_SHOWN_PARTS)]
     assert "and 31 more parts" in texts(drawn([other, *lost, *several]))
 
 
@@ -129,13 +129,13 @@ def test_an_interval_without_ends_is_a_point():
 
 
 def test_beyond_twenty_parts_failures_come_first_and_the_rest_is_counted():
-    parts = [part(f"part {i}", 1.0, 0.9, 1.1, most=2.0) for i in range(MOST_ROWS + 4)]
+    parts = [part(f"part {i}", 1.0, 0.9, 1.1, most=2.0) for i in range(MAX_SHOWN_PARTS + 4)]
     parts.append(part("failed", 3.0, 2.9, 3.1, most=2.0))
     said = texts(drawn(parts))
     assert said.index("✗ failed") < said.index("✓ part 0")
     assert "and 5 more parts" in said
     whole = texts(drawn(parts, most=None))
-    assert f"✓ part {MOST_ROWS + 3}" in whole
+    assert f"✓ part {MAX_SHOWN_PARTS + 3}" in whole
     assert not [one for one in whole if "more" in one]
 
 

@@ -10,7 +10,7 @@ import pytest
 from synthetic_runs import planned, record, write_run
 
 from svmbench.report.reading.records import read_run
-from svmbench.schema.record import LONGEST_RECORD_NAME, RECORD_SCHEMA, parse_record
+from svmbench.schema.record import MAX_RECORD_NAME_CHARS, RECORD_SCHEMA, parse_record
 
 #: What each form lacks or has beside today's fields, oldest first.
 FORMS: dict[str, tuple[set[str], dict[str, Any]]] = {
@@ -49,9 +49,9 @@ def test_a_record_of_a_version_to_come_is_passed_over() -> None:
 
 def test_a_name_is_no_longer_than_it_may_be() -> None:
     """Looked at in lines of any length that could hold one."""
-    line = record(planned("cv", "a9a", "a" * LONGEST_RECORD_NAME), {"accuracy_pct": 84.0})
+    line = record(planned("cv", "a9a", "a" * MAX_RECORD_NAME_CHARS), {"accuracy_pct": 84.0})
     assert parse_record(json.dumps(line).encode()) is not None
     assert (
-        parse_record(json.dumps({**line, "solver": "a" * (LONGEST_RECORD_NAME + 1)}).encode())
+        parse_record(json.dumps({**line, "solver": "a" * (MAX_RECORD_NAME_CHARS + 1)}).encode())
         is None
     )

@@ -147,14 +147,14 @@ def _check_values(
 
 #: Why a solver refuses parameters, or an empty text, by class and the parameters as text.
 _refusals: dict[tuple[Any, str], str] = {}
-_MOST_REFUSALS = 10_000
+_MAX_REFUSALS = 10_000
 
 
 def _refusal(solver: Any, params: dict[str, Any]) -> str:
     """Return why a solver refuses parameters, or an empty text."""
     key = solver, repr(params)
     if key not in _refusals:
-        if len(_refusals) >= _MOST_REFUSALS:
+        if len(_refusals) >= _MAX_REFUSALS:
             _refusals.clear()
         try:
             solver._check_parameters(solver(**params))

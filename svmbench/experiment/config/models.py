@@ -10,7 +10,7 @@ from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec
 from svmbench.experiment.settings.values import (
     MAX_RESOURCE_LIMIT,
-    MOST_THREADS,
+    MAX_THREADS,
     ChosenDatasets,
     Features,
     Grid,
@@ -22,7 +22,7 @@ from svmbench.experiment.settings.values import (
     Sizes,
     Sweep,
 )
-from svmbench.schema.specs import FILE_NAME, LONGEST_SPEC_NAME, PlotSpec, TableSpec
+from svmbench.schema.specs import FILE_NAME, MAX_SPEC_NAME_CHARS, PlotSpec, TableSpec
 
 
 def _any_block() -> Any:
@@ -43,10 +43,10 @@ else:
 _KNOWN = set(protocols())
 
 # The name becomes part of a folder's name.
-ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=LONGEST_SPEC_NAME)]
+ProfileName = Annotated[str, Field(pattern=FILE_NAME, max_length=MAX_SPEC_NAME_CHARS)]
 
 #: Largest number of profiles of a config.
-MOST_PROFILES = 50
+MAX_PROFILES = 50
 
 
 class Profile(Model):
@@ -151,7 +151,7 @@ class Config(Model):
     timeout_s: Limit = 3600.0
     memory_gb: Limit = 4.0
     scratch_gb: Annotated[float, Field(ge=0, le=MAX_RESOURCE_LIMIT, allow_inf_nan=False)] = 8.0
-    threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] = 1
+    threads: Annotated[int, Field(ge=1, le=MAX_THREADS)] = 1
     blas_core: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")] | None = None
     datasets: list[DatasetSpec] = []
     solvers: list[SolverSpec] = []
@@ -159,7 +159,7 @@ class Config(Model):
     tables: list[TableSpec] = []
     plots: list[PlotSpec] = []
     profiles: Annotated[
-        dict[ProfileName, AnyProfile], Field(min_length=1, max_length=MOST_PROFILES)
+        dict[ProfileName, AnyProfile], Field(min_length=1, max_length=MAX_PROFILES)
     ] = {"paper": AnyProfile()}
 
     @classmethod

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svmbench.experiment.config.models import Config
 
 #: Largest number of bytes of a config whose outline is cached; the largest shipped one has 15 kB.
-MOST_BYTES_KEPT = 1 << 16
+MAX_KEPT_BYTES = 1 << 16
 
 
 class Outline(NamedTuple):
@@ -72,7 +72,7 @@ class Validation:
     def _key(self, path: Path) -> str:
         """Return the key of a config's outline, or an empty text if it can't be cached."""
         try:
-            content = read_regular(path, MOST_BYTES_KEPT)
+            content = read_regular(path, MAX_KEPT_BYTES)
         except OSError:
             return ""
         known = self._surroundings

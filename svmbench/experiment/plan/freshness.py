@@ -27,7 +27,7 @@ from svmbench.experiment.plan.keys import (
 from svmbench.schema.rechecks import Recheck
 
 #: Largest number of files named in a sentence.
-_MOST_NAMED_FILES = 3
+_MAX_NAMED_FILES = 3
 
 #: The fields that identify a cell in all plans of a config.
 _IDENTITY = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimensions")
@@ -92,11 +92,9 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
     clauses = []
     if changed:
         names = [module.removeprefix("svmbench.") for module in changed]
-        more = (
-            f" and {len(names) - _MOST_NAMED_FILES} more" if len(names) > _MOST_NAMED_FILES else ""
-        )
+        more = f" and {len(names) - _MAX_NAMED_FILES} more" if len(names) > _MAX_NAMED_FILES else ""
         verb = "has" if len(names) == 1 else "have"
-        clauses.append(f"{', '.join(names[:_MOST_NAMED_FILES])}{more} {verb} changed since")
+        clauses.append(f"{', '.join(names[:_MAX_NAMED_FILES])}{more} {verb} changed since")
     # Packages of optional solvers that aren't installed here don't count.
     updated = [
         f"{name} {packages.get(name) or 'none'} is {version} now"

@@ -49,7 +49,7 @@ _UNKNOWN_EXIT_CODE = 255
 _MAX_POLL_GAP_S = 2.0
 #: Longest path of a folder for sockets, in bytes. A socket's path may have 108 bytes, and
 #: multiprocessing adds two names to the folder.
-_LONGEST_TEMPORARY_BYTES = 60
+_MAX_TEMPORARY_BYTES = 60
 
 
 class TimedOutError(Exception):
@@ -473,12 +473,12 @@ def _room_for_a_socket() -> Iterator[None]:
         If there is no such folder.
     """
     before, usual = tempfile.tempdir, tempfile.gettempdir()
-    if len(os.fsencode(usual)) > _LONGEST_TEMPORARY_BYTES:
+    if len(os.fsencode(usual)) > _MAX_TEMPORARY_BYTES:
         short = [folder for folder in ("/tmp", "/var/tmp") if os.access(folder, os.W_OK)]
         if not short:
             raise SvmbenchError(
                 f"the path of the temporary folder is too long for a socket ({usual}): let TMPDIR"
-                f" name a folder of at most {_LONGEST_TEMPORARY_BYTES} bytes"
+                f" name a folder of at most {_MAX_TEMPORARY_BYTES} bytes"
             )
         tempfile.tempdir = short[0]
     try:

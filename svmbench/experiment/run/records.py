@@ -406,9 +406,9 @@ def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Recor
         size = 0
         for number, line in record_lines(cast(BinaryIO, stream)):
             size += len(line)
-            if is_packed and size > archives.MOST_UNPACKED_BYTES:
+            if is_packed and size > archives.MAX_UNPACKED_BYTES:
                 raise OSError(
-                    errno.EFBIG, f"it holds more than {archives.MOST_UNPACKED_BYTES:,} bytes"
+                    errno.EFBIG, f"it holds more than {archives.MAX_UNPACKED_BYTES:,} bytes"
                 )
             record = parse_record(line)
             if record is not None:

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from svmbench.base.validation_messages import shown
-from svmbench.schema.specs import LONGEST_SPEC_NAME
+from svmbench.schema.specs import MAX_SPEC_NAME_CHARS
 
 
 def _plain(value: Any) -> Any:
@@ -35,14 +35,14 @@ Scalar = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
 MAX_EXPONENTS = 1_000
 
 #: Largest number of folds; enough to leave out each of a thousand rows.
-MOST_FOLDS = 1_000
+MAX_FOLDS = 1_000
 
 #: Largest number of rounds of a race, repeats of a measurement, copies of a file, samples of a
 #: check.
-MOST_REPEATS = 100_000
+MAX_BLOCK_REPEATS = 100_000
 
 #: Largest number of threads of a cell.
-MOST_THREADS = 1_024
+MAX_THREADS = 1_024
 
 #: Largest time limit in seconds (three years) and memory limit in GiB.
 MAX_RESOURCE_LIMIT = 1e8
@@ -270,10 +270,10 @@ Grid = Annotated[dict[str, GridValues], AfterValidator(_checked_grid)]
 Sizes = Annotated[list[int | str], AfterValidator(_checked_sizes)]
 Sweep = Annotated[dict[str, GridValues], AfterValidator(_checked_sweep)]
 Features = list[Annotated[int, Field(ge=1)]]
-Folds = Annotated[int, Field(ge=2, le=MOST_FOLDS)]
-RunFolds = Annotated[int, Field(ge=0, le=MOST_FOLDS)]
+Folds = Annotated[int, Field(ge=2, le=MAX_FOLDS)]
+RunFolds = Annotated[int, Field(ge=0, le=MAX_FOLDS)]
 MaxSamples = Annotated[int, Field(ge=0)]
-SampleCount = Annotated[int, Field(ge=0, le=MOST_REPEATS)]
-Repeats = Annotated[int, Field(ge=1, le=MOST_REPEATS)]
+SampleCount = Annotated[int, Field(ge=0, le=MAX_BLOCK_REPEATS)]
+Repeats = Annotated[int, Field(ge=1, le=MAX_BLOCK_REPEATS)]
 Limit = Annotated[float, Field(gt=0, le=MAX_RESOURCE_LIMIT, allow_inf_nan=False)]
-Name = Annotated[str, Field(max_length=LONGEST_SPEC_NAME)]
+Name = Annotated[str, Field(max_length=MAX_SPEC_NAME_CHARS)]

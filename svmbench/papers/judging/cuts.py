@@ -33,7 +33,7 @@ _COUNTS = {
 #: The beginning of the sentence on a claim without missing cells.
 NONE_MISSING = "no cell of"
 #: Largest number of data sets named in a reason.
-_MOST_NAMED_DATASETS = 3
+_MAX_NAMED_DATASETS = 3
 
 _Settings = Mapping[str, Any]
 
@@ -90,9 +90,9 @@ def _with_cut(part: Part, of_cell: dict[str, Source], *, names_datasets: bool) -
             rows = cut_to(source.run, [cell for cell in cells if cell.dataset == dataset])
             if rows:
                 cut[dataset] = rows
-    phrases = [f"{name} {rows}" for name, rows in list(cut.items())[:_MOST_NAMED_DATASETS]]
-    if len(cut) > _MOST_NAMED_DATASETS:
-        phrases.append(f"{len(cut) - _MOST_NAMED_DATASETS} more")
+    phrases = [f"{name} {rows}" for name, rows in list(cut.items())[:_MAX_NAMED_DATASETS]]
+    if len(cut) > _MAX_NAMED_DATASETS:
+        phrases.append(f"{len(cut) - _MAX_NAMED_DATASETS} more")
     phrases += [part.cut] if part.cut else []
     phrases += fewer
     return replace(

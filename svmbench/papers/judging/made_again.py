@@ -33,7 +33,7 @@ ON_OTHER_DATA = ", on other data"
 #: The name of the paper before the name of a table or figure in a config's title.
 _PAPER = re.compile(r"^[\w-]+, (?=(?:Tables?|Figures?) )")
 #: Largest number of data sets named as cut or missing.
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,8 @@ def _lacking(run: Run) -> str:
 
 def _first_names(names: Sequence[str]) -> list[str]:
     """Return the first names, and the number of the others."""
-    rest = len(names) - _MOST_NAMED
-    return [*names[:_MOST_NAMED], *([f"{rest} more"] if rest > 0 else [])]
+    rest = len(names) - _MAX_NAMED
+    return [*names[:_MAX_NAMED], *([f"{rest} more"] if rest > 0 else [])]
 
 
 def _agrees(parts: Sequence[tuple[Verdict, Part]]) -> str:

@@ -17,17 +17,17 @@ from svmbench.papers.judging.measures import Answer, Criterion
 from svmbench.papers.judging.verdict import Part
 
 #: Largest number of parts that a page shows before it folds the others.
-MOST_ROWS = 20
+MAX_SHOWN_PARTS = 20
 #: Pixels: width of a picture, so that a telephone shows it at its size; its margins; a row, and
 #: from its top to the text and to the interval; an axis below its rows; the line of a legend.
 _WIDTH, _MARGIN = 440, 14
 _ROW, _TO_TEXT, _TO_LINE = 36, 14, 25
 _AXIS, _LEGEND = 44, 24
 #: Characters of a part's name, and of a sentence in place of an interval.
-_MOST_LABEL_CHARS, _MOST_SAID_CHARS = 58, 66
+_MAX_LABEL_CHARS, _MAX_SENTENCE_CHARS = 58, 66
 #: Above this ratio of the largest to the smallest number an axis is logarithmic; one about a sign
 #: is so on both sides of 0.
-_MOST_RATIO = 25.0
+_MAX_LINEAR_RATIO = 25.0
 #: A limit below this stands for 0, which the claim excludes.
 _TINY = 1e-300
 #: Share of an axis beyond its outermost numbers.
@@ -97,7 +97,7 @@ class _Axis:
         return _MARGIN + min(max(share, 0.0), 1.0) * (_WIDTH - 2 * _MARGIN)
 
 
-def draw_parts(parts: Sequence[Part], *, most: int | None = MOST_ROWS) -> str:
+def draw_parts(parts: Sequence[Part], *, most: int | None = MAX_SHOWN_PARTS) -> str:
     """Return the picture of a claim's parts; parts without a number that say the same share a row.
 
     Parameters
@@ -203,7 +203,7 @@ def _is_sign(row: _Row) -> bool:
 
 
 #: Most powers of ten that an axis shows; more would run into each other.
-_MOST_POWERS = 6
+_MAX_POWERS = 6
 
 
 def _axis(rows: Sequence[_Row]) -> _Axis:
@@ -212,12 +212,12 @@ def _axis(rows: Sequence[_Row]) -> _Axis:
     known = [number for number in reach if number > 0.0]
     spread = max(known) / min(known) if known else 1.0
     low, high = min(numbers), max(numbers)
-    if _is_sign(rows[0]) and spread > _MOST_RATIO:
+    if _is_sign(rows[0]) and spread > _MAX_LINEAR_RATIO:
         two_sided = _Axis(0.0, 0.0, least=min(known))
         low, high = two_sided.scaled(min(low, 0.0)), two_sided.scaled(max(high, 0.0))
         room = _ROOM * (high - low)
         return _Axis(low - room, high + room, least=min(known))
-    if min(numbers) > 0.0 and high / low > _MOST_RATIO:
+    if min(numbers) > 0.0 and high / low > _MAX_LINEAR_RATIO:
         low, high = math.log10(low), math.log10(high)
         room = _ROOM * (high - low)
         return _Axis(low - room, high + room, logarithmic=True)
@@ -246,7 +246,7 @@ def _draw_panel(rows: Sequence[_Row], y: float, drawn: list[str]) -> float:
         drawn += _label([row.part], top)
         if axis.least and row.part.printed:
             printed = f"printed: {row.part.printed}"
-            room = _MOST_SAID_CHARS - len(_name(row.part))
+            room = _MAX_SENTENCE_CHARS - len(_name(row.part))
             end = _WIDTH - _MARGIN
             drawn.append(_text(end, top + _TO_TEXT, printed, "quiet", room, anchor="end"))
         drawn += _intervals(row, axis, top + _TO_LINE)
@@ -260,9 +260,9 @@ def _label(parts: Sequence[Part], y: float, ending: str = "") -> list[str]:
     names = [_name(part) for part in parts]
     ending = f": {ending}" if ending else ""
     n = len(names)
-    while n > 1 and len(_counted_names(names, n) + ending) > _MOST_LABEL_CHARS:
+    while n > 1 and len(_counted_names(names, n) + ending) > _MAX_LABEL_CHARS:
         n -= 1
-    label = escape.html(escape.line(_counted_names(names, n) + ending, _MOST_LABEL_CHARS))
+    label = escape.html(escape.line(_counted_names(names, n) + ending, _MAX_LABEL_CHARS))
     return [
         f'<text x="{_MARGIN}" y="{y + _TO_TEXT:.1f}" class="text">'
         f'<tspan class="{kind}" stroke="none">{sign}</tspan> {label}</text>'
@@ -273,7 +273,7 @@ def _name(part: Part) -> str:
     """Return a part's name with the profile of its run, unless the name would be cut."""
     ending = " (stand-in)" if part.stand_in else ""
     name = part.what.replace(", profile paper", "") + ending
-    return name if len(name) <= _MOST_LABEL_CHARS else part.subject + ending
+    return name if len(name) <= _MAX_LABEL_CHARS else part.subject + ending
 
 
 def _counted_names(names: Sequence[str], n: int) -> str:
@@ -341,14 +341,14 @@ def _ticks(axis: _Axis) -> list[tuple[float, str]]:
 
     if axis.least:
         ends = math.floor(math.log10(axis.least)), math.ceil(axis.low), math.floor(axis.high)
-        step = max(1, math.ceil((ends[2] - ends[1]) / _MOST_POWERS))
+        step = max(1, math.ceil((ends[2] - ends[1]) / _MAX_POWERS))
         powers = range(ends[0] + step, ends[0] + max(-ends[1], ends[2]) + 2, step)
         numbers = [0.0, *(sign * 10.0**power for power in powers for sign in (1, -1))]
         known = [tick for tick in numbers if axis.low <= axis.scaled(tick) <= axis.high]
         return [(tick, _spelt(tick)) for tick in known]
     if axis.logarithmic:
         heads = (1.0,) if axis.high - axis.low > 1.6 else (1.0, 3.0)
-        step = math.ceil((axis.high - axis.low) / _MOST_POWERS)
+        step = math.ceil((axis.high - axis.low) / _MAX_POWERS)
         powers = range(step * math.floor(axis.low / step), math.ceil(axis.high) + 1, step)
         numbers = [head * 10.0**power for power in powers for head in heads]
         known = [tick for tick in numbers if axis.low <= math.log10(tick) <= axis.high]
@@ -385,7 +385,13 @@ def _line(x: float, y: float, end: float, down: float, kind: str, pen: str = "")
 
 
 def _text(
-    x: float, y: float, text: str, kind: str, most: int = _MOST_SAID_CHARS, *, anchor: str = "start"
+    x: float,
+    y: float,
+    text: str,
+    kind: str,
+    most: int = _MAX_SENTENCE_CHARS,
+    *,
+    anchor: str = "start",
 ) -> str:
     shown = escape.html(escape.line(text, most))
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{shown}</text>'

@@ -498,7 +498,7 @@ def _three(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
 
 
 #: Largest number of parts named in a reason; more are counted.
-_MOST_NAMED_PARTS = 3
+_MAX_NAMED_PARTS = 3
 
 
 def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
@@ -509,9 +509,9 @@ def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
 
 
 def _texts(parts: Sequence[Part]) -> str:
-    shown = "; ".join(f"{part.what}: {part.measured}" for part in parts[:_MOST_NAMED_PARTS])
+    shown = "; ".join(f"{part.what}: {part.measured}" for part in parts[:_MAX_NAMED_PARTS])
     return shown + (
-        f"; and {len(parts) - _MOST_NAMED_PARTS} more" if len(parts) > _MOST_NAMED_PARTS else ""
+        f"; and {len(parts) - _MAX_NAMED_PARTS} more" if len(parts) > _MAX_NAMED_PARTS else ""
     )
 
 
@@ -523,7 +523,7 @@ def _beside(undecided: Sequence[Part], lost: Sequence[Part], missing: Sequence[s
     return "".join(f"; {phrase}" for phrase in [*phrases, *missing])
 
 
-def _list(names: Iterable[str], most: int = _MOST_NAMED_PARTS) -> str:
+def _list(names: Iterable[str], most: int = _MAX_NAMED_PARTS) -> str:
     known = list(dict.fromkeys(names))
     separator = " / " if any(", " in name for name in known) else ", "
     shown = separator.join(known[:most])

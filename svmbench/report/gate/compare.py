@@ -70,7 +70,7 @@ OTHER_PARAMS_SLACK_PCT = 10.0
 #: repeats tell the spread of the ratio.
 MAX_SLOWDOWN = 1.5
 #: From so many repeats on, the limit of a ratio comes from their spread, within these bounds.
-FEWEST_REPEATS, MIN_SLOWDOWN, MAX_MEASURED_SLOWDOWN = 5, 1.2, 4.0
+MIN_JUDGED_REPEATS, MIN_SLOWDOWN, MAX_MEASURED_SLOWDOWN = 5, 1.2, 4.0
 #: Largest growth of a CPU time outside races if every fold shows it.
 MAX_CPU_GROWTH = 5.0
 #: Largest growth of the peak memory if every fold shows it, and the MiB that don't count.
@@ -753,7 +753,7 @@ class _Judge:
         if self.slowdown is not None:
             return self.slowdown
         repeats = self.repeats.get(where, {}).get(name, ())
-        if len(repeats) < FEWEST_REPEATS or min(repeats) <= 0:
+        if len(repeats) < MIN_JUDGED_REPEATS or min(repeats) <= 0:
             return MAX_SLOWDOWN
         spread = (max(repeats) / min(repeats)) ** 2
         return float(min(max(spread, MIN_SLOWDOWN), MAX_MEASURED_SLOWDOWN))

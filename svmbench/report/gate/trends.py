@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from svmbench.report.reading.records import TRAIN_PREFIX
 
 #: Smallest number of measurements for a trend.
-FEWEST_MEASUREMENTS = 4
+MIN_TREND_MEASUREMENTS = 4
 #: Largest mean loss of the measurements, as a share of the score's tolerance.
 MEAN_LOSS = 0.25
 #: Smallest share of losing measurements in a trend; noise alone gives half.
@@ -28,7 +28,7 @@ MEAN_SLOWDOWN = 0.3
 #: Largest median growth of a wall time over all cells; programs beside a run lengthen many.
 MAX_WALL_GROWTH = 6.0
 #: So many ratios are worse together if each is slower by this share of its limit (in logarithms).
-FEWEST_SLOWER, SLOWER_SHARE = 3, 0.6
+MIN_SLOWER, SLOWER_SHARE = 3, 0.6
 #: Largest share of cells with other chosen parameters; 0 was measured.
 OTHER_PARAMS = 0.1
 
@@ -102,21 +102,21 @@ class Trends:
             yield "objective", where, "share of base", 1.0, 1.0 + lost
         slower = _mean_factor(self._slowdowns)
         single = max(slowdown, _mean_factor(self._limits))
-        if len(self._slowdowns) >= FEWEST_MEASUREMENTS and slower > 1.0 + MEAN_SLOWDOWN * (
+        if len(self._slowdowns) >= MIN_TREND_MEASUREMENTS and slower > 1.0 + MEAN_SLOWDOWN * (
             single - 1.0
         ):
             where = f"all {len(self._slowdowns)} ratios together"
             yield "time", where, "times slower", 1.0, slower
         elif self._are_several_slower():
-            slowest = sorted(self._slowdowns)[-FEWEST_SLOWER:]
-            where = f"{FEWEST_SLOWER} slowest of {len(self._slowdowns)} ratios together"
+            slowest = sorted(self._slowdowns)[-MIN_SLOWER:]
+            where = f"{MIN_SLOWER} slowest of {len(self._slowdowns)} ratios together"
             yield "time", where, "times slower", 1.0, _mean_factor(slowest)
         for name, growths in self._walls.items():
             longer = statistics.median(growths)
-            if len(growths) >= FEWEST_MEASUREMENTS and longer > MAX_WALL_GROWTH:
+            if len(growths) >= MIN_TREND_MEASUREMENTS and longer > MAX_WALL_GROWTH:
                 yield "time", f"all {len(growths)} cells together", f"{name}, growth", 1.0, longer
         others = self._chosen.count(False)
-        if others >= FEWEST_MEASUREMENTS and others > OTHER_PARAMS * len(self._chosen):
+        if others >= MIN_TREND_MEASUREMENTS and others > OTHER_PARAMS * len(self._chosen):
             where = f"all {len(self._chosen)} cells together"
             yield "params", where, "cells with other parameters", 0, others
 
@@ -127,10 +127,10 @@ class Trends:
         """
         moved = zip(self._slowdowns, self._limits, strict=True)
         shares = sorted(slower / limit for slower, limit in moved if limit)
-        if len(shares) < FEWEST_SLOWER:
+        if len(shares) < MIN_SLOWER:
             return False
-        faster = max(0.0, -shares[FEWEST_SLOWER - 1])
-        return shares[-FEWEST_SLOWER] <= 1.0 and shares[-FEWEST_SLOWER] - faster > SLOWER_SHARE
+        faster = max(0.0, -shares[MIN_SLOWER - 1])
+        return shares[-MIN_SLOWER] <= 1.0 and shares[-MIN_SLOWER] - faster > SLOWER_SHARE
 
     def passed_growth(self) -> tuple[int, int, float]:
         """Return the number of grown counters, of all counters, and the largest growth."""
@@ -145,7 +145,7 @@ def kind_of_score(score: str) -> str:
 
 def _is_trend(moved: list[float]) -> bool:
     """Return True if there are enough measurements and nearly all became worse."""
-    return len(moved) >= FEWEST_MEASUREMENTS and sum(
+    return len(moved) >= MIN_TREND_MEASUREMENTS and sum(
         each > 0 for each in moved
     ) >= LOSING_SHARE * len(moved)
 

@@ -21,7 +21,7 @@ from svmbench.report.reading.records import CellResult, Run, take_apart
 ACCURACIES = ("1e-2", "1e-3", "1e-5")
 RANKED_AT = "1e-3"
 #: A ranking of solvers needs at least this number of problems.
-FEWEST_PROBLEMS = 5
+MIN_RANKED_PROBLEMS = 5
 #: Level of significance that separates two tiers.
 TIER_LEVEL = 0.05
 #: Metrics of the least time to an accuracy.
@@ -74,7 +74,7 @@ class Standing:
         problems that it solves; None if it solves none.
     tier : int or None
         1 for the fastest solver and those that are not significantly slower; None if the solver
-        solves no problem or the board has fewer than `FEWEST_PROBLEMS`.
+        solves no problem or the board has fewer than `MIN_RANKED_PROBLEMS`.
     """
 
     solver: str
@@ -221,7 +221,7 @@ def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int
     problem counts as a time longer than any.
     """
     untied = [solver for solver in ordered if any(p.ratio(solver) is not None for p in problems)]
-    if len(problems) < FEWEST_PROBLEMS:
+    if len(problems) < MIN_RANKED_PROBLEMS:
         return {}
     worst = 1.0 + max(
         (

@@ -76,7 +76,7 @@ def average_difference(
 
 
 #: Up to this many pairs, the p-value comes from all permutations.
-MOST_EXACT_RANK_PAIRS = 7
+MAX_EXACT_RANK_PAIRS = 7
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> RankCorrelation:
     ranks = [average_ranks(side) - (len(x) + 1) / 2.0 for side in (x, y)]
     size = math.sqrt(float(ranks[0] @ ranks[0]) * float(ranks[1] @ ranks[1]))
     rho = min(1.0, max(-1.0, float(ranks[0] @ ranks[1]) / size))
-    if len(x) <= MOST_EXACT_RANK_PAIRS:
+    if len(x) <= MAX_EXACT_RANK_PAIRS:
         orders = np.array(list(permutations(ranks[1])))
         p = float(np.mean(np.abs(orders @ ranks[0]) / size >= abs(rho) - 1e-12))
     elif abs(rho) == 1.0:

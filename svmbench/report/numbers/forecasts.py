@@ -35,7 +35,7 @@ _BETWEEN = 0.2
 _DISTANCE_WEIGHTS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
 _OTHER_DISTANCE_WEIGHT = 0.5
 #: So many recorded cells have a say in a forecast at most.
-_MOST_NEIGHBOURS = 9
+_MAX_NEIGHBOURS = 9
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Forecaster:
         near = sorted(
             ((_distance(timed.work, work), timed) for timed in candidates), key=lambda pair: pair[0]
         )
-        near = near[:_MOST_NEIGHBOURS]
+        near = near[:_MAX_NEIGHBOURS]
         if solver not in self._powers:
             self._powers[solver] = _powers(candidates)
         powers = self._powers[solver]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from svmbench.report.numbers.certified import FEWEST_PROBLEMS, RANKED_AT, TIME_TO
+from svmbench.report.numbers.certified import MIN_RANKED_PROBLEMS, RANKED_AT, TIME_TO
 from svmbench.report.numbers.summary import measured
 from svmbench.report.reading.records import CellResult, Run, take_apart
 
@@ -66,7 +66,7 @@ class Ratio:
 class Leader:
     """A solver in a class of problems: the median of its ratios and their range.
 
-    A solver is ranked if it has at least `FEWEST_PROBLEMS` problems.
+    A solver is ranked if it has at least `MIN_RANKED_PROBLEMS` problems.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Leader:
     @property
     def is_ranked(self) -> bool:
         """True if there are enough problems."""
-        return self.problems >= FEWEST_PROBLEMS
+        return self.problems >= MIN_RANKED_PROBLEMS
 
 
 @dataclass(frozen=True)

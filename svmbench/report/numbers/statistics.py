@@ -20,7 +20,7 @@ import numpy as np
 _SQUARES_BELOW = 1e150
 #: Largest numbers of pairs whose signed-rank test is exact, without tied differences and with them
 #: (as SciPy has them).
-_MOST_EXACT_SIGNED_PAIRS, _MOST_EXACT_TIED_PAIRS = 50, 13
+_MAX_EXACT_SIGNED_PAIRS, _MAX_EXACT_TIED_PAIRS = 50, 13
 
 
 def student_quantile(probability: float, freedom: float) -> float:
@@ -353,7 +353,7 @@ def signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRank:
     w_plus = float(ranks[difference > 0].sum())
     mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
     is_tied = np.unique(ranks).size < n
-    if n <= (_MOST_EXACT_TIED_PAIRS if is_tied else _MOST_EXACT_SIGNED_PAIRS):
+    if n <= (_MAX_EXACT_TIED_PAIRS if is_tied else _MAX_EXACT_SIGNED_PAIRS):
         # Add pair after pair to the distribution of twice the sum of the positive ranks.
         chances = np.ones(1)
         for rank in (2.0 * ranks).astype(int):

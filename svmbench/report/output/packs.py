@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.base.escape import line
 from svmbench.base.files import (
-    MOST_BYTES_JSON,
+    MAX_JSON_BYTES,
     exists_in_results,
     open_file,
     read_bytes,
@@ -45,12 +45,12 @@ from svmbench.schema.rechecks import MANIFEST
 #: The schema of a pack's manifest, and that of the plan in it.
 PACK_SCHEMA, PLAN_SCHEMA = 1, 1
 #: The most bytes of a pack; the largest kept run has 0.6 MB.
-MOST_BYTES_PACK = 256 << 20
+MAX_PACK_BYTES = 256 << 20
 #: The most bytes of an environment or a manifest, and the most files of a pack.
-MOST_BYTES_FACTS, MOST_FILES = 1 << 20, 64
+MAX_FACTS_BYTES, MAX_PACK_FILES = 1 << 20, 64
 #: From the name of a file of a pack to the most bytes that it may have.
-_ALLOWED = {MANIFEST: MOST_BYTES_FACTS, "plan.json": MOST_BYTES_JSON,
-            PACKED_RECORDS: MOST_BYTES_PACK}  # fmt: skip
+_ALLOWED = {MANIFEST: MAX_FACTS_BYTES, "plan.json": MAX_JSON_BYTES,
+            PACKED_RECORDS: MAX_PACK_BYTES}  # fmt: skip
 _ENVIRONMENT_FILE = re.compile(r"environment-[0-9a-zA-Z]{1,64}\.json", re.ASCII)
 _MANIFEST_SHAPE: shapes.Shape = {
     "schema": int,
@@ -140,8 +140,8 @@ def write_pack(run_dir: Path, target: Path) -> Manifest:
             entry = zipfile.ZipInfo(name)  # of 1980: no time of day gets into the bytes
             entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
             archive.writestr(entry, part)
-    if made.tell() > MOST_BYTES_PACK:
-        raise ResultsError(f"{run_dir} makes a pack of more than {MOST_BYTES_PACK:,} bytes")
+    if made.tell() > MAX_PACK_BYTES:
+        raise ResultsError(f"{run_dir} makes a pack of more than {MAX_PACK_BYTES:,} bytes")
     write_bytes(target, made.getvalue())
     return _manifest(stated)
 
@@ -160,7 +160,7 @@ def unpack_pack(pack: Path, folder: Path) -> Manifest:
         If a file can't be read or written.
     """
     try:
-        with open_file(pack, MOST_BYTES_PACK) as stream:
+        with open_file(pack, MAX_PACK_BYTES) as stream:
             _extract(pack, stream, folder)
     except (OSError, *_ZIP_ERRORS) as error:
         # `zipfile` goes to a place before the file's start where an archive has lost its beginning.
@@ -190,8 +190,8 @@ def _extract(pack: Path, stream: BinaryIO, folder: Path) -> None:
     )
     if mark != b"PK\x05\x06" or comment or _ZIP64 in tail:
         raise _refused(pack, "it is damaged, or no pack that 'svmbench pack' wrote")
-    if number > MOST_FILES or listed > MOST_BYTES_FACTS:
-        raise _refused(pack, f"it holds more than the {MOST_FILES} files that a pack may have")
+    if number > MAX_PACK_FILES or listed > MAX_FACTS_BYTES:
+        raise _refused(pack, f"it holds more than the {MAX_PACK_FILES} files that a pack may have")
     with zipfile.ZipFile(stream) as archive:
         entries = archive.infolist()
         for entry in entries:
@@ -209,7 +209,7 @@ def _extract(pack: Path, stream: BinaryIO, folder: Path) -> None:
 def _check_entry(pack: Path, entry: zipfile.ZipInfo) -> None:
     """Refuse a file that no pack may hold."""
     name, shown = entry.filename, line(repr(entry.orig_filename), 80)
-    most = MOST_BYTES_FACTS if _ENVIRONMENT_FILE.fullmatch(name) else _ALLOWED.get(name)
+    most = MAX_FACTS_BYTES if _ENVIRONMENT_FILE.fullmatch(name) else _ALLOWED.get(name)
     if most is None or entry.orig_filename != name:
         raise _refused(pack, f"it holds {shown}, which is no file of a pack")
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
@@ -263,7 +263,7 @@ def _check_files(pack: Path, folder: Path, stated: Mapping[str, Any]) -> None:
     if odd := sorted(held ^ stated.keys()):
         raise _refused(pack, f"its manifest and its files differ: {line(odd[0], 80)}")
     for name in sorted(held):
-        digest = hashlib.sha256(read_bytes(folder / name, MOST_BYTES_PACK)).hexdigest()
+        digest = hashlib.sha256(read_bytes(folder / name, MAX_PACK_BYTES)).hexdigest()
         if digest != (stated[name] or {}).get("sha256"):
             raise _refused(
                 pack, f"the sha256 of {name} is not the one in its manifest: it was changed"

@@ -17,7 +17,7 @@ from svmbench.base.files import read_bytes
 
 #: Largest size of a file of arrays in bytes, stored and unpacked; a grid of 1,000 × 1,000 values
 #: has 8 MB.
-MOST_ARTIFACT_BYTES = 256 << 20
+MAX_ARTIFACT_BYTES = 256 << 20
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -27,15 +27,15 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     ------
     svmbench.base.errors.DamagedResultsError
         If it can't be read, isn't an archive of arrays of numbers, words or truth values, or
-        unpacks to more than `MOST_ARTIFACT_BYTES`.
+        unpacks to more than `MAX_ARTIFACT_BYTES`.
     """
     try:
-        content = read_bytes(path, MOST_ARTIFACT_BYTES, within=path.parent.parent)
+        content = read_bytes(path, MAX_ARTIFACT_BYTES, within=path.parent.parent)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             # zipfile never yields more bytes than this stated size.
             unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > MOST_ARTIFACT_BYTES:
-            raise ValueError(f"it holds more than {MOST_ARTIFACT_BYTES:,} bytes")
+        if unpacked > MAX_ARTIFACT_BYTES:
+            raise ValueError(f"it holds more than {MAX_ARTIFACT_BYTES:,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
             arrays = {name: np.asarray(loaded[name]) for name in loaded.files}
     except OSError as error:

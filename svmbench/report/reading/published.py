@@ -33,7 +33,7 @@ class PrintedNumber:
 
 
 #: Largest size of a CSV file in bytes; the largest shipped file has 60 kB.
-MOST_PUBLISHED_BYTES = 1 << 23
+MAX_PUBLISHED_BYTES = 1 << 23
 
 _COLUMNS = ("table", "dataset", "kernel", "size", "solver", "metric", "value")
 
@@ -60,7 +60,7 @@ def _read(folder: Path) -> tuple[PrintedNumber, ...]:
 def _rows(path: Path) -> Iterator[PrintedNumber]:
     shown = line(path, 200)
     try:
-        text = paths.read_regular(path, MOST_PUBLISHED_BYTES).decode("utf-8")
+        text = paths.read_regular(path, MAX_PUBLISHED_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"can't read {shown}: {why}") from None

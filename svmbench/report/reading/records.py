@@ -39,7 +39,7 @@ TRAIN_PREFIX = "train_"
 #: its own process, so that the two can't be compared.
 MEMORY = "peak_memory_mb"
 #: Largest number of cells and points of cells in a report.
-MOST_SHOWN_CELLS = 1_000_000
+MAX_SHOWN_CELLS = 1_000_000
 #: If the wall time of a fit on one thread exceeds its CPU time by this factor, the fit shared the
 #: CPU (or waited for a disk), and its times are marked.
 OUTSIDE_LOAD_RATIO = 1.15
@@ -246,10 +246,10 @@ def read_run(run_dir: Path) -> Run:
     counts = _without_nulls(plan.get("counts") or {})
     machines = _machines({name: facts for name, facts in environments.items() if name in used})
     shown = sum(len(newest.points.get(cell.key, ())) + 1 for cell in cells)
-    if shown > MOST_SHOWN_CELLS:  # cells may share a key, and each shows all its points
+    if shown > MAX_SHOWN_CELLS:  # cells may share a key, and each shows all its points
         raise DamagedResultsError(
             f"can't read {run_dir}: it has {shown:,} cells and points, but a report shows at most"
-            f" {MOST_SHOWN_CELLS:,}"
+            f" {MAX_SHOWN_CELLS:,}"
         )
     contradictions = list(_contradictions(cells, newest.cells))
     if contradictions:

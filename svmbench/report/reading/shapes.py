@@ -18,11 +18,11 @@ from typing import Any
 from svmbench.base import files
 from svmbench.base.errors import DamagedResultsError
 from svmbench.base.escape import line
-from svmbench.schema.record import LONGEST_RECORD_NAME
+from svmbench.schema.record import MAX_RECORD_NAME_CHARS
 
 #: Largest number of cells of a plan or a baseline: four times the limit of a config. The largest
 #: kept plan has 540 cells. `svmbench compare` reads 200,000 cells on both sides in about 7 s.
-MOST_PLAN_CELLS = 200_000
+MAX_PLAN_CELLS = 200_000
 
 #: A shape is a type or several types, a list of one shape, or a mapping from keys to shapes. Keys
 #: of a mapping may be missing or null; "*" stands for all other keys.
@@ -147,9 +147,9 @@ def _unfit(value: Any) -> str:
 
 def too_many_cells(cells: list[Any]) -> str:
     """Return the error of a plan or a baseline with too many cells, or an empty text."""
-    if len(cells) <= MOST_PLAN_CELLS:
+    if len(cells) <= MAX_PLAN_CELLS:
         return ""
-    return f"it has {len(cells):,} cells, but at most {MOST_PLAN_CELLS:,} are allowed"
+    return f"it has {len(cells):,} cells, but at most {MAX_PLAN_CELLS:,} are allowed"
 
 
 def mismatch(value: Any, shape: Shape) -> str:
@@ -163,11 +163,11 @@ def _mismatch(value: Any, shape: Shape) -> str:
         if not isinstance(value, dict):
             return f" should be a mapping of keys to values, not {_kind(value)}"
         for key, each in value.items():
-            if len(key) > LONGEST_RECORD_NAME:
-                return f" has a key of {len(key):,} characters, more than {LONGEST_RECORD_NAME:,}"
+            if len(key) > MAX_RECORD_NAME_CHARS:
+                return f" has a key of {len(key):,} characters, more than {MAX_RECORD_NAME_CHARS:,}"
             wanted = shape.get(key, shape.get("*"))
             # Fast path: a plan has millions of short texts.
-            is_text = wanted is str and type(each) is str and len(each) <= LONGEST_RECORD_NAME
+            is_text = wanted is str and type(each) is str and len(each) <= MAX_RECORD_NAME_CHARS
             if is_text or wanted is None or each is None:
                 continue
             if problem := _mismatch(each, wanted):
@@ -181,8 +181,8 @@ def _mismatch(value: Any, shape: Shape) -> str:
                 return f"[{i}]{problem}"
         return ""
     kinds = shape if isinstance(shape, tuple) else (shape,)
-    if isinstance(value, str) and str in kinds and len(value) > LONGEST_RECORD_NAME:
-        return f" has {len(value):,} characters, more than the {LONGEST_RECORD_NAME:,} of a text"
+    if isinstance(value, str) and str in kinds and len(value) > MAX_RECORD_NAME_CHARS:
+        return f" has {len(value):,} characters, more than the {MAX_RECORD_NAME_CHARS:,} of a text"
     if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
         return ""
     return f" should be {' or '.join(_CALLED[kind] for kind in kinds)}, not {_kind(value)}"

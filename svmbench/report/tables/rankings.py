@@ -27,7 +27,7 @@ from svmbench.report.tables.layout import Table
 
 #: Smallest number of data sets for tests of ranks: with five data sets, even unanimous signed ranks
 #: have a two-sided p-value of 1/16.
-FEWEST_DATASETS = 6
+MIN_RANKED_DATASETS = 6
 #: Significance level of all tests.
 TEST_LEVEL = 0.05
 
@@ -171,7 +171,7 @@ def rankings(run: Run, table: Table) -> list[Ranking]:
         whole = {
             name: contest for name, contest in by_set.items() if len(contest.values) == len(solvers)
         }
-        if len(whole) < FEWEST_DATASETS:
+        if len(whole) < MIN_RANKED_DATASETS:
             continue
         rows = []
         for contest in whole.values():

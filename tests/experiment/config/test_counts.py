@@ -15,7 +15,7 @@ from svmbench.experiment.config.loader import apply_profile, load_config, shippe
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import SolverSpec, TrainingBlock
-from svmbench.experiment.settings.values import MAX_EXPONENTS, MOST_FOLDS
+from svmbench.experiment.settings.values import MAX_EXPONENTS, MAX_FOLDS
 
 HEAD = "title: t\ndatasets: [breast-cancer]\n"
 SWEPT = "{base: 1.01, exponents: {start: 0, stop: 199}}"
@@ -147,7 +147,7 @@ def test_what_ships_is_far_below_the_bounds() -> None:
             assert 10 * cells < counts.MAX_CONFIG_CELLS
             assert 10 * points < counts.MAX_CONFIG_POINTS
     assert MAX_EXPONENTS >= 1000
-    assert MOST_FOLDS >= 1000
+    assert MAX_FOLDS >= 1000
 
 
 @pytest.mark.parametrize(

@@ -541,7 +541,7 @@ def test_a_text_of_a_record_has_a_greatest_length() -> None:
     def is_read(**changed: object) -> bool:
         return record.parse_record(json.dumps(whole | changed).encode()) is not None
 
-    name, text = record.LONGEST_RECORD_NAME, record.LONGEST_RECORD_TEXT
+    name, text = record.MAX_RECORD_NAME_CHARS, record.MAX_RECORD_TEXT_CHARS
     for key in ("key", "block", "solver", "reason", "stop_reason", "status"):
         changed = {"status": "failed"} if key == "status" else {}
         assert is_read(**changed | {key: "x" * name})
@@ -561,7 +561,7 @@ def test_a_text_of_a_record_has_a_greatest_length() -> None:
 
 
 def test_what_a_run_writes_is_never_too_long_to_be_read(tmp_path: Path) -> None:
-    long = "x" * 2 * record.LONGEST_RECORD_TEXT
+    long = "x" * 2 * record.MAX_RECORD_TEXT_CHARS
     said = {"reason": long, "stop_reason": long, "traceback": long + "end", "warnings": [long]}
     with RunFolder(tmp_path) as folder:
         folder.append({"kind": "cell", "key": "k", "status": "failed", **said})  # type: ignore
@@ -580,8 +580,8 @@ def test_what_a_run_writes_is_never_too_long_to_be_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_text_of_a_plan_has_a_greatest_length(wrong: Callable[[str], object]) -> None:
-    assert shapes.mismatch(wrong("x" * record.LONGEST_RECORD_NAME), shapes.PLAN_SHAPE) == ""
-    said = shapes.mismatch(wrong("x" * (record.LONGEST_RECORD_NAME + 1)), shapes.PLAN_SHAPE)
+    assert shapes.mismatch(wrong("x" * record.MAX_RECORD_NAME_CHARS), shapes.PLAN_SHAPE) == ""
+    said = shapes.mismatch(wrong("x" * (record.MAX_RECORD_NAME_CHARS + 1)), shapes.PLAN_SHAPE)
     assert "4,097 characters, more than" in said
     assert len(said) < 200
 

@@ -218,11 +218,11 @@ def test_a_damaged_grid_is_one_sentence(tmp_path: Path, content: bytes) -> None:
 def test_a_grid_that_would_fill_the_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(artifacts, "MOST_ARTIFACT_BYTES", 1 << 20)
+    monkeypatch.setattr(artifacts, "MAX_ARTIFACT_BYTES", 1 << 20)
     folder = plane(tmp_path)
     (file,) = (folder / "artifacts").iterdir()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("grid_x.npy", bytes(artifacts.MOST_ARTIFACT_BYTES + 1))
+        archive.writestr("grid_x.npy", bytes(artifacts.MAX_ARTIFACT_BYTES + 1))
     with pytest.raises(DamagedResultsError, match="holds more than"):
         build(folder)
 

@@ -29,7 +29,7 @@ _AXES = {"cpu_time_s": (0, "cpu_time_s"), "work": (1, "n_iter")}
 
 
 #: A curve with more points has no markers, which would hide the lines.
-MOST_MARKED_POINTS = 40
+MAX_MARKED_POINTS = 40
 
 
 def collect_traces(run: Run, spec: PlotSpec) -> Curves:
@@ -115,7 +115,7 @@ def draw_convergence(
     axes.set_yscale("log")
     for series in panel.series:
         style = styles[series.name]
-        if len(series.points) > MOST_MARKED_POINTS:
+        if len(series.points) > MAX_MARKED_POINTS:
             xs, ys = [p.x for p in series.points], [p.y for p in series.points]
             axes.plot(xs, ys, color=COLOURS[style % len(COLOURS)], label=series.name)
             continue

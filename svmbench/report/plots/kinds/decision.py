@@ -34,7 +34,7 @@ _MARKED = "marked"
 
 #: Largest number of points of a panel that an SVG stores as vectors. With more points, the panel is
 #: an embedded picture with small marks.
-MOST_VECTOR_POINTS = 300
+MAX_VECTOR_POINTS = 300
 
 #: Relative area of marks in a panel with many points.
 _CROWDED_MARK_AREA = 0.25
@@ -202,7 +202,7 @@ def draw_decision(
     """Draw one panel of decision regions."""
     grid = panel.grid
     assert grid is not None
-    crowd = sum(len(series.points) for series in panel.series) > MOST_VECTOR_POINTS
+    crowd = sum(len(series.points) for series in panel.series) > MAX_VECTOR_POINTS
     if grid.levels:
         for drawn in _draw_sides(axes, grid):
             drawn.set_rasterized(crowd)
