@@ -1,4 +1,4 @@
-"""The command ``certify``: how near to its optimum the model in a file is."""
+"""The command ``certify``: bound the distance of a model in a file from its optimum."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def offset_of(text: str | None) -> str | float | None:
 
 
 def print_certificate(certificate: Any) -> None:
-    """Print a certificate, a line a value."""
+    """Print a certificate with one line for each value."""
 
     def shown(value: float | None, form: str = ".3g") -> str:
         return "-" if value is None else format(value, form)
@@ -80,7 +80,7 @@ def certify_command(
     dataset: str,
     **options: Any,
 ) -> None:
-    r"""Certify how near to its optimum a model is, from its file and its training rows.
+    r"""Certify how near a model is to its optimum, from its file and its training rows.
 
     MODEL is a file of LIBSVM, ThunderSVM, LIBLINEAR, SVM-light or LaSVM. DATA has the rows that it
     was trained on: a file, or a registered data set as it is, without scaling. docs/certificates.md

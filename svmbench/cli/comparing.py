@@ -35,12 +35,12 @@ from svmbench.cli.options import FOLDER, FiniteRange
 def compare_command(
     base: Path, new: Path, slowdown: float | None, ignore: tuple[str, ...], as_json: bool
 ) -> None:
-    r"""Compare two results folders: what became worse, better or different.
+    r"""Compare two results folders, and show what became worse, better or different.
 
     BASE and NEW are results folders, kept baselines, or folders of repeated runs. Statuses,
     accuracies, objectives, counters and memory are compared; times, above all the ratios of races,
-    only between equal CPU models. Counters of your own classes and programs are shown, and alone
-    are no regression. If BASE is a kept baseline of other code, make it again with
+    only between equal CPU models. Counters of your own classes and programs are shown, but a change
+    of these alone is no regression. If BASE is a kept baseline of other code, make it again with
     'svmbench keep'. The last line says what failed, and what was not compared.
 
     \b
@@ -97,8 +97,8 @@ def _print_comparison(comparison: Any) -> None:
         terminal.print_line(f"note: {note}")
     if comparison.is_stale:
         terminal.print_line(
-            "stale: BASE is not of this code: by equal arithmetic something differs; where that is"
-            " meant, 'svmbench keep NEW BASE' keeps the new run"
+            "stale: BASE was made by other code, and results differ at equal arithmetic;"
+            " if the difference is intended, 'svmbench keep NEW BASE' keeps the new run"
         )
     terminal.print_line(outcome_line(comparison))
 

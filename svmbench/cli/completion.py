@@ -1,4 +1,4 @@
-"""Types of words that the shell completes, and the scripts with which a shell does so."""
+"""Types of arguments that a shell completes, and the completion scripts of the shells."""
 
 from __future__ import annotations
 

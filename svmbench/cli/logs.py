@@ -1,4 +1,4 @@
-"""Log of the steps of a run with the time of day: ``-v`` prints it, ``--log-file`` keeps it.
+"""Log of the steps of a run with the time of day: ``-v`` prints it, ``--log-file`` writes it.
 
 Without one of the two options, nothing is logged. The log is for people; programs read the results
 folder.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from svmbench.base.errors import ResultsError
 
-#: Where every step is told.
+#: The logger of all steps.
 LOG = logging.getLogger("svmbench")
 LOG.addHandler(logging.NullHandler())
 LOG.propagate = False

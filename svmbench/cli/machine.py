@@ -52,8 +52,8 @@ def warmup(solvers: tuple[str, ...], jobs: int, trust: bool) -> None:
 def doctor(as_json: bool) -> None:
     r"""Check this machine, and print a remedy for each problem. Changes nothing.
 
-    Checked are versions, BLAS and threads, compiled baselines, cache, mirror and data sets. The
-    exit code is 1 if something is broken.
+    It checks versions, BLAS and threads, compiled baselines, cache, mirror and data sets. The exit
+    code is 1 if something is broken.
 
     \b
     Examples:
@@ -120,16 +120,16 @@ def completion(ctx: click.Context, shell: str) -> None:
     "days",
     type=FiniteRange(min=0),
     metavar="DAYS",
-    help="Remove what was not used for so many days.",
+    help="Remove what was not used for this number of days.",
 )
 @click.option("--prepared", is_flag=True, help="Remove prepared data sets alone.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; remove nothing.")
 def cache(days: float | None, prepared: bool, dry_run: bool) -> None:
     r"""Show the size of the cache by kind and data set; clean it.
 
-    Without --older-than and --prepared nothing is removed. With both, prepared data sets go that
-    were not used for so long. Whatever is removed is made again when it is needed: downloads are
-    downloaded, data sets prepared, loops compiled.
+    Without --older-than and --prepared nothing is removed. With both, only prepared data sets are
+    removed that were not used for that time. Whatever is needed again is downloaded, prepared or
+    compiled again.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The overview at the end of a run: a table, the best solvers, what to read next."""
+"""The overview at the end of a run: a table, the best solvers, and the names of further files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from svmbench.report.tables.overview import (
 
 
 def print_overview(built: BuiltReport) -> None:
-    """Print a table as aligned lines, its best solvers, and what to read next.
+    """Print a table as aligned lines, its best solvers, and the names of further files.
 
-    It is the first table that has the paper's numbers beside its own, else the first with values.
-    Each line has one row and one column of the table, with their metrics beside each other; marks
-    are those of the tables.
+    The table is the first one with numbers of the paper, else the first one with values. Each line
+    has the metrics of one row and one column of the table. The marks are those of the tables.
     """
     run = built.content.run
     filled = [

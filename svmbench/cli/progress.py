@@ -244,7 +244,7 @@ class Narrator:
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self.console, self.quiet = console, quiet
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
     def note(self, text: str) -> None:
         """Print a sentence even if the run is quiet."""
@@ -261,8 +261,8 @@ class Narrator:
                 ": there is no official address",
             )
         )
-        is_known = is_of_data and text in self._said
-        self._said.add(text)
+        is_known = is_of_data and text in self._printed
+        self._printed.add(text)
         if not (self.quiet or is_known):
             self.note(text)
 

@@ -140,7 +140,7 @@ def claims(
 ) -> None:
     r"""Judge the papers' claims from kept records alone.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results). The outcome
+    RESULTS are run folders, or folders that contain some (default: the folder results). The outcome
     of a claim is supported, mixed, contradicted, undecided or not tested. Its scale is full (the
     paper's data and protocol), reduced or stand-in (other data). With --details or --claim, also
     print the measured numbers, the rule, the uncertainty, the CPU, and the command that made the
@@ -221,7 +221,7 @@ def site(
 ) -> None:
     r"""Make a static site of results: verdicts, one page per paper, one page per solver.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results).
+    RESULTS are run folders, or folders that contain some (default: the folder results).
     The pages are made from the records alone, and link to them.
 
     \b

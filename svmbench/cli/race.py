@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def print_result(result: RaceResult) -> None:
-    """Print a race as a table, a line a ratio, and what to keep in mind."""
+    """Print a race as a table, with a line for each ratio and each note."""
     from svmbench.experiment.run.session import counted
 
     rounds = counted(result["rounds"], "round")
@@ -75,7 +75,7 @@ def print_profiles(results: list[RaceResult]) -> None:
 
 
 class _RacersCommand(click.Command):
-    """Lets the ``KEY=VALUE`` words after a solver's name be part of the option before them."""
+    """A command in which the ``KEY=VALUE`` words after a solver's name belong to its option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Join each solver with its settings, then parse as usual."""
@@ -108,7 +108,7 @@ class _SharedOptions:
     as_json: bool
 
     def time(self, dataset: dict[str, Any], racers: list[Racer]) -> RaceResult:
-        """Race solvers on a data set; say on standard error that it has begun."""
+        """Race solvers on a data set; print to standard error that the race has begun."""
         from svmbench.cli.progress import Waiting
 
         which = dataset.get("name") or dataset.get("file") or "the data set"
@@ -123,7 +123,7 @@ class _SharedOptions:
 
     @property
     def settings(self) -> RaceSettings:
-        """How the solvers race."""
+        """The settings of the race."""
         return RaceSettings(
             rounds=self.rounds,
             rows=self.rows or 0,
@@ -318,7 +318,7 @@ def race(
     as_yaml: bool,
     shared: _SharedOptions,
 ) -> None:
-    r"""Race solvers on several data sets, or two versions of one's own solvers.
+    r"""Race solvers on several data sets, or two versions of your own solvers.
 
     Solvers and their settings are written as for 'svmbench time'. --label, --text and --impute
     apply to the files; --text and --impute also to data sets of OpenML. --yaml prints the race as a
@@ -363,7 +363,7 @@ def race(
 
 
 class _Versions(NamedTuple):
-    """The base of a comparison of versions, and how many times its CPU time is allowed."""
+    """The base of a comparison of versions, and the largest allowed ratio to its CPU time."""
 
     commit: str | None
     python: str | None

@@ -55,7 +55,7 @@ def recheck(
 ) -> None:
     r"""Run a random sample of kept cells again with the present code, and compare the results.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results). Each solver
+    RESULTS are run folders, or folders that contain some (default: the folder results). Each solver
     gets a cell first, then each run that is older than the code the cells that it lacks to count as
     rechecked, then any others. Accuracies, objectives and counters must be equal. If BLAS, its
     CPU-specific code or another package differs from the recorded run, they may differ within the

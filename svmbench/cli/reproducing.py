@@ -74,8 +74,8 @@ _OUTPUT = click.option(
     type=click.Choice(["given", "value"]),
     default="given",
     show_default=True,
-    help="'value' runs what has no kept result, at low priority: first what may decide most open "
-    "claims in a forecast hour, races last and on an idle machine. It writes no pages.",
+    help="'value' runs cells without a kept result, at low priority: first the config that may "
+    "decide most open claims in a forecast hour, races last, on an idle machine. No pages.",
 )
 @click.option(
     "--keep",
@@ -190,7 +190,7 @@ def reproduce(
 
 
 def _print_plans(requests: Sequence[Request]) -> None:
-    """Print of each config what would run and how long it takes, and the time of all together."""
+    """Print for each config the cells that would run and the forecast time; then the total time."""
     from svmbench.experiment.run.forecast import in_all
     from svmbench.experiment.run.session import plan_run
     from svmbench.studies.forecasting import forecast_of
@@ -229,7 +229,7 @@ def refresh_command(
 ) -> None:
     r"""Run kept cells again whose results changed or are older than the code.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results). Of each run,
+    RESULTS are run folders, or folders that contain some (default: the folder results). Of each run,
     cells that have a result there run again by the present config and profile; fresh and rechecked
     results are copied if the cell is the same. Results of unknown age count as older. Results that
     a recheck found changed come first, then races, then cells that decide a claim, then the

@@ -53,11 +53,10 @@ def pack_run(run: Path, output: Path | None) -> None:
 def add(file: Path, results: Path, mirror: str | None) -> None:
     r"""Check a pack from another machine, and put its run below results/contributed.
 
-    Checked are the schema, the sha256 of each file, the version of svmbench, the shape of plan and
+    It checks the schema, the sha256 of each file, the version of svmbench, the shape of plan and
     records, and the sha256 of each data set against the data here, which are prepared if need be.
-    Nothing of a pack is executed. Whether its numbers are right is not known until 'svmbench
-    recheck' has run some of its cells again: until then tables, verdicts and pages call them "from
-    elsewhere".
+    Nothing of a pack is executed. Tables, verdicts and pages call its numbers "from elsewhere"
+    until 'svmbench recheck' has run some of its cells again and confirmed them.
 
     \b
     Examples:
@@ -115,7 +114,7 @@ def archive(
 ) -> None:
     r"""Write an archive of results that a register can take.
 
-    RESULTS are run folders, or folders that hold some (default: the folder results). The archive
+    RESULTS are run folders, or folders that contain some (default: the folder results). The archive
     has a pack of each run, the site of all, and metadata: CITATION.cff, ro-crate-metadata.json
     (RO-Crate 1.1), and codecheck.yml, which lists the tables and plots of a paper; of several
     papers, each has a codecheck-PAPER.yml. Runs that were added from packs are left out.

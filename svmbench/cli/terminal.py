@@ -93,7 +93,7 @@ def steady() -> Iterator[None]:
     for number in range(3):
         try:
             os.fstat(number)
-        except OSError:  # closed: the next opened file would get its number
+        except OSError:  # it is closed, and the next opened file would get its number
             os.open(os.devnull, os.O_RDWR)
     before = sys.stdout, sys.stderr
     streams = Steady(before[0]), Steady(before[1])
@@ -104,7 +104,7 @@ def steady() -> Iterator[None]:
         for stream in streams:
             stream.flush()
             if stream.failure is not None:
-                _let_go(stream)
+                _redirect_to_null(stream)
         sys.stdout, sys.stderr = before
 
 
@@ -128,7 +128,7 @@ def warnings_as_sentences() -> Iterator[None]:
         warnings.showwarning = before
 
 
-def _let_go(stream: Steady) -> None:
+def _redirect_to_null(stream: Steady) -> None:
     """Redirect a failed stream to the null device, so that the interpreter's last flush works."""
     try:
         number = stream.fileno()
@@ -160,7 +160,7 @@ def write_output(text: str) -> None:
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        As of :func:`check_written`.
+        As for :func:`check_written`.
     """
     emit(text)
     check_written()
@@ -186,9 +186,9 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 COLUMN_GAP_CHARACTERS = 2
-#: Columns of no more characters than these stay on one line of a terminal; others wrap in it.
+#: Columns with at most this number of characters don't wrap on a terminal; wider ones do.
 UNWRAPPED_COLUMN_CHARACTERS = 24
-#: Least width of a column that wraps; a terminal too narrow for it gets no table.
+#: Smallest width of a column that wraps; if the terminal is too narrow, no table is printed.
 WRAPPED_COLUMN_CHARACTERS = 20
 FIRST_CELL_STYLE = "bold cyan"
 
@@ -247,19 +247,19 @@ def print_columns(
 
 
 def _rich_table(
-    lines: list[list[str]], has_header: bool, most: int, styles: Mapping[str, str]
+    lines: list[list[str]], has_header: bool, width: int, styles: Mapping[str, str]
 ) -> Any:
-    """Return a table of rich whose cells are plain text, for a terminal `most` characters wide."""
+    """Return a table of rich whose cells are plain text, for a terminal `width` characters wide."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    wraps = [width > UNWRAPPED_COLUMN_CHARACTERS for width in widths]
+    wraps = [w > UNWRAPPED_COLUMN_CHARACTERS for w in widths]
     least = (
         min(w, WRAPPED_COLUMN_CHARACTERS) if x else w for w, x in zip(widths, wraps, strict=True)
     )
-    if has_header and sum(least) + (COLUMN_GAP_CHARACTERS + 1) * len(widths) > most:
+    if has_header and sum(least) + (COLUMN_GAP_CHARACTERS + 1) * len(widths) > width:
         names, *rows = lines
         facts = (
             "; ".join(
@@ -268,7 +268,7 @@ def _rich_table(
             for row in rows
         )
         beside = [[row[0], text] for row, text in zip(rows, facts, strict=True)]
-        return _rich_table(beside, False, most, styles)
+        return _rich_table(beside, False, width, styles)
     table = Table(
         box=SIMPLE_HEAD if has_header else None,
         show_header=has_header,
@@ -294,7 +294,7 @@ def console(*, quiet: bool = False) -> Any:
     """Return rich's console; it honours NO_COLOR and TERM=dumb by itself."""
     from rich.console import Console
 
-    # Rich takes COLUMNS=0 for a width of 0, on which nothing stands.
+    # With COLUMNS=0, rich would print in a width of 0.
     is_zero = "COLUMNS" in os.environ and not os.environ["COLUMNS"].strip("0 ")
     width = shutil.get_terminal_size().columns if is_zero else None
     return Console(soft_wrap=True, quiet=quiet, width=width)

@@ -1,4 +1,4 @@
-"""The command ``try``: from a table of one's own to a fitted pipeline."""
+"""The command ``try``: from a user's table to a fitted pipeline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from svmbench.studies.trying import (
 if TYPE_CHECKING:
     from svmbench.data.frames import TableForm
 
-#: A confusion matrix of more classes is not printed.
+#: Largest number of classes of a printed confusion matrix.
 MAX_CLASSES_SHOWN = 10
 
 

@@ -34,7 +34,7 @@ def verdicts(
     Parameters
     ----------
     folders : sequence of Path or str, optional
-        Run folders, or folders that hold some; by default the folder of kept results.
+        Run folders, or folders that contain some; by default the folder of kept results.
     papers, claims : sequence of str, optional
         Judge the claims of these papers (``"smo"``), or these claims (``"smo-1"``); by default all.
     freshness : bool, default True

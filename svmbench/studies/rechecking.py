@@ -149,7 +149,7 @@ def draw_kept(
     Parameters
     ----------
     folders : sequence of Path or str
-        Run folders, or folders that hold some.
+        Run folders, or folders that contain some.
     minutes : float, default 5
         Recorded time of the drawn cells, and the time from this call until :func:`recheck` stops.
     seed : int, default 0

@@ -149,7 +149,7 @@ def gather_evidence(folders: Sequence[Path], *, only_kept: bool = False) -> Evid
     Parameters
     ----------
     folders : sequence of Path
-        Run folders, or folders that hold some at any depth.
+        Run folders, or folders that contain some at any depth.
     only_kept : bool, default False
         Leave out folders that runs have written, whose records are not packed: a page of kept
         results says the same wherever somebody has run something.
