@@ -229,8 +229,8 @@ def refresh_command(
 ) -> None:
     r"""Run kept cells again whose results changed or are older than the code.
 
-    RESULTS are run folders, or folders that contain some (default: the folder results). Of each run,
-    cells that have a result there run again by the present config and profile; fresh and rechecked
+    RESULTS are run folders, or folders that contain some (default: the folder results). The cells
+    that have a result there run again by the present config and profile; fresh and rechecked
     results are copied if the cell is the same. Results of unknown age count as older. Results that
     a recheck found changed come first, then races, then cells that decide a claim, then the
     quickest cells. After an interruption, the same command continues.

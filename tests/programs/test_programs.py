@@ -501,7 +501,7 @@ def test_whole_calls_of_a_program_are_refused_before_anything_runs(tmp_path: Pat
     block = {"protocol": "calls", "call": "fit", "pairs": [["liblinear-l1", "x"]]}
     entry = {"program": "sh {train} {model}", "label": "x"}
     config = write_config(tmp_path, ["liblinear-l1", entry], block, tables=[])
-    said = "blocks[0]: protocol 'calls' can't time the program 'x'; a race can, or give this block"
+    said = "blocks[0]: protocol 'calls' can't time the program 'x'; use a race, or give this block"
     for command in ("validate", "run"):
         ended = svmbench(command, config, "--trust")
         assert (ended.code, said in ended.err) == (2, True), ended.said

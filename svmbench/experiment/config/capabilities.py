@@ -60,7 +60,7 @@ def is_here(spec: SolverSpec) -> bool:
     return True
 
 
-def why_not_borne(
+def why_rows_are_unsuitable(
     declared: Protocol,
     block: TrainingBlock,
     dataset: str,
@@ -194,13 +194,13 @@ def why_not_in_blocks(
         return f"protocol {declared.name!r} needs arrays; rows of this data set come in blocks"
     if dataset.written is not None and "written" not in declared.reads:
         return (
-            f"a set is 'written' to see what reading costs, which protocol {declared.name!r} does"
-            " not measure; 'read: blocks' reads it in blocks"
+            f"'written' is for measuring the cost of reading, which protocol {declared.name!r} does"
+            " not measure; 'read: blocks' reads the set in blocks"
         )
     if block.scaling != "none":
         return f"rows that are read in blocks can't be scaled (scaling: {block.scaling})"
     if not takes_whole_sets(block, swept):
-        return "rows that are read in blocks are taken whole: no sizes, features or max_samples"
+        return "rows that are read in blocks are all used: no sizes, features or max_samples"
     if getattr(block, "plane", False):
         return "rows that are read in blocks are not kept, as 'plane' asks"
     if (number := n_classes(y)) > 2:

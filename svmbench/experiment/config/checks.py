@@ -499,7 +499,7 @@ def _check_programs(
         if is_program(spec.name) and not declared.programs:
             findings.add(
                 place,
-                f"protocol {declared.name!r} can't time the program {spec.shown!r}; a race can, or"
+                f"protocol {declared.name!r} can't time the program {spec.shown!r}; use a race, or"
                 " give this block solvers of its own",
                 place,
             )

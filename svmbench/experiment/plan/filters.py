@@ -51,7 +51,7 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
     cells : list of Cell
     filters : mapping of str to list of str
     config : Config, optional
-        The config of the cells, for the place of a grid in an error message.
+        The config of the cells, to name the key of a grid in an error message.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Comparison of kept results with the present code.
 
-A plan holds a manifest of its cells' code (`keys.manifest`): for each cell the modules of its
+A plan contains a manifest of its cells' code (`keys.manifest`): for each cell the modules of its
 solvers and its protocol, and a hash or version of every file and package that they reach. The
 manifest is compared with the present files. If a module is renamed, the kept plans must be changed
 to name it by its new name. The keys of a plan without a manifest hash the code in an earlier way,
@@ -88,7 +88,7 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
         changed = [module for module in sorted(reached) if file_hash(module) not in files]
         installed = versions(reached)
     except FileNotFoundError:
-        return "its code is here no more"
+        return "its code no longer exists here"
     clauses = []
     if changed:
         names = [module.removeprefix("svmbench.") for module in changed]

@@ -20,8 +20,8 @@ from svmbench.experiment.config.capabilities import (
     takes_whole_sets,
     task_of,
     why_not,
-    why_not_borne,
     why_not_in_blocks,
+    why_rows_are_unsuitable,
 )
 from svmbench.experiment.config.checks import all_solvers
 from svmbench.experiment.config.find import find_config
@@ -189,8 +189,8 @@ def make_plan(
         the cache, its cells have the status ``not run`` and no specification.
     prepare : bool, default=True
         Whether to fetch and prepare data sets that are not in the cache. Otherwise their cells have
-        the status ``not run``, and those of a registered data set are planned by the sizes in its
-        entry, to be counted; their keys are of no cell that will run.
+        the status ``not run``. The cells of a registered data set are then planned by the sizes in
+        its entry, so that they can be counted; their keys differ from those of a real run.
     on_event : callable, optional
         Called with one sentence for each data set that is being prepared, is unavailable, or is
         unsuitable for the protocol.
@@ -255,7 +255,7 @@ def _outlined(in_block: DatasetInBlock) -> Iterator[Cell]:
 
 
 def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
-    """Return the data set, set to be read in blocks if it is a file too large for memory."""
+    """Return the data set, with reading in blocks if it is a file too large for memory."""
     from svmbench import data
 
     if (
@@ -269,7 +269,7 @@ def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
 
 
 def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -> DatasetSpec:
-    """Return the data set, set to be read in blocks if it is registered and exceeds the memory."""
+    """Return the data set, with reading in blocks if it is registered and exceeds the memory."""
     from svmbench import data
 
     uses_all_rows = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
@@ -320,7 +320,7 @@ def _open(
 
 @dataclass(frozen=True)
 class DatasetInBlock:
-    """A data set in a block, with all that its cells are made from."""
+    """A data set in a block, with the config and the protocol from which its cells are made."""
 
     config: Config
     block: Any
@@ -358,7 +358,7 @@ class DatasetInBlock:
                 dimensions["rows"] = _resolve_size(dimensions["rows"], len(y))
             n_rows = dimensions.get("rows")
             if n_rows not in reasons:
-                reasons[n_rows] = why_not_borne(
+                reasons[n_rows] = why_rows_are_unsuitable(
                     *(self.declared, self.block, self.dataset.name, y, n_rows),
                     derive_seed(self.config.seed, "rows", self._choice(source)["name"]),
                     classes=source.facts["classes"],

@@ -145,7 +145,7 @@ class SolverSpec(Model):
     @classmethod
     def _no_separators(cls, label: str) -> str:
         if any(mark in label for mark in ":|"):
-            marks = "a label holds no ':' and no '|', which separate solvers in races"
+            marks = "a label can't contain ':' or '|', which separate solvers in races"
             msg = f"{marks}: {printed(label)}"
             raise ValueError(msg)
         return label
@@ -315,7 +315,9 @@ class DatasetSpec(Model):
             msg = "'openml' and 'file' exclude each other"
             raise ValueError(msg)
         if self.sha256 and not self.is_own:
-            msg = "'sha256' is of a 'file' or of 'openml'; a registered data set has its own"
+            msg = (
+                "'sha256' is for a 'file' or 'openml'; a registered data set has its own checksums"
+            )
             raise ValueError(msg)
         if self.openml is not None and (self.read != "auto" or self.written is not None):
             msg = "a data set of OpenML is read whole: leave out 'read' and 'written'"

@@ -196,7 +196,7 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
         (
             "name: liblinear-l1",
             "name: liblinear-l1, label: 'a:b'",
-            "c.yaml:5:26: solvers[1].label: a label holds no ':' and no '|', which separate",
+            "c.yaml:5:26: solvers[1].label: a label can't contain ':' or '|', which separate",
         ),
         ("name: liblinear-l1", "name: liblinear-l1, label: 'a|b'", "solvers[1].label: a label"),
         ("exponents: {start: -3, stop: 3, step: 3}", "exponents: [1, 5000]", "2 to the power of 5"),

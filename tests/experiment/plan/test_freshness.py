@@ -84,7 +84,7 @@ def test_files_that_moved_are_fresh(code: dict[str, Any], tmp_path: Path) -> Non
 
 def test_a_module_that_is_gone_is_not_fresh(tmp_path: Path) -> None:
     gone = {**manifest([(ALSVM, CV)]), "entries": [["svmbench.core.linear.gone", CV]]}
-    assert changes(plan(tmp_path, gone)) == {"k0": "its code is here no more"}
+    assert changes(plan(tmp_path, gone)) == {"k0": "its code no longer exists here"}
 
 
 def test_kept_plans_name_modules_that_are_here() -> None:
@@ -157,7 +157,7 @@ def test_a_recheck_counts_where_a_package_of_it_is_not_here(without_scipy: None)
 def test_code_that_is_gone_is_said(code: dict[str, Any], tmp_path: Path) -> None:
     gone = {**code, "entries": [["svmbench.core.linear.gone", CV]]}
     found = changes(plan(tmp_path, gone, [{"key": "k0", "code": 0}]))
-    assert found == {"k0": "its code is here no more"}
+    assert found == {"k0": "its code no longer exists here"}
 
 
 def test_no_cell_of_a_plan_without_a_manifest_is_fresh(tmp_path: Path) -> None:

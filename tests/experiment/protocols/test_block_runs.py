@@ -339,8 +339,8 @@ def test_what_needs_arrays_is_skipped_with_its_reason(tmp_path: Path) -> None:
     assert cells["alsvm"] == ("skipped", said)
     for block, said in (
         ({**FIT, "scaling": "all-rows"}, "can't be scaled (scaling: all-rows)"),
-        ({**FIT, "sizes": [100]}, "are taken whole"),
-        ({**FIT, "max_samples": 100}, "are taken whole"),
+        ({**FIT, "sizes": [100]}, "are all used"),
+        ({**FIT, "max_samples": 100}, "are all used"),
         ({"protocol": "race", "scaling": "none"}, "protocol 'race' needs arrays"),
         ({**FIT, "plane": True}, "are not kept, as 'plane' asks"),
     ):
