@@ -114,7 +114,7 @@ def nearest(name: str, known: Iterable[str], least: float = 0.0) -> str:
     """Return the known name that is most similar to a name; empty if none is similar enough.
 
     The time per known name is a few microseconds, however long the names are, because an untrusted
-    file may hold hundreds of misspelt names.
+    file may have hundreds of misspelt names.
 
     Parameters
     ----------

@@ -94,14 +94,14 @@ def read_json(path: Path) -> Any:
     RecursionError
         If it is nested too deep.
     ValueError
-        If it is not JSON in UTF-8, or holds NaN, infinity, or more than `MAX_JSON_SIGNS` commas
+        If it is not JSON in UTF-8, or has NaN, infinity, or more than `MAX_JSON_SIGNS` commas
         and opening brackets.
     """
     content = read_bytes(path, MAX_JSON_BYTES)
     n_signs = sum(map(content.count, (b",", b"[", b"{")))
     if n_signs > MAX_JSON_SIGNS:
         raise ValueError(
-            f"it holds {n_signs:,} commas and opening brackets; at most {MAX_JSON_SIGNS:,}"
+            f"it has {n_signs:,} commas and opening brackets; at most {MAX_JSON_SIGNS:,}"
             " are allowed"
         )
     return json.loads(content.decode("utf-8"), parse_constant=_refuse)

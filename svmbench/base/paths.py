@@ -106,7 +106,7 @@ def why_unfit(name: str) -> str:
     if name in ("", ".", ".."):
         return "is no name of a file"
     if _UNFIT.search(name):
-        return "holds a separator or a control character"
+        return "has a separator or a control character"
     if len(name.encode()) > MAX_FILE_NAME_BYTES:
         return f"is longer than {MAX_FILE_NAME_BYTES} bytes"
     return ""

@@ -111,7 +111,7 @@ def count_values(value: Any) -> int:
 def _unfit(value: dict[str, Any]) -> str:
     """Return a sentence on the first value that exceeds a limit; empty if there is none."""
     if count_values(value) > MAX_TOML_VALUES:
-        return f"holds more than {MAX_TOML_VALUES:,} values"
+        return f"has more than {MAX_TOML_VALUES:,} values"
     # A place is a pair: the place around it, and the last part. Texts would repeat long keys.
     todo: list[tuple[Any, Any]] = [((), value)]
     while todo:
@@ -144,7 +144,7 @@ def _dotted(place: Any) -> str:
 def _unfit_text(text: str) -> str:
     if len(text) > MAX_TOML_TEXT_CHARS:
         return f"is longer than {MAX_TOML_TEXT_CHARS:,} characters"
-    return "" if text.isprintable() else "holds a control character"
+    return "" if text.isprintable() else "has a control character"
 
 
 def _shown(value: Any) -> str:

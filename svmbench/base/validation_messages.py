@@ -25,11 +25,11 @@ _SHOULD_BE = {
 #: What a text should do to match the pattern of its field.
 _FORMS = {
     r"^[A-Za-z0-9][A-Za-z0-9_.-]*$": (
-        "begin with a letter or a digit and hold letters, digits, '_', '-' and '.' alone"
+        "begin with a letter or a digit and have letters, digits, '_', '-' and '.' alone"
     ),
     r"^([0-9a-f]{64})?$": "have 64 hexadecimal digits in lower case",
     r"^(https://\S+)?$": "begin with 'https://'",
-    r"^[A-Za-z][A-Za-z0-9]*$": "begin with a letter and hold letters and digits alone",
+    r"^[A-Za-z][A-Za-z0-9]*$": "begin with a letter and have letters and digits alone",
 }
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
@@ -78,8 +78,8 @@ def sentence(error: Mapping[str, Any]) -> str:
         return f"should {_FORMS[context['pattern']]}, not {shown(value)}"
     expected = next((words for start, words in _SHOULD_BE.items() if kind.startswith(start)), "")
     if not expected:
-        return f"{shown(value)} can't stand here"
-    quotes = "; text that looks like another value stands in quotes" if expected == "text" else ""
+        return f"{shown(value)} is not allowed here"
+    quotes = "; put text that looks like another value in quotes" if expected == "text" else ""
     is_scalar = not isinstance(value, Mapping | list)
     return f"should be {expected}, not {shown(value)}{quotes if is_scalar else ''}"
 

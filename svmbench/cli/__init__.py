@@ -300,7 +300,7 @@ def fetch_command(
     missing = [outcome for outcome in outcomes if not outcome.ok]
     if missing:
         where = [f"  {why_missing(outcome)}" for outcome in missing] if quiet else []
-        hint = "  --mirror (or SVMBENCH_MIRROR) names a folder or an address that holds their files"
+        hint = "  --mirror (or SVMBENCH_MIRROR) names a folder or an address that has their files"
         lines = [
             f"{len(missing)} of {len(outcomes)} data sets are not available{':' if quiet else ''}",
             *where,

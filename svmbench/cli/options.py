@@ -41,7 +41,7 @@ FOLDER = click.Path(path_type=Path)
 LABEL = click.option(
     "--label",
     metavar="COLUMN",
-    help="Column that holds the class. A file is then a table with a header.",
+    help="Column that has the class. A file is then a table with a header.",
 )
 TEXT = click.option(
     "--text",

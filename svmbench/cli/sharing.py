@@ -24,7 +24,7 @@ from svmbench.cli.options import FOLDER, MIRROR, RESULTS
 def pack_run(run: Path, output: Path | None) -> None:
     r"""Pack a run into one file, to be added on another machine.
 
-    The file holds the plan, the records, their environments, and the sha256 of each file and data
+    The file has the plan, the records, their environments, and the sha256 of each file and data
     set: no name of a user or host, and no plot. The same run gives the same bytes.
 
     \b

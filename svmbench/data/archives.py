@@ -96,7 +96,7 @@ def _bounded(pieces: Iterator[bytes], name: str, most: int) -> bytes:
     for piece in pieces:
         size += len(piece)
         if size > most:
-            raise DataError(f"{name} holds more than the allowed {most:,} bytes")
+            raise DataError(f"{name} has more than the allowed {most:,} bytes")
         pieces_read.append(piece)
     return pieces_read[0] if len(pieces_read) == 1 else b"".join(pieces_read)
 

@@ -33,7 +33,7 @@ class Dataset:
         The test part, if there is one.
     facts : dict
         n_samples, n_features, n_test, task, classes (names in the order of the codes), counts,
-        test_counts, density, storage, verified, source; values that JSON can hold.
+        test_counts, density, storage, verified, source; values that JSON can have.
     sha256 : str
         The identity of the arrays' content.
     """

@@ -89,7 +89,7 @@ class Derived:
 
 
 #: Numbers whose spellings are the same label: 1, +1, 1.0, and 1.0e+00, as programs print them.
-#: Others, such as 007 and 1E2, are words, as are numbers with more digits than float64 can hold.
+#: Others, such as 007 and 1E2, are words, and so are numbers with more digits than float64 has.
 _PLAIN_LABEL = re.compile(
     r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|[0-9]\.[0-9]+[eE][+-][0-9]{2,3})", re.ASCII
 )

@@ -114,7 +114,7 @@ class SourceFile(Strict):
     Attributes
     ----------
     name : str
-        Name of the uncompressed file; a mirror may hold it with .xz, .bz2 or .gz.
+        Name of the uncompressed file; a mirror may have it with .xz, .bz2 or .gz.
     part : str
         ``"train"`` or ``"test"``; the files of one part are concatenated in order.
     role : str

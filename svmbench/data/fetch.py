@@ -149,7 +149,7 @@ def get(
         if file.url is None:
             raise DataUnavailableError(
                 f"{entry.name}: {why + ', and ' if why else ''}there is no official address for "
-                f"{file.name}; a mirror that holds it is needed (see {entry.homepage})"
+                f"{file.name}; a mirror that has it is needed (see {entry.homepage})"
             )
         try:
             return _from_official(entry, file, progress)

@@ -445,7 +445,7 @@ def _refuse_no_data(
         texts = frame[column].fillna("").astype(str)
         totals = texts.str.fullmatch(TOTALS, case=False).to_numpy(dtype=bool)
         if 0 < totals.sum() <= max(1, (1 - NEARLY_ALL) * len(texts)):
-            raise DataError(f"{name}, line {lines[totals][0]}: the row holds totals; remove it")
+            raise DataError(f"{name}, line {lines[totals][0]}: the row has totals; remove it")
     labels = frame[key].dropna().str.strip()
     labels = labels[~labels.isin([*MISSING_WORDS])]
     odd = labels[~labels.str.fullmatch(rf"[-+]?{DIGITS}([eE][-+]?\d+)?")]
@@ -541,7 +541,7 @@ def labelled(
 
 
 def numeric_columns(X: pd.DataFrame) -> list[Any]:
-    """Return the columns of numbers or truth values; the others hold words."""
+    """Return the columns of numbers or truth values; the others have words."""
     return [c for c in X.columns if X[c].dtype.kind in "iufb"]
 
 

@@ -160,7 +160,7 @@ def _column(values: pd.Series, decimal: str, advice: str) -> NumberColumn | None
 def number_columns(
     frame: pd.DataFrame, decimal: str = "."
 ) -> tuple[dict[Any, NumberColumn], dict[Any, tuple[Any, str]]]:
-    """Return the columns of a frame that hold numbers in texts.
+    """Return the columns of a frame that have numbers in texts.
 
     If a column leaves open whether 1,204 is a thousand or a decimal number, the other columns
     decide, and otherwise `decimal`.

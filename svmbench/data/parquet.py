@@ -94,7 +94,7 @@ def blocks(
 
 
 def index_columns(schema: Any) -> set[str]:
-    """Return the columns that hold the index of a frame of pandas: row names, and no data."""
+    """Return the columns that have the index of a frame of pandas: row names, and no data."""
     try:
         stated = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
         stated_names = {name for name in stated if isinstance(name, str)}

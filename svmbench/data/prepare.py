@@ -153,7 +153,7 @@ def ensure(
     name : str
         A registered name, optionally with rows or parts.
     mirror : str, optional
-        Folder (searched with its sub-folders) or URL that holds the files by name, plain or
+        Folder (searched with its sub-folders) or URL that has the files by name, plain or
         compressed; default ``SVMBENCH_MIRROR``.
     official : bool, optional
         True to use official addresses after the mirror. By default they are used only if no mirror
@@ -161,7 +161,7 @@ def ensure(
     progress : callable, optional
         Called with (file name, bytes so far, total bytes or None) during downloads.
     last : FilesRead, optional
-        Used if it holds this data set's files; it holds them afterwards.
+        Used if it has this data set's files; it has them afterwards.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def _read_files(
     progress: FileProgress | None,
     last: FilesRead,
 ) -> None:
-    """Read the files of an entry into `last`, unless it holds them already."""
+    """Read the files of an entry into `last`, unless it has them already."""
     dropped = set(dataset.derivation.drop_features)
     of = (mirror, official, dataset.files, dataset.reading, dataset.n_features, dropped)
     if last.parts is None or last.of != of:

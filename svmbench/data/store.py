@@ -1,6 +1,6 @@
 """The cache of prepared data sets: one folder each, with memory-mapped .npy files.
 
-A folder is written under a temporary name and renamed when it is complete. ``meta.json`` holds the
+A folder is written under a temporary name and renamed when it is complete. ``meta.json`` has the
 size of every file and the sha256 of the arrays' content. If a size or the content differs, the
 folder is damaged and the data set is prepared again.
 
@@ -73,7 +73,7 @@ def write(folder: Path, derived: Derived, facts: dict[str, Any]) -> dict[str, An
     derived : Derived
         The arrays.
     facts : dict
-        Values that JSON can hold; ``"sha256"`` of the arrays' content is added.
+        Values that JSON can have; ``"sha256"`` of the arrays' content is added.
 
     Raises
     ------

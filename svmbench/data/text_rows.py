@@ -24,7 +24,7 @@ MAX_UINT64_DIGITS = 19
 #: Largest number of values per byte of text: a value takes at least ``1:1`` and a blank.
 MAX_VALUES_PER_BYTE = 1 / 4
 
-#: Largest power of ten that a sum of two float64 holds to 106 bits, with room to multiply.
+#: Largest power of ten that a sum of two float64 represents with 106 bits, with room to multiply.
 LARGEST_TABLE_POWER = 270
 
 
@@ -166,7 +166,7 @@ def parse_rows(
     start : int
         Position of the first line.
     rows : int
-        Rows that the arrays hold already.
+        Number of rows in the arrays before the call.
     most_index : int
         Highest allowed index.
     labels, indptr : ndarray
@@ -177,7 +177,7 @@ def parse_rows(
     Returns
     -------
     rows : int
-        Rows that the arrays hold now.
+        Number of rows in the arrays after the call.
     end : int
         The place after the last line read.
     lines : int

@@ -2,7 +2,7 @@
 
 A kept result is *fresh* if its code, settings, data and packages are the present ones. If not, it
 is *changed* if it was run again with the present code and disagreed. If not, it is *rechecked* if a
-sample of its run was run again with the present code, the whole sample agreed, and the sample holds
+sample of its run was run again with the present code, the whole sample agreed, and the sample has
 every solver on every data set and at least a twentieth of the cells. If not, it is *older*.
 """
 

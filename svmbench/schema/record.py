@@ -91,7 +91,7 @@ class CellRecord(Identity, Reply, total=False):
 class PointRecord(TypedDict, total=False):
     """The line of a finished point of a long cell.
 
-    A point with `dimensions` and `metrics` is a result. A point of a search holds the values that
+    A point with `dimensions` and `metrics` is a result. A point of a search has the values that
     the search needs to continue.
     """
 

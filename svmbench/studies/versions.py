@@ -248,7 +248,7 @@ def compare_versions(
                     where = f"of {commit}" if side == "base" else root
                     raise SvmbenchError(
                         f"{module} is not among the files {where}; --base compares code that the"
-                        " repository of the present folder holds"
+                        " repository of the present folder has"
                     )
         base = Side(commit, environments["base"])
         new = Side("the working tree", environments["new"])

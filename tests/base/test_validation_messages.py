@@ -51,7 +51,7 @@ def test_every_field_with_a_pattern_has_its_sentence():
     ("model", "name", "said"),
     [
         (DatasetSpec, "sha256", "should have 64 hexadecimal digits in lower case, not 'abc!'"),
-        (models.Config, "blas_core", "should begin with a letter and hold letters and digits"),
+        (models.Config, "blas_core", "should begin with a letter and have letters and digits"),
     ],
 )
 def test_a_checksum_is_no_name_of_a_file(model, name, said):

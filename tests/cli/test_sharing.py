@@ -280,7 +280,7 @@ def test_a_file_twice(packed: Path) -> None:
     shutil.copy(packed, "p.zip")
     with zipfile.ZipFile("p.zip", "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr(zipfile.ZipInfo("plan.json"), b"{}")
-    refused(Path("p.zip"), "holds 'plan.json' twice")
+    refused(Path("p.zip"), "has 'plan.json' twice")
 
 
 def test_a_file_is_missing(packed: Path) -> None:

@@ -280,8 +280,8 @@ def test_words_among_numbers_comments_and_totals_are_named(tmp_path: Path) -> No
     file = write_rows(tmp_path / "t.csv", "a,b,class", "{i},{x},{y}")
     text = file.read_text()
     for changed, message in (
-        (f"{text}Total,150,a\n", "line 32: the row holds totals"),
-        (text.replace("\n4999,", "\nSubtotal,1,a\n4999,"), "line 3: the row holds totals"),
+        (f"{text}Total,150,a\n", "line 32: the row has totals"),
+        (text.replace("\n4999,", "\nSubtotal,1,a\n4999,"), "line 3: the row has totals"),
         (text.replace("\n4999,", "\n\ufeff4999,"), "line 3: a byte order mark"),
         (f"% of 2026\n\n@RELATION x\n{text}", "t.csv is an ARFF file of Weka"),
         (f"# by hand\n{text}", "line 1: a comment"),

@@ -142,7 +142,7 @@ def test_a_bool_of_a_check_decides_nothing(own: Path, tmp_path: Path) -> None:
         ({"numbers": "table,dataset\n"}, "numbers.csv: there is no column kernel, size"),
         ({"numbers": NUMBERS + "a,b\n"}, "numbers.csv, line 3: there are too few columns"),
         ({"numbers": NUMBERS.replace("96.5", "inf")}, "line 2: inf is no finite number"),
-        ({"claims": CLAIMS.replace("own-1", "smo-1")}, "no paper is known whose claims are called"),
+        ({"claims": CLAIMS.replace("own-1", "smo-1")}, "no paper has a claim of this name"),
         ({"claims": CLAIMS.replace("where", "wher")}, "unknown key 'wher'; did you mean 'where'?"),
     ],
 )

@@ -204,12 +204,12 @@ def test_packed_records_that_would_fill_the_memory_are_refused(
     (folder / "runs.jsonl.xz").write_bytes(kept.pack_records([{"a": "x" * 5000}]))
     with monkeypatch.context() as patch:
         patch.setattr(newest, "MAX_UNPACKED_RECORDS_BYTES", 4000)
-        with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 bytes"):
+        with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it has more than 4,000 bytes"):
             read_run(folder)
     monkeypatch.setattr(newest, "MAX_PACKED_RECORDS_LINES", 4000)
     for line in (b"{}\n", b"\n"):
         (folder / "runs.jsonl.xz").write_bytes(lzma.compress(line * 5000))
-        with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it holds more than 4,000 lines"):
+        with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it has more than 4,000 lines"):
             read_run(folder)
 
 

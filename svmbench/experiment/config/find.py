@@ -27,7 +27,7 @@ def find_config(name: str) -> Path:
             )
         if path.is_dir():
             configs = ", ".join(sorted(file.name for file in path.glob("*.yaml"))[:5])
-            content = f" (it holds {configs})" if configs else ""
+            content = f" (it has {configs})" if configs else ""
             raise ConfigError(f"{name} is a folder; a config is a YAML file{content}")
     except OSError as error:  # such as a name that is too long
         raise ConfigError(f"{name}: {error.strerror or error}") from error

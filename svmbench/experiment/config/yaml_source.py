@@ -36,7 +36,7 @@ MAX_YAML_VALUES = 5_000
 MAX_YAML_TEXT_CHARS = 4_096
 
 _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
-#: A translation table that removes the unprintable characters that a text may hold.
+#: A translation table that removes the unprintable characters that a text may have.
 _BLANKS = str.maketrans("", "", "\n\t")
 
 
@@ -89,7 +89,7 @@ class _Loader(_CoreSchema, _BoundedComposer, yaml.SafeLoader):
         self._sizes = {}
 
 
-_TOO_LONG = f"it holds more than {MAX_YAML_VALUES:,} values, those of its aliases counted"
+_TOO_LONG = f"it has more than {MAX_YAML_VALUES:,} values, those of its aliases counted"
 
 
 _CoreSchema.yaml_implicit_resolvers = {}
@@ -289,7 +289,7 @@ class YamlSource:
             )
             return self._problem(place, message)
         if isinstance(value, str) and not _is_printable(value):
-            return self._problem(place, f"{shorten(value)!r} holds a control character")
+            return self._problem(place, f"{shorten(value)!r} has a control character")
         return value
 
     def _build_mapping(

@@ -85,7 +85,7 @@ def subset_rows(y: np.ndarray, n_rows: int | None, seed: int, kind: str = "strat
         return np.arange(n_rows)
     rng = np.random.default_rng(seed)
     # A random place inside its class, as a share of the class: the first n_rows of these shares
-    # hold every class in proportion, for any n_rows.
+    # have every class in proportion, for any n_rows.
     share = np.empty(n_samples)
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
@@ -177,7 +177,7 @@ def open_distances(folder: Path) -> tuple[np.ndarray, float] | None:
 
 
 def open_arrays(folder: Path) -> tuple[Any, float]:
-    """Return the mapped inputs and the seconds that scaling them took (`worker.save_arrays`).
+    """Return mapped inputs and the seconds of scaling; see `worker.save_shared_arrays`.
 
     Raises
     ------

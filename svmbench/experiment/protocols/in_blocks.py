@@ -2,7 +2,7 @@
 
 A search along a parameter that the solver declares takes one pass to train for every value and
 fold, and one pass to score all models. Folds and shares are drawn from the labels as on arrays, so
-that they hold the same rows. The time of a pass includes the reading.
+that they have the same rows. The time of a pass includes the reading.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class _Racer:
         if self.scored_on is not None:
             rows, labels = self.scored_on
             self.accuracies[setting] = 100.0 * float(np.mean(model.predict(rows) == labels))
-        # The counters of a path hold the work of all its values already.
+        # The counters of a path have the work of all its values already.
         before = {} if self.shares_c else self.counters
         self.counters |= {k: before.get(k, 0) + int(n) for k, n in model.counters_.items()}
 

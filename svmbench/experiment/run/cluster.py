@@ -143,7 +143,7 @@ class ClusterRun(RunLoop):
         self.streamed: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.timed = timed_blocks(self.plan.config)
         self.kind, self.is_met = self.options.kind, False
-        self.looked = self.warned = float("-inf")
+        self.queried_at = self.warned = float("-inf")
 
     def _prepare(self, cells: list[Cell]) -> None:
         """Make the set-up that each host gets."""
@@ -262,8 +262,8 @@ class ClusterRun(RunLoop):
 
     def _look_around(self) -> None:
         """Query the scheduler for its workers, once per `WORKERS_POLL_S`; greet new ones."""
-        if monotonic() - self.looked > WORKERS_POLL_S:
-            self.looked = monotonic()
+        if monotonic() - self.queried_at > WORKERS_POLL_S:
+            self.queried_at = monotonic()
             addresses = self._addresses()
             for address in addresses - {*self.workers}:
                 greeting = self._submit(remote.greet, address, self.setup)

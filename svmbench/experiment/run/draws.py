@@ -60,7 +60,7 @@ class Candidate:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The solver and the data set, of which a sample holds each pair."""
+        """The solver and the data set, of which a sample has each pair."""
         return self.solver, self.dataset
 
     @property
@@ -151,7 +151,7 @@ def lacking_cells(
 ) -> list[Candidate]:
     """Return the cells of one run that complete a sample; none if `within` can't complete it.
 
-    A sample holds every solver on every data set and `SAMPLE_SHARE` of the cells. The cells that
+    A sample has every solver on every data set and `SAMPLE_SHARE` of the cells. The cells that
     agreed before and the chosen ones count. A run that is as new as the code lacks none.
 
     Parameters

@@ -27,7 +27,7 @@ from typing import Any, NoReturn, TextIO
 from svmbench.base import loaded_libraries
 from svmbench.experiment.measuring import proc
 
-#: In a fork, the output streams of the command; they may hold text that it could not write.
+#: In a fork, the output streams of the command; they may have text that it could not write.
 _STREAMS_BEFORE: list[Any] = []
 
 

@@ -1,7 +1,7 @@
 """Messages with results of workers, through a pipe: framed, with a checksum and a size limit.
 
 A solver can do anything to its worker's pipe: write to every descriptor, end in the middle of a
-message, or leave child processes behind that keep the pipe open. So a message holds its length and
+message, or leave child processes behind that keep the pipe open. So a message has its length and
 a checksum, and the reader never blocks.
 """
 
@@ -23,7 +23,7 @@ MAX_MESSAGE_BYTES = 16 << 20
 
 _HEAD = struct.Struct("<8sII")
 _SIGN = b"svmbench"
-#: Largest absolute value of an integer; many readers of JSON can't hold larger ones.
+#: Largest absolute value of an integer; many readers of JSON can't represent larger ones.
 _MAX_INTEGER = 2**63
 
 

@@ -99,7 +99,7 @@ class Work:
         """Read the result, or kill the worker at its deadline; return True if it has ended."""
         if self._outcome:
             return True
-        # Check for the end first: then the pipe holds all that the worker wrote.
+        # Check for the end first: then the pipe has all that the worker wrote.
         has_ended = bool(wait([self.process.sentinel], timeout=0))
         try:
             answer = self.inbox.take()

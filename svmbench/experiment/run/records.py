@@ -69,7 +69,7 @@ class RunFolder:
     svmbench.base.errors.ResultsError
         If the folder can't be written, or another run is writing to it.
     svmbench.base.errors.ConfigError
-        If the folder holds the results of another config.
+        If the folder has the results of another config.
     """
 
     def __init__(self, path: Path, config: str | None = None) -> None:
@@ -199,7 +199,7 @@ class RunFolder:
         Raises
         ------
         svmbench.base.errors.ResultsError
-            If `source` holds no records, or they can't be written here.
+            If `source` has no records, or they can't be written here.
         """
         records = records_of(source, self.notes)
         newest = {r["key"]: r for r in records if r["kind"] == "cell" and r["key"] in wanted}
@@ -341,7 +341,7 @@ def _refuse_another(path: Path, config: str) -> None:
         return  # no plan, or a damaged one, which is written again
     if isinstance(name, str) and name != config:
         raise ConfigError(
-            f"{path} holds the results of the config {name!r}, not of {config!r}; name another"
+            f"{path} has the results of the config {name!r}, not of {config!r}; name another"
             " --output"
         )
 
@@ -374,7 +374,7 @@ def refuse_foreign(path: Path, plan: Mapping[str, Any]) -> None:
                 return
     if existing:
         raise ConfigError(
-            f"{path} holds {min(existing)}, which no run wrote, and this one would replace it;"
+            f"{path} has {min(existing)}, which no run wrote, and this one would replace it;"
             " name another --output"
         )
 
@@ -408,7 +408,7 @@ def read_records(folder: Path, notes: list[str] | None = None) -> Iterator[Recor
             size += len(line)
             if is_packed and size > archives.MAX_UNPACKED_BYTES:
                 raise OSError(
-                    errno.EFBIG, f"it holds more than {archives.MAX_UNPACKED_BYTES:,} bytes"
+                    errno.EFBIG, f"it has more than {archives.MAX_UNPACKED_BYTES:,} bytes"
                 )
             record = parse_record(line)
             if record is not None:
@@ -423,7 +423,7 @@ def check_reusable(source: Path, output: Path) -> None:
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        If `source` holds no readable records, or is `output`.
+        If `source` has no readable records, or is `output`.
     """
     if source.resolve() == output.resolve():
         raise ConfigError(f"--reuse {source}: this is the run's own results folder")
@@ -441,7 +441,7 @@ def records_of(source: Path, notes: list[str] | None = None) -> list[Record]:
     try:
         return list(read_records(source, notes))
     except FileNotFoundError as error:
-        raise ResultsError(f"{source} is no run folder: it holds no {RUNS}") from error
+        raise ResultsError(f"{source} is no run folder: it has no {RUNS}") from error
     except (OSError, EOFError, lzma.LZMAError) as error:
         why = getattr(error, "strerror", None) or error
         raise ResultsError(f"can't read {source / RUNS}: {why}") from error

@@ -43,7 +43,7 @@ _POLL_S = 0.05
 #: Errors of a full disk, or of a user's exhausted quota.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 #: Number of readings of a worker's own memory for each reading of its child processes' memory.
-_LOOKS_PER_FAMILY_LOOK = 10
+_READINGS_PER_CHILDREN_READING = 10
 
 #: Status of a cell that is run again because its shared arrays were removed.
 AGAIN = "again"
@@ -75,23 +75,28 @@ def _make_node(spec: NodeSpec, target: Path) -> None:
     protocols()
     inputs = make_inputs(spec)
     if inputs.X_test is not None:
-        save_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
+        save_shared_arrays(target.with_name(target.name + "-test"), inputs.X_test, 0.0)
     save_distances = None
     if spec.get("distances", False):
         from svmbench.experiment.protocols import kernel_search
 
         save_distances = partial(kernel_search.save_distances, dtype=folds.distance_type(spec))
-    save_arrays(target, inputs.X, inputs.scaling_s, save_distances=save_distances)
+    save_shared_arrays(target, inputs.X, inputs.scaling_s, save_distances=save_distances)
 
 
-def save_arrays(
+def save_shared_arrays(
     folder: Path,
     X: Any,
     seconds: float,
     *,
     save_distances: Callable[[Path, Any], float] | None = None,
 ) -> None:
-    """Write inputs for `folds.open_arrays` to a temporary folder, then rename the folder.
+    """Write inputs that several cells share to a temporary folder, then rename the folder.
+
+    The folder has ``dense.npy``, or ``data.npy``, ``indices.npy`` and ``indptr.npy`` of a CSR
+    matrix; ``distances.npy`` if cells share distances; and last ``meta.json`` with the shape and
+    the seconds of scaling and distances. A test part has a folder of its own, whose name ends in
+    ``-test``. `folds.open_arrays` and `folds.open_distances` map the files.
 
     Parameters
     ----------
@@ -174,7 +179,7 @@ def run_cell(
             return {"status": AGAIN, "reason": "the folder of shared arrays was removed"}
         trace = without_folders(traceback.format_exc(limit=-8))
         if full := _full_disk(error, points):
-            return {"status": NOT_RUN, "reason": f"the disk that holds {full} is full"}
+            return {"status": NOT_RUN, "reason": f"the disk that has {full} is full"}
         outcome = {"status": "failed", "reason": _in_a_line(error), "traceback": trace}
     outcome["wall_s"] = round(time.perf_counter() - start, 4)
     return outcome
@@ -333,7 +338,7 @@ def _watch_memory(ceiling: float, memory_gb: float) -> None:
     while True:
         n_readings += 1
         n_bytes = proc.own_bytes()
-        if n_readings % _LOOKS_PER_FAMILY_LOOK == 0:
+        if n_readings % _READINGS_PER_CHILDREN_READING == 0:
             n_bytes += sum(map(proc.own_bytes, proc.descendants(os.getpid())))
         if n_bytes > ceiling:
             # Send the reason: the exit code alone is ambiguous, since a solver may exit with it.

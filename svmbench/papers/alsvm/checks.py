@@ -11,7 +11,7 @@ from svmbench.papers.judging.checks import (
     cells_of,
     check,
     condition_text,
-    held_back,
+    open_if_missing,
     part_label,
     printed_text,
     unfinished,
@@ -306,7 +306,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             better = max(ours, key=lambda name: solvers[name].value)
             behind = {name: difference(solvers[name], solvers[better], metric) for name in others}
             best = max(behind, key=lambda name: behind[name].value)
-            holds, lacking = held_back(
+            holds, lacking = open_if_missing(
                 all_of(is_within(gap, limit) for gap in behind.values()),
                 unfinished(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
             )

@@ -10,7 +10,7 @@ from statistics import NormalDist, correlation
 from svmbench.papers.judging.checks import (
     cells_of,
     check,
-    held_back,
+    open_if_missing,
     part_label,
     unfinished,
     untested,
@@ -114,7 +114,7 @@ def _beside_sampled(
     best = max(others, key=lambda name: others[name].value)
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
     missing = unfinished(source, ["table1"], dataset, SAMPLED)
-    holds, lacking = held_back(is_above(ahead), missing)
+    holds, lacking = open_if_missing(is_above(ahead), missing)
     text = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
     cells = cells_of(solvers["cpsp"], *others.values())
     what = part_label(source, f"{dataset}, beside Nyström and ICF")

@@ -29,21 +29,21 @@ ClaimCheck = Callable[[Claim, Evidence], Iterable[Part]]
 
 
 @dataclass(frozen=True)
-class Declared:
-    """A check, the limits that it reads, and the data sets that the claim is of."""
+class DeclaredCheck:
+    """A check, the limits that it reads, and the data sets that the claim names."""
 
     check: ClaimCheck
     limits: tuple[str, ...]
     datasets: tuple[str, ...] = ()
 
 
-CHECKS: dict[str, Declared] = {}
+CHECKS: dict[str, DeclaredCheck] = {}
 
 
 def check(
     name: str, *limits: str, datasets: Sequence[str] = ()
 ) -> Callable[[ClaimCheck], ClaimCheck]:
-    """Declare the function below to be the check of a claim.
+    """Declare the decorated function as the check of a claim.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def check(
     *limits : str
         The limits that it reads.
     datasets : sequence of str, default=()
-        The data sets that the claim names, each as its name and those of its parts and stand-ins
-        here, with ``|`` between them.
+        The data sets that the claim names; for each, its name and the names of its parts and
+        stand-ins here, separated by ``|``.
     """
 
     def declare(function: ClaimCheck) -> ClaimCheck:
         if name in CHECKS:
             raise ValueError(f"a check of {name} is declared already")
-        CHECKS[name] = Declared(function, limits, tuple(datasets))
+        CHECKS[name] = DeclaredCheck(function, limits, tuple(datasets))
         return function
 
     return declare
@@ -72,17 +72,17 @@ def load_checks(paper: Paper, *, trust: bool = False) -> bool:
     ----------
     paper : Paper
     trust : bool, default=False
-        Whether the code of a paper runs that doesn't ship with this package.
+        Whether the code of a paper that doesn't ship with this package may run.
 
     Returns
     -------
     bool
-        False for a paper of others without `trust`.
+        False for a paper that doesn't ship, without `trust`.
 
     Raises
     ------
     svmbench.base.errors.SvmbenchError
-        If other people's checks can't be imported, or are of claims that aren't the paper's.
+        If other people's checks can't be imported, or are for claims of another paper.
     """
     if paper.ships:
         import_module(f"svmbench.papers.{paper.key}.checks")
@@ -133,9 +133,9 @@ def cells_of(*estimates: Estimate | None) -> tuple[CellResult, ...]:
 def unfinished(
     source: Source, blocks: Sequence[str], dataset: str, solvers: Iterable[str]
 ) -> dict[str, CellResult]:
-    """Return, of some solvers, those without a result on a data set, with a cell that says why.
+    """Return the solvers without a result on a data set, each with a cell that gives the reason.
 
-    A solver that is not planned there, or can't be run there, is none of them.
+    Solvers that are not planned there, or can't run there, are left out.
     """
     first_cells = {}
     for solver in solvers:
@@ -149,8 +149,8 @@ def unfinished(
     return first_cells
 
 
-def held_back(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
-    """Return an answer that missing solvers may still change, and name these solvers.
+def open_if_missing(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
+    """Return an answer that stays open while solvers are missing, and a phrase with their names.
 
     While a rival is missing, "is the best" stays undecided; "is not the best" can be decided.
     """
@@ -167,7 +167,7 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str)
     source : Source
     blocks : sequence of str
     *solvers : str
-        The solvers that the claim is of.
+        The solvers that the claim is about.
     """
     parts = []
     for dataset in dict.fromkeys(str(cell.dataset) for cell in source.planned(*blocks)):

@@ -1,4 +1,4 @@
-"""Parts whose runs were smaller than the paper's protocol, and count at a reduced scale.
+"""Find the parts whose runs were smaller than the paper's protocol; their scale is reduced.
 
 :mod:`svmbench.report.numbers.summary` finds fewer rows. This module finds fewer folds, repeats, or
 values of a grid or a sweep: a run's plan has its own counts and those of the config's full
@@ -21,7 +21,7 @@ from svmbench.report.numbers.forecasts import Forecaster, Work, in_hours, whole_
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import VERSUS, CellResult, Run
 
-#: Settings of a block that count something, and what they count.
+#: The settings of a block that are counts, with the names of what they count.
 _COUNTS = {
     "folds": "folds",
     "outer_folds": "outer folds",
@@ -291,21 +291,21 @@ def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Itera
                 )
     if not cells:
         return
-    had = dict.fromkeys(cell.dataset for _, cell, _ in cells.values())
-    times = 1.0
+    present = dict.fromkeys(cell.dataset for _, cell, _ in cells.values())
+    factor = 1.0
     for name, n_values in full.get("sweep", {}).items():
         swept = {str(cell.dimensions.get(name)) for _, cell, _ in cells.values()}
-        times *= max(1.0, n_values / len(swept))
+        factor *= max(1.0, n_values / len(swept))
     # A set without planned cells is taken to have as many cells as the other sets on average.
-    others = [name for name in full.get("datasets", []) if name not in had]
+    others = [name for name in full.get("datasets", []) if name not in present]
     timeout_s = _timeout_s(full)
     for run, cell, is_whole in cells.values():
-        number = times - 1.0 if is_whole else times
+        number = factor - 1.0 if is_whole else factor
         if number and cell.status not in UNAVAILABLE_STATUSES:
             yield Missing(whole_work_of(run, cell), number, timeout_s)
         for name in others:
             cell_of_dataset = replace(cell, dataset=name, metrics={})
-            yield Missing(whole_work_of(run, cell_of_dataset), times / len(had), timeout_s)
+            yield Missing(whole_work_of(run, cell_of_dataset), factor / len(present), timeout_s)
 
 
 def _timeout_s(counts: _Settings) -> float:
@@ -354,9 +354,9 @@ def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
     phrases = []
     if seconds:
         phrases.append(in_hours(sum(seconds.values())))
-        most = max(seconds, key=lambda solver: seconds[solver])
-        if len(seconds) > 1 and seconds[most] > sum(seconds.values()) / 2.0:
-            phrases[-1] += f", most of it {most.replace('|', ' / ')}"
+        slowest = max(seconds, key=lambda solver: seconds[solver])
+        if len(seconds) > 1 and seconds[slowest] > sum(seconds.values()) / 2.0:
+            phrases[-1] += f", most of it {slowest.replace('|', ' / ')}"
     if late:
         phrases.append(f"{late:,.0f} of them would end at their time limit and decide nothing")
     if unknown:

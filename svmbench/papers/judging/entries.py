@@ -18,12 +18,12 @@ from svmbench.base.toml_source import read_toml
 #: Largest threshold of a claim.
 MAX_CLAIM_LIMIT = 1e9
 
-#: What "linear" means in every claim: an exponent whose interval lies within these. A rule that
-#: names one of them has it, and its own entry may read the word otherwise.
+#: The limits of a linear exponent in every claim. A rule that names one of them uses this value,
+#: unless its claim sets another one.
 LINEAR = {"linear_low": 0.8, "linear_high": 1.2}
 
-#: How a claim quantifies: one counterexample contradicts `EVERY`, a count over named sets decides
-#: `MOST`, a number `VALUE`, and what comes before what `ORDER`.
+#: How a claim quantifies: one counterexample contradicts `EVERY`; a count over named sets decides
+#: `MOST`; a number decides `VALUE`; that one thing comes before another decides `ORDER`.
 EVERY, MOST, VALUE, ORDER = QUANTIFIERS = ("every", "most", "value", "order")
 
 _REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
@@ -39,7 +39,7 @@ _NAMED = re.compile(r"\{(\w{1,60})\}")
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of a paper, and what decides it.
+    """One claim of a paper, with the rule that decides it.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class Claim:
     quantifier : str
         One of `QUANTIFIERS`.
     fixed : str
-        The date (ISO) on which the rule, its limits and the statement got their present form.
+        The date (ISO) of the present form of the rule, its limits and the statement.
     after_records : bool
-        Whether records of the experiment had been seen by then; True where a file doesn't say.
+        Whether records of the experiment had been seen by then. Default: True.
     printed : str
-        The numbers that the paper prints for it, if they are few.
+        The numbers that the paper prints for the claim, if they are few.
     limits : dict of str to float
         The thresholds, by the names that the check knows.
     metrics : tuple of str
@@ -67,7 +67,7 @@ class Claim:
     stand_ins : tuple of str
         Data sets that stand in for the paper's own, about which they prove nothing.
     command : str
-        The command that makes the records, if that is no run of a config.
+        The command that makes the records, if they don't come from a run of a config.
     """
 
     id: str
@@ -96,7 +96,7 @@ class Claim:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_HASH_DIGITS]
 
     def age(self, first_record: str = "") -> str:
-        """Return that the rule is younger than its records, in a sentence; nothing if it is not.
+        """Return a sentence if the rule is younger than its records, else an empty text.
 
         Parameters
         ----------
@@ -140,20 +140,19 @@ def read_claims(
     path : Path
         TOML: a table for each claim.
     metrics : collection of str, optional
-        What may be named; anything without it.
+        The metrics that claims may name. Default: any.
     paper : str, optional
         The key of the paper whose file it is: each of its claims is called ``KEY-…``. Without it
         the paper of a claim is that of the claim of the same name in `like`.
     limits : mapping of str to collection of str, optional
-        The claims that there are checks of, and the limits that each check reads; without it
-        neither is looked at.
+        The claims with checks, and the limits that each check reads. Default: neither is checked.
     like : collection of Claim, default=()
-        The papers' own claims. A claim of the same name has to have as many metrics and configs.
+        The papers' own claims. A claim of the same name must have as many metrics and configs.
 
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If it can't be read, or says what no check understands: all its mistakes at once.
+        If it can't be read, or has mistakes; with all mistakes.
     """
     try:
         content = read_toml(path, str(path))
@@ -169,7 +168,7 @@ def read_claims(
             mistakes = [f"no check is known by this name{suggestion(name, list(limits))}"]
         elif whose is None or not name.startswith(f"{whose}-"):
             nearest = suggestion(name, [*shipped])
-            mistakes = [f"no paper is known whose claims are called so{nearest}"]
+            mistakes = [f"no paper has a claim of this name{nearest}"]
         else:
             mistakes = _problems(given, whose, metrics)
             if isinstance(given, dict):
@@ -183,7 +182,7 @@ def read_claims(
     if problems:
         raise ConfigError(problems)
     if not claims:
-        raise ConfigError(f"{path}: it holds no claims")
+        raise ConfigError(f"{path}: it has no claims")
     return claims
 
 

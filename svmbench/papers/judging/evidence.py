@@ -30,7 +30,7 @@ from svmbench.report.reading.records import CellResult, Run, read_run, take_apar
 
 #: The profile that only shows that everything runs.
 SMOKE_TEST_PROFILE = "quick"
-#: The protocol of cells that a paper's printed numbers are read as.
+#: The protocol of cells that are made from a paper's printed numbers.
 PRINTED = "printed"
 
 
@@ -88,7 +88,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that is kept below some folders.
+    """The kept runs below some folders.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Evidence:
     notes : dict of str to list of str
         By config, a sentence for each kept run or result that does not count.
     bare : dict of str to Path
-        Folders that hold tables without the records they were made of, by their names.
+        Folders with tables but without their records, by name.
     folders : tuple of Path
         The folders searched.
     runs : tuple of Run
@@ -124,7 +124,7 @@ class Evidence:
         return [_source(run) for run in self.runs if run.name == config]
 
     def why_none(self, configs: Sequence[str]) -> list[str]:
-        """Return why there is nothing of some configs, in a sentence or two."""
+        """Return why configs have no evidence, in one or two sentences."""
         bare = [config for config in configs if any(_is_of(name, config) for name in self.bare)]
         none = [config for config in configs if config not in bare]
         sentences = [f"no run is kept of {', '.join(none)}"] if none else []
@@ -133,7 +133,7 @@ class Evidence:
         return sentences
 
     def lines(self, file: str) -> list[dict[str, str]]:
-        """Return the lines of a CSV that a script of this suite keeps beside runs."""
+        """Return the lines of a CSV file that a script of this suite writes beside runs."""
         for folder in self.folders:
             for path in sorted(folder.rglob(file)):
                 try:
@@ -144,15 +144,15 @@ class Evidence:
 
 
 def gather_evidence(folders: Sequence[Path], *, only_kept: bool = False) -> Evidence:
-    """Read every run below some folders, but for runs that were added from packs.
+    """Read every run below some folders, except runs that were added from packs.
 
     Parameters
     ----------
     folders : sequence of Path
         Run folders, or folders that contain some at any depth.
     only_kept : bool, default False
-        Leave out folders that runs have written, whose records are not packed: a page of kept
-        results says the same wherever somebody has run something.
+        Leave out folders with unpacked records, which runs have just written, so that a page of
+        kept results is the same on every machine.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def gather_by_machine(folders: Sequence[Path]) -> dict[str, Evidence]:
             else:
                 machine.runs.append(run)
                 machine.cpus |= _cpus(run)
-        # A folder without results names no CPU: what it lacks is said with the other folders'.
+        # A folder without results has no CPU model: its missing cells count with the other folders.
         alike = [other for other in groups if not machine.cpus or other.cpus & machine.cpus]
         for other in alike[:1] if not machine.cpus else alike:
             machine = _Machine(
@@ -304,7 +304,7 @@ def _that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
             best[source.profile] = source
     others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, SMOKE_TEST_PROFILE}]
     if FULL_PROFILE in best and best[FULL_PROFILE].n_results():
-        chosen = _shared_out(best[FULL_PROFILE], others)
+        chosen = _with_lent_cells(best[FULL_PROFILE], others)
     else:
         chosen = [*others, *(best[name] for name in (FULL_PROFILE,) if name in best)] or [
             best[SMOKE_TEST_PROFILE]
@@ -323,7 +323,7 @@ def _that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
 NOT_RUN = ("planned", "not run", "no record", "elsewhere")
 
 
-def _shared_out(full: Source, others: Sequence[Source]) -> list[Source]:
+def _with_lent_cells(full: Source, others: Sequence[Source]) -> list[Source]:
     """Return the full run, and the other runs with the cells that the full run has not finished.
 
     A block is finished on a data set as a whole, so that solvers are compared within one run.
@@ -333,10 +333,10 @@ def _shared_out(full: Source, others: Sequence[Source]) -> list[Source]:
     for other in others:
         lent = set(_finished(other)) - taken
         if lent:
-            chosen.append(_restricted(other, lent))
+            chosen.append(_restricted_to(other, lent))
             taken |= lent
     places = {_place(cell) for cell in full.cells} - (taken - set(_finished(full)))
-    return [_restricted(full, places), *chosen]
+    return [_restricted_to(full, places), *chosen]
 
 
 def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
@@ -351,7 +351,7 @@ def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
     )
 
 
-def _restricted(source: Source, places: Collection[tuple[str, str | None]]) -> Source:
+def _restricted_to(source: Source, places: Collection[tuple[str, str | None]]) -> Source:
     return replace(source, cells=tuple(cell for cell in source.cells if _place(cell) in places))
 
 

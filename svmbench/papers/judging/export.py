@@ -75,13 +75,13 @@ def reproduced(verdicts: Sequence[Verdict]) -> str:
 
 
 def as_json(verdicts: Sequence[Verdict]) -> str:
-    """Return all that is known of each verdict."""
+    """Return all fields of each verdict as JSON."""
     return json.dumps([verdict.to_json() for verdict in verdicts], indent=1, ensure_ascii=False)
 
 
 #: The names of the columns of :func:`as_rows`.
 VERDICT_COLUMNS = ("claim", "outcome", "scale", "what was found", "freshness")
-#: Characters of a line that the table fits, and those between two columns.
+#: Largest number of characters of a line of the table, and number of characters between columns.
 TABLE_WIDTH, _COLUMN_GAP = 80, 2
 #: Colours of outcomes on a terminal.
 OUTCOME_STYLES = {SUPPORTED: "green", MIXED: "yellow", CONTRADICTED: "red"}
@@ -92,9 +92,8 @@ def as_rows(
 ) -> list[tuple[str, str, str, str, str]]:
     """Return a row for each claim: its name, outcome, scale, finding and freshness.
 
-    The fourth cell is shortened so that a line has at most `width` characters.
-
-    A claim that was judged on several machines also has a row for each machine.
+    The finding is shortened so that a line has at most `width` characters. A claim that was judged
+    on several machines also has a row for each machine.
     """
     names = [
         (verdict.claim.id, verdict.outcome, _scale(verdict), verdict.freshness)
@@ -229,7 +228,7 @@ def in_format(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:
-    """Return the verdicts as a grid, which an output format writes as it writes other tables."""
+    """Return the verdicts as a grid, which any output format can write."""
     from svmbench.report.tables.grids import Head, PageTable, TableCell
     from svmbench.report.tables.layout import CellText
 
@@ -259,7 +258,7 @@ def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:
 
 
 def evidence_time(verdicts: Sequence[Verdict]) -> str:
-    """Return in a sentence how long the results took that verdicts rest on; "" if none says it.
+    """Return a sentence on the computing time of the verdicts' results; "" if it is unknown.
 
     Parameters
     ----------

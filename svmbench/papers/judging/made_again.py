@@ -1,4 +1,4 @@
-"""Which tables and figures of a paper were made again, and which agree (CODECHECK).
+"""Whether tables and figures of a paper were made again, and whether they agree (CODECHECK).
 
 A table or figure is made by a config, whose kept runs tell how much of it was made. Whether it
 agrees comes from the verdicts: from the decided parts of the claims that are judged from this
@@ -21,7 +21,7 @@ from svmbench.report.reading import published
 from svmbench.report.reading.records import Run
 
 #: Whether a table or figure was made again: at the paper's size, in part, or not at all.
-YES, SHARE, NO = ("yes", "in part", "no")
+YES, PARTLY, NO = ("yes", "in part", "no")
 #: Whether it agrees. All decided parts hold, and one of them belongs to a claim about a value
 #: (`IN_VALUE`), or none does (`IN_DIRECTION`); some parts fail; most fail; no part is decided; no
 #: claim is about it.
@@ -110,7 +110,7 @@ def _of_config(config: str, verdicts: Sequence[Verdict], runs: Sequence[Run]) ->
             part.cut for _, part in parts if all(cell.key in keys for cell in part.cells)
         )
         less = "; ".join(filter(None, cuts))
-        made = SHARE if less else YES
+        made = PARTLY if less else YES
     claims = dict.fromkeys(verdict.claim.id for verdict, _ in parts)
     return MadeAgain(_PAPER.sub("", title), made, less, _agrees(parts), tuple(claims))
 
@@ -151,7 +151,7 @@ def _was_made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
     missing = [name for name in _datasets(config) if name not in known]
     phrases += [f"without {', '.join(_first_names(missing))}"] if missing else []
     phrases = [phrase for phrase in phrases if phrase]
-    return (SHARE if phrases else YES), "; ".join(phrases)
+    return (PARTLY if phrases else YES), "; ".join(phrases)
 
 
 def _datasets(config: str) -> list[str]:
@@ -218,7 +218,7 @@ def _of_claims(table: str, verdicts: Sequence[Verdict]) -> MadeAgain | None:
         return None
     parts = [(verdict, part) for verdict in about for part in verdict.parts]
     whole = all(verdict.scale.kind == FULL for verdict in about)
-    made = YES if whole else SHARE if any(verdict.scale.kind for verdict in about) else NO
+    made = YES if whole else PARTLY if any(verdict.scale.kind for verdict in about) else NO
     less = "; ".join(dict.fromkeys(cut for verdict in about for cut in verdict.scale.cut))
     title = re.sub(r"^table(\d+)$", r"Table \1", table)
     return MadeAgain(

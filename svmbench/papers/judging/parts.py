@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from svmbench.papers.judging.checks import (
     cells_of,
     condition_text,
-    held_back,
+    open_if_missing,
     part_label,
     printed_text,
     unfinished,
@@ -41,7 +41,7 @@ def fastest_parts(
         lead = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
         holds = all_of(is_lower(lead, estimate, metric) for estimate in others.values())
-        holds, lacking = held_back(holds, unfinished(source, blocks, condition[0], rivals))
+        holds, lacking = open_if_missing(holds, unfinished(source, blocks, condition[0], rivals))
         measured = f"{solver} {format_seconds(lead.value)}, "
         measured += f"{quickest} {format_seconds(others[quickest].value)}"
         printed = printed_text(
@@ -76,7 +76,7 @@ def within_best(
             for name, estimate in present.items()
             if name != solver
         )
-        holds, lacking = held_back(holds, unfinished(source, blocks, condition[0], rivals))
+        holds, lacking = open_if_missing(holds, unfinished(source, blocks, condition[0], rivals))
         text = f"{solver} {format_value(metric, present[solver].value)} %, "
         text += f"{format_signed(-behind.value)} to {best}" if best != solver else "the best"
         parts.append(

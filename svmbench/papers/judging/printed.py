@@ -25,7 +25,7 @@ _TABLES = {
     ("nlsgd_fig6_7", ""): "fig6-10",
     ("nlsgd_fig8_10", ""): "fig6-10",
 }
-#: What a paper prints as a time is the same metric for its claims.
+#: Metrics of times: a time that a paper prints stands for each of them.
 _TIMES = ("train_time_s", "cpu_time_s", "nested_cv_cpu_time_s")
 
 

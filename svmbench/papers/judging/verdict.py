@@ -1,4 +1,4 @@
-"""From the parts of a claim to its verdict."""
+"""The verdict on a claim, from its parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svmbench.report.numbers.summary import measured
 from svmbench.report.reading.records import CellResult
 from svmbench.schema.rechecks import Ages as Ages  # the site takes it from here
 
-#: What came of a claim.
+#: The outcomes of a claim.
 SUPPORTED, MIXED, CONTRADICTED, UNDECIDED, NOT_TESTED = OUTCOMES = (
     "supported",
     "mixed",
@@ -24,7 +24,7 @@ SUPPORTED, MIXED, CONTRADICTED, UNDECIDED, NOT_TESTED = OUTCOMES = (
 )
 #: Kinds of scale: the paper's data and protocol, less of them, or other data.
 FULL, REDUCED, STAND_IN = ("full", "reduced", "stand-in")
-#: What came of a part, by whether it holds.
+#: The outcomes of a part, by its answer.
 PART_OUTCOMES = {True: "holds", False: "fails", None: "undecided"}
 #: Largest number of words of the finding in a table.
 MAX_FOUND_WORDS = 12
@@ -73,7 +73,7 @@ class Part:
     @property
     def holds(self) -> bool | None:
         """True if the part holds; None if its interval is too wide or missing."""
-        # Anything else than an answer, such as a bool of somebody's check, has no interval.
+        # Another type than Answer, such as a bool from a user's check, has no interval.
         if self.smoke_test or not isinstance(self.answer, Answer):
             return None
         return self.answer.holds
@@ -90,7 +90,7 @@ class Part:
 
     @property
     def deciding(self) -> Criterion | None:
-        """The uncertain number that the answer rests on: one that fails, else one that is open."""
+        """The criterion that decides the answer: one that fails, else one that is open."""
         criteria = self.answer.criteria if isinstance(self.answer, Answer) else ()
         known = [criterion for criterion in criteria if isinstance(criterion, Criterion)]
         order = (False, None, True)
@@ -103,7 +103,7 @@ class Part:
 
     @property
     def region(self) -> tuple[float, float] | None:
-        """Between which limits the claim says that the number lies; infinite without a limit."""
+        """The claimed limits of the number; infinite without a limit."""
         return (
             (self.deciding.at_least, self.deciding.at_most) if self.deciding is not None else None
         )
@@ -136,21 +136,21 @@ class Part:
 
 @dataclass(frozen=True)
 class Scale:
-    """On how much of the paper's data and protocol an outcome rests.
+    """The share of the paper's data and protocol on which an outcome rests.
 
     Attributes
     ----------
     kind : str
         ``full``, ``reduced`` or ``stand-in``; "" where nothing is decided.
     cut : tuple of str
-        What the records lack of the paper's protocol, a phrase each.
+        A phrase for each part of the paper's protocol that the records lack.
     covered, named : int
         How many of the data sets that the claim names have a decided part, and how many it names; 0
         if it names none.
     stand_ins : int
-        How many of the covered ones are stand-ins.
+        The number of covered data sets that are stand-ins.
     missing : tuple of str
-        The claim's names of the sets that no decided part has.
+        The claim's data sets without a decided part.
     """
 
     kind: str = ""
@@ -320,7 +320,7 @@ class Verdict:
         )
 
     def _undecided(self, undecided: Sequence[Part], most: int) -> str:
-        """Return why no part is decided, as `found` has it."""
+        """Return the reason why no part is decided, for `found`."""
         if any(part.smoke_test for part in undecided):
             return "the profile quick alone"
         if self.outcome == NOT_TESTED:
@@ -376,7 +376,7 @@ class Verdict:
 def _with_names(start: str, parts: Sequence[Part], end: str, most: int) -> str:
     """Return a finding with as many names of its parts as fit between it and its end.
 
-    Where not even the first fits, their last words, after a comma, stand for them.
+    If not even the first name fits, only the words after its last comma are used.
     """
     names = [part.subject for part in parts]
     for shown in (names, dict.fromkeys(name.rpartition(", ")[2] for name in names)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from svmbench.papers.judging.checks import cells_of, check, held_back, part_label
+from svmbench.papers.judging.checks import cells_of, check, open_if_missing, part_label
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
@@ -188,7 +188,7 @@ def _faster(
     pairs = zip(times.first, times.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
     lower = [answer.holds for answer in answers]
-    holds, lacking = held_back(all_of(answers), times.lacking)
+    holds, lacking = open_if_missing(all_of(answers), times.lacking)
     least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
     measured = f"{names[1]} takes {least} to {largest} of {names[0]}'s time"
     measured += (
@@ -231,7 +231,7 @@ def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
         near = all_of(
             within_limits(lead, 1.0 / most, most) for lead in times.lead_intervals(claim.metrics[0])
         )
-        near, lacking = held_back(near, times.lacking)
+        near, lacking = open_if_missing(near, times.lacking)
         least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
         measured = f"chunking takes {least} to {largest} of SMO's time{lacking}"
         parts.append(Part(f"{what}, comparable times", near, measured, "", times.cells))
@@ -271,7 +271,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
         for name, gain in gains.items()
     }
     holds = all_of(within_limits(lead, at_least=limit) for lead in leads["smo"].values())
-    holds, lacking = held_back(holds, gains["smo"].lacking)
+    holds, lacking = open_if_missing(holds, gains["smo"].lacking)
     measured += lacking
     parts = [Part(f"{what}, SMO", holds, measured, format_ratio(printed), gains["smo"].cells)]
     common = sorted(smo.keys() & other.keys())
@@ -287,7 +287,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
             for size in common
         )
         lacking_of_both = dict.fromkeys((*gains["smo"].lacking, *gains["chunking"].lacking))
-        holds, lacking = held_back(holds, lacking_of_both)
+        holds, lacking = open_if_missing(holds, lacking_of_both)
         measured += lacking
         parts.append(Part(f"{what}, beside chunking", holds, measured, "", cells))
     return parts

@@ -164,7 +164,7 @@ def interval(estimated: Estimate, metric: str) -> Interval:
 def _single(estimated: Estimate, metric: str) -> Interval:
     """Return a time, or a ratio of two times, that was measured once, with the margin of such.
 
-    A ratio of paths is of the sums over their values. Its record needn't hold both times.
+    A ratio of paths is of the sums over their values. Its record needn't have both times.
     """
     times = [estimated.value] if metric.endswith("_s") else _times(estimated.cells)
     if min(times, default=math.inf) < SHORTEST_SINGLE_S:

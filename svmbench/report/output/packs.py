@@ -1,6 +1,6 @@
 """Packs: one file that takes a run to another machine.
 
-A pack is a ZIP archive without compression. It holds the plan, the records as ``runs.jsonl.xz``,
+A pack is a ZIP archive without compression. It has the plan, the records as ``runs.jsonl.xz``,
 their environments, and ``manifest.json`` with the schema, the version of svmbench, and the sha256
 of every file and data set. The same run gives the same bytes.
 
@@ -191,14 +191,14 @@ def _extract(pack: Path, stream: BinaryIO, folder: Path) -> None:
     if mark != b"PK\x05\x06" or comment or _ZIP64 in tail:
         raise _refused(pack, "it is damaged, or no pack that 'svmbench pack' wrote")
     if number > MAX_PACK_FILES or listed > MAX_FACTS_BYTES:
-        raise _refused(pack, f"it holds more than the {MAX_PACK_FILES} files that a pack may have")
+        raise _refused(pack, f"it has more than the {MAX_PACK_FILES} files that a pack may have")
     with zipfile.ZipFile(stream) as archive:
         entries = archive.infolist()
         for entry in entries:
             _check_entry(pack, entry)
         names = [entry.filename for entry in entries]
         if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise _refused(pack, f"it holds {twice!r} twice")
+            raise _refused(pack, f"it has {twice!r} twice")
         if sum(entry.file_size for entry in entries) > size:
             raise _refused(pack, "its files overlap")
         for entry in entries:
@@ -207,11 +207,11 @@ def _extract(pack: Path, stream: BinaryIO, folder: Path) -> None:
 
 
 def _check_entry(pack: Path, entry: zipfile.ZipInfo) -> None:
-    """Refuse a file that no pack may hold."""
+    """Refuse a file that no pack may have."""
     name, shown = entry.filename, line(repr(entry.orig_filename), 80)
     most = MAX_FACTS_BYTES if _ENVIRONMENT_FILE.fullmatch(name) else _ALLOWED.get(name)
     if most is None or entry.orig_filename != name:
-        raise _refused(pack, f"it holds {shown}, which is no file of a pack")
+        raise _refused(pack, f"it has {shown}, which is no file of a pack")
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
         raise _refused(pack, f"{shown} in it is a link or no regular file")
     if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:

@@ -282,7 +282,7 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[CellResult]) -> list[str]:
 def exponents_csv(curves: Curves) -> str:
     """Return the fitted exponents as CSV, one line for each series, beside the printed ones.
 
-    ``metric`` is the fitted metric. The ``printed`` columns hold the exponent in the paper, and the
+    ``metric`` is the fitted metric. The ``printed`` columns have the exponent in the paper, and the
     same fit to the times in the paper.
     """
     out = io.StringIO()

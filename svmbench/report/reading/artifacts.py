@@ -35,7 +35,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
             # zipfile never yields more bytes than this stated size.
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > MAX_ARTIFACT_BYTES:
-            raise ValueError(f"it holds more than {MAX_ARTIFACT_BYTES:,} bytes")
+            raise ValueError(f"it has more than {MAX_ARTIFACT_BYTES:,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
             arrays = {name: np.asarray(loaded[name]) for name in loaded.files}
     except OSError as error:

@@ -166,7 +166,7 @@ def _race_notes(record: Mapping[str, Any]) -> Any:
 
 
 class SharedNamesMapping(Mapping[str, Any]):
-    """A mapping that shares its names with other mappings and holds only its values.
+    """A mapping that shares its names with other mappings and has only its values.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class _Unpacked(io.RawIOBase):
             raise ValueError("there are bytes after its end-of-stream marker")
         self._left -= len(piece)
         if self._left < 0:
-            raise ValueError(f"it holds more than {MAX_UNPACKED_RECORDS_BYTES:,} bytes")
+            raise ValueError(f"it has more than {MAX_UNPACKED_RECORDS_BYTES:,} bytes")
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -274,7 +274,7 @@ def _lines(content: BinaryIO | _Unpacked) -> Iterator[bytes]:
         return
     for number, line in record_lines(io.BufferedReader(content, 1 << 16)):
         if number > MAX_PACKED_RECORDS_LINES:
-            raise ValueError(f"it holds more than {MAX_PACKED_RECORDS_LINES:,} lines")
+            raise ValueError(f"it has more than {MAX_PACKED_RECORDS_LINES:,} lines")
         yield line
 
 

@@ -28,7 +28,7 @@ TIDY_COLUMNS = (
 
 
 class _LastLine:
-    """A file for csv.writer that holds the last written line."""
+    """A file for csv.writer that has the last written line."""
 
     text = ""
 

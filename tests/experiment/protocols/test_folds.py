@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from svmbench.experiment.config.capabilities import fewest_rows
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.kernel_search import save_distances
-from svmbench.experiment.run.worker import save_arrays
+from svmbench.experiment.run.worker import save_shared_arrays
 
 Y = np.array([-1] * 70 + [1] * 30)
 
@@ -89,12 +89,12 @@ def test_constant_features_scale_to_finite_values() -> None:
 def test_arrays_are_written_whole_and_mapped(tmp_path: Path, make: object) -> None:
     X = make(np.arange(12.0).reshape(4, 3))
     folder = tmp_path / "shared" / "node"
-    save_arrays(folder, X, 0.5)
+    save_shared_arrays(folder, X, 0.5)
     again, seconds = folds.open_arrays(folder)
     assert seconds == 0.5
     dense = again.toarray() if sp.issparse(again) else again
     assert np.array_equal(dense, np.arange(12.0).reshape(4, 3))
-    save_arrays(folder, X, 0.7)  # another worker was first: its arrays stay
+    save_shared_arrays(folder, X, 0.7)  # another worker was first: its arrays stay
     assert folds.open_arrays(folder)[1] == 0.5
     assert [p.name for p in folder.parent.iterdir()] == ["node"]
 
@@ -106,7 +106,7 @@ def test_distances_are_kept_in_the_precision_that_is_asked_for(
     X = np.random.default_rng(0).random((9, 3))
     spec = {"n_rows": 9, "precision": precision}
     save = partial(save_distances, dtype=folds.distance_type(spec))
-    save_arrays(tmp_path / "node", X, 0.0, save_distances=save)
+    save_shared_arrays(tmp_path / "node", X, 0.0, save_distances=save)
     opened = folds.open_distances(tmp_path / "node")
     assert opened is not None
     kept, seconds = opened
@@ -116,7 +116,7 @@ def test_distances_are_kept_in_the_precision_that_is_asked_for(
     error = np.abs(np.asarray(kept) - exact).max()
     assert (error < 1e-14) == (precision == "double")
     assert error < 1e-6
-    save_arrays(tmp_path / "without", X, 0.0)
+    save_shared_arrays(tmp_path / "without", X, 0.0)
     assert folds.open_distances(tmp_path / "without") is None
 
 

@@ -300,7 +300,7 @@ def test_the_folder_of_another_config_is_refused(tmp_path: Path) -> None:
     ended = svmbench("run", other, "--output", out, "--fresh")
     assert ended.code == 2
     assert ended.err == (
-        f"svmbench: {out} holds the results of the config 'config', not of 'other';"
+        f"svmbench: {out} has the results of the config 'config', not of 'other';"
         " name another --output\n"
     )
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before

@@ -51,7 +51,7 @@ def test_every_file_that_a_run_writes_is_looked_for(tmp_path: Path, name: str) -
     (tmp_path / "other.csv").write_text("x")
     refuse_foreign(tmp_path, PLAN)
     (tmp_path / name).write_text("x")
-    with pytest.raises(ConfigError, match=f"holds {name}, which no run wrote"):
+    with pytest.raises(ConfigError, match=f"has {name}, which no run wrote"):
         refuse_foreign(tmp_path, PLAN)
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
     (tmp_path / "runs.jsonl").write_text("")

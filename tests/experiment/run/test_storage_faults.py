@@ -340,7 +340,7 @@ def test_a_full_cache_leaves_cells_not_run(
     fill(small_disk, leave=8 << 10)
     out = tmp_path / "out"
     said = sentence_of(start("run", config, "--output", out))
-    assert f"the disk that holds {small_disk} is full" in said
+    assert f"the disk that has {small_disk} is full" in said
     assert {r["solver"]: r["status"] for r in lines_of(out)} == {"a": "ok"}
     make_room(small_disk)
     ended = Ended(*((p := start("run", config, "--output", out)).wait(300), *p.communicate()))

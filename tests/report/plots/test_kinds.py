@@ -223,7 +223,7 @@ def test_a_grid_that_would_fill_the_memory_is_refused(
     (file,) = (folder / "artifacts").iterdir()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("grid_x.npy", bytes(artifacts.MAX_ARTIFACT_BYTES + 1))
-    with pytest.raises(DamagedResultsError, match="holds more than"):
+    with pytest.raises(DamagedResultsError, match="has more than"):
         build(folder)
 
 

@@ -155,7 +155,7 @@ def _inconsistency(
     for array in (x, y, X, values, levels):
         # matplotlib's arithmetic overflows for larger values.
         if array.dtype.kind not in "biuf" or not (np.abs(array.astype(float)) < 1e150).all():
-            return "it holds what is no finite number"
+            return "it has values that are not finite"
     if not all((np.diff(axis.astype(float)) > 0).all() for axis in (x, y)):
         return "the values of its grid don't ascend"
     return ""
