@@ -5,7 +5,7 @@ from __future__ import annotations
 from svmbench.cli import terminal
 from svmbench.report.output.builder import BuiltReport
 from svmbench.report.tables.overview import (
-    OVERVIEW_ROWS,
+    MAX_OVERVIEW_ROWS,
     best_sentences,
     fitted_lines,
     has_printed,
@@ -28,9 +28,9 @@ def print_overview(built: BuiltReport) -> None:
     for table, lines in (beside or filled)[:1]:
         header, *rows = fitted_lines(table, lines, terminal.COLUMN_GAP_CHARACTERS)
         terminal.print_line(table.spec.heading)
-        terminal.print_columns(rows[:OVERVIEW_ROWS], header=header)
-        if len(rows) > OVERVIEW_ROWS:
-            terminal.print_line(f"{len(rows) - OVERVIEW_ROWS} more rows: {built.joined}")
+        terminal.print_columns(rows[:MAX_OVERVIEW_ROWS], header=header)
+        if len(rows) > MAX_OVERVIEW_ROWS:
+            terminal.print_line(f"{len(rows) - MAX_OVERVIEW_ROWS} more rows: {built.joined}")
         if beside:
             terminal.print_line(
                 "in brackets: what the paper prints; times: measured / printed; others: measured -"

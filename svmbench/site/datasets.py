@@ -98,7 +98,7 @@ def best_solvers(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Best
                     title=f"{content.run.title}: {table.spec.heading}",
                     metric=quantity_of(content, contest.metric),
                     setting=_setting(cell),
-                    solvers=contest.first(),
+                    solvers=contest.best(),
                     rivals=len(contest.values),
                 )
                 by_dataset.setdefault(base_name(cell.dataset), []).append(best)

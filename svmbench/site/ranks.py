@@ -98,7 +98,7 @@ def _show(run: Run, ranking: Ranking, name: str, folder: Path, site: Path) -> Ra
         said=_said(ranking, test, pairs),
         decides=bool(test and test.p < TEST_LEVEL) or any(pair.differs for pair in pairs),
         pairs=pairs,
-        has_folds=any(pair.apart for pair in pairs),
+        has_folds=any(pair.by_t_test for pair in pairs),
         diagrams=made,
     )
 

@@ -88,7 +88,7 @@ def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]
     """Yield metric, solver, and a sentence about its rank among its competitors."""
     places: dict[str, dict[str, list[tuple[float, int, bool]]]] = {}
     for contest in contests(content.run, table):
-        ranks, first = contest.ranks(), contest.first()
+        ranks, first = contest.ranks(), contest.best()
         for solver, rank in ranks.items():
             known = places.setdefault(contest.metric, {}).setdefault(solver, [])
             known.append((rank, len(ranks), solver in first))

@@ -236,7 +236,7 @@ FORGED: dict[str, tuple[Callable[[Files, dict[str, Any]], None], str]] = {
     ),
     "no environment": (
         lambda files, _: [files.pop(one) for one in list(files) if one.startswith("env")],
-        "is missing or bare",
+        "is missing or incomplete",
     ),
 }  # fmt: skip
 

@@ -343,7 +343,7 @@ class _Judge:
         """Raise an error for runs of different experiments or data; note missing facts."""
         sides = [(name, run) for name, side in (("BASE", base), ("NEW", new)) for run in side.runs]
         for fact in ("config", "profile", "seed"):
-            self._alike(fact, [(name, run.of[fact]) for name, run in sides])
+            self._check_fact_alike(fact, [(name, run.identity[fact]) for name, run in sides])
         contents: dict[tuple[Any, ...], list[tuple[str, Any]]] = {}
         for name, run in sides:
             for (block, dataset, *_), cell in run.cells.items():
@@ -351,10 +351,12 @@ class _Judge:
                     data = (name, cell.get("data_sha256"))
                     contents.setdefault((block, dataset), []).append(data)
         for (block, dataset), digests in contents.items():
-            self._alike(f"content of the data set {dataset} ({block})", digests, "data sets")
-        self._alike_settings([(name, run.settings) for name, run in sides])
+            self._check_fact_alike(
+                f"content of the data set {dataset} ({block})", digests, "data sets"
+            )
+        self._check_settings_alike([(name, run.settings) for name, run in sides])
 
-    def _alike_settings(self, sides: list[tuple[str, Mapping[str, Any]]]) -> None:
+    def _check_settings_alike(self, sides: list[tuple[str, Mapping[str, Any]]]) -> None:
         """Raise an error if a block or one of its solvers is set otherwise on another side."""
         known = [(name, settings) for name, settings in sides if settings]
         if 0 < len(known) < len(sides):
@@ -381,7 +383,7 @@ class _Judge:
         self.notes[f"{side} doesn't state for every run: the {fact}"] = None
         self.left_out[f"{group or fact} (not stated in {side})"] = None
 
-    def _alike(self, fact: str, values: list[tuple[str, Any]], group: str = "") -> None:
+    def _check_fact_alike(self, fact: str, values: list[tuple[str, Any]], group: str = "") -> None:
         known = {str(value): side for side, value in reversed(values) if value is not None}
         if len(known) > 1:
             (value, first), (other_value, second), *_ = reversed(known.items())
@@ -440,7 +442,7 @@ class _Judge:
             at = at_fold(where, fold)
             if fold is not None and len(both) > 1:
                 self._fold_scores(at, base, new)
-            self.trends.params(are_equal=base["params"] == new["params"])
+            self.trends.add_params(are_equal=base["params"] == new["params"])
             if base["params"] != new["params"]:
                 self._other_params(at, base, new)
                 continue
@@ -453,7 +455,7 @@ class _Judge:
         self._costs(where, [(base, new) for _, base, new in both])
         for name, (total, now) in sums.items():
             if not self._is_foreign(name, solver):
-                self.trends.counter(total, now)
+                self.trends.add_counter(total, now)
             if now > (1.0 + COUNTER_TOLERANCE) * max(total, 1):
                 self._add_counter("worse", where, name, solver, (total, now))
             elif total > (1.0 + COUNTER_TOLERANCE) * max(now, 1):
@@ -542,7 +544,7 @@ class _Judge:
                 self._add("worse", kind, where, name, values[0][0], None)
             elif name in WALL_TIMES:
                 for before, after in known:
-                    self.trends.wall_time(name, before, after)
+                    self.trends.add_wall_time(name, before, after)
             else:
                 limit, slack = (
                     (MAX_MEMORY_GROWTH, MEMORY_SLACK_MB) if is_memory else (MAX_CPU_GROWTH, 0.0)
@@ -571,7 +573,7 @@ class _Judge:
                 self._add("worse", kind, where, name, before, after)
                 continue
             loss, allowed = self._loss(name, before, after)
-            self.trends.score(name, before, after, loss, allowed)
+            self.trends.add_score(name, before, after, loss, allowed)
             if abs(loss) > min(allowed, OBJECTIVE_ROUNDING * abs(before)):
                 verdict = "different" if abs(loss) <= allowed else "worse" if loss > 0 else "better"
                 self._add(verdict, kind, where, name, before, after)
@@ -626,7 +628,7 @@ class _Judge:
             if after is None:
                 self._add("worse", "objective", where, name, before, after)
                 continue
-            self.trends.objective(before, after)
+            self.trends.add_objective(before, after)
             # Both dual values are lower bounds of the same problem.
             duals = [
                 side["metrics"].get(f"dual_objective:{racer}".rstrip(":")) for side in (base, new)
@@ -719,7 +721,7 @@ class _Judge:
                         verdict, sentence = self._cause(name, slower, moved)
                         self._add(verdict, "time", where, what, before, after, sentence)
                         slower = abs(slower) * (1 if verdict == "worse" else -1)
-                    trends.ratio(slower, limit)
+                    trends.add_ratio(slower, limit)
         for change in trends.worse(self.slowdown or MAX_SLOWDOWN):
             self._add("worse", *change)
 

@@ -74,7 +74,7 @@ class SideRun:
 
     Attributes
     ----------
-    of : dict of str to object
+    identity : dict of str to object
         Name of the config, profile and seed.
     settings : dict of str to dict
         What each block sets, with its solvers; empty for older runs.
@@ -87,7 +87,7 @@ class SideRun:
         package. Empty if the cells differ in them.
     """
 
-    of: Mapping[str, Any]
+    identity: Mapping[str, Any]
     cells: Mapping[tuple[Any, ...], KeptCell]
     cpus: frozenset[str]
     arithmetic: Mapping[str, str]
@@ -335,7 +335,7 @@ def _side(path: Path, runs: list[BaselineRun], *, is_baseline: bool = False) -> 
 def _side_run(run: BaselineRun, leave_out: str) -> SideRun:
     arithmetics = [arithmetic_of(environment) for environment in run["environments"]]
     return SideRun(
-        of={name: run.get(name) for name in ("config", "profile", "seed")},
+        identity={name: run.get(name) for name in ("config", "profile", "seed")},
         cells={
             (*group_of(cell), cell["fold"]): cell
             for cell in run["cells"]

@@ -174,7 +174,7 @@ def _standings(
     problems: Sequence[Problem],
     claims: Mapping[tuple[str, str], Sequence[CellResult]],
 ) -> tuple[Standing, ...]:
-    ordered = sorted(solvers, key=lambda name: _order(name, problems))
+    ordered = sorted(solvers, key=lambda name: _median_ratio(name, problems))
     tiers = _tiers(ordered, problems)
     made = []
     for solver in ordered:
@@ -207,7 +207,7 @@ def _standings(
     return tuple(made)
 
 
-def _order(solver: str, problems: Sequence[Problem]) -> float:
+def _median_ratio(solver: str, problems: Sequence[Problem]) -> float:
     """Return the median of a solver's ratios to the fastest; an unsolved problem is infinite."""
     return median(math.inf if (ratio := p.ratio(solver)) is None else ratio for p in problems)
 
@@ -220,14 +220,14 @@ def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int
     the tier's first solver. The next tier begins with the first solver that is left. An unsolved
     problem counts as a time longer than any.
     """
-    untied = [solver for solver in ordered if any(p.ratio(solver) is not None for p in problems)]
+    remaining = [solver for solver in ordered if any(p.ratio(solver) is not None for p in problems)]
     if len(problems) < MIN_RANKED_PROBLEMS:
         return {}
     worst = 1.0 + max(
         (
             math.log(ratio)
             for p in problems
-            for solver in untied
+            for solver in remaining
             if (ratio := p.ratio(solver)) is not None
         ),
         default=0.0,
@@ -239,8 +239,8 @@ def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int
 
     tiers: dict[str, int] = {}
     number = 1
-    while untied:
-        first, *others = untied
+    while remaining:
+        first, *others = remaining
         tiers[first] = number
         tests = [signed_rank(costs(other), costs(first)) for other in others]
         corrected = holm([test.p for test in tests])
@@ -250,5 +250,5 @@ def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int
             if p < TIER_LEVEL and sum(costs(other)) > sum(costs(first))
         ]
         tiers |= {other: number for other in others if other not in slower}
-        untied, number = slower, number + 1
+        remaining, number = slower, number + 1
     return tiers

@@ -58,7 +58,7 @@ def average_difference(
     """
     parts = [mean_sd(values) for values in differences]
     if not parts or len(parts) != len(test_to_train):
-        raise ValueError("every data set has its differences and its share of test rows")
+        raise ValueError("every data set needs its differences and its share of test rows")
     mean = math.fsum(value for value, _ in parts) / len(parts)
     if any(sd is None for _, sd in parts):
         return Interval(mean)
@@ -218,7 +218,7 @@ def friedman(
         For fewer than three algorithms or two data sets, or rows of different lengths.
     """
     if len({len(row) for row in results}) > 1:
-        raise ValueError("every data set has a result of every algorithm")
+        raise ValueError("every data set needs a result of every algorithm")
     table = np.asarray(results, dtype=float)
     if table.ndim != 2 or table.shape[1] < 3 or table.shape[0] < 2:
         raise ValueError("Friedman's test compares three or more algorithms over two or more sets")
@@ -232,8 +232,10 @@ def friedman(
         result = stats.friedmanchisquare(*table.T)
         chi_square, p = float(result.statistic), float(result.pvalue)
     q = float(stats.studentized_range.ppf(level, k, np.inf)) / math.sqrt(2.0)
-    apart = q * math.sqrt(k * (k + 1) / (6.0 * n))
-    return Friedman(tuple(float(rank) for rank in ranks), chi_square, p, apart, int(n))
+    critical_difference = q * math.sqrt(k * (k + 1) / (6.0 * n))
+    return Friedman(
+        tuple(float(rank) for rank in ranks), chi_square, p, critical_difference, int(n)
+    )
 
 
 def performance_profile(
@@ -258,19 +260,19 @@ def performance_profile(
         If solvers have different numbers of problems, or a cost is not positive.
     """
     if len({len(of_solver) for of_solver in costs.values()}) > 1:
-        raise ValueError("every solver has a cost, or None, on every problem")
+        raise ValueError("every solver needs a cost, or None, for every problem")
     if any(
         cost is not None and not cost > 0.0 for of_solver in costs.values() for cost in of_solver
     ):
-        raise ValueError("costs are positive")
+        raise ValueError("costs must be positive")
     problems = list(zip(*costs.values(), strict=True))
     best = [min((cost for cost in row if cost is not None), default=None) for row in problems]
     profiles: dict[str, list[tuple[float, float]]] = {}
     for name, of_solver in costs.items():
         ratios = sorted(
-            cost / least
-            for cost, least in zip(of_solver, best, strict=True)
-            if cost is not None and least is not None
+            cost / lowest
+            for cost, lowest in zip(of_solver, best, strict=True)
+            if cost is not None and lowest is not None
         )
         steps = {ratio: (rank + 1) / len(problems) for rank, ratio in enumerate(ratios)}
         profiles[name] = list(steps.items())

@@ -49,7 +49,7 @@ class Estimate:
         Number of folds; 0 for repeats of one fit.
     by_fold : dict of int to float
         Values by fold, if each fold is a cell.
-    cells : tuple of Cell
+    cells : tuple of CellResult
         The cells of the estimate.
     """
 
@@ -97,7 +97,7 @@ def estimates(
 
     Parameters
     ----------
-    cells : iterable of Cell
+    cells : iterable of CellResult
     metric : str
     sweep : sequence of str, optional
         The dimensions that distinguish conditions; by default all.
@@ -162,9 +162,10 @@ def interval(estimated: Estimate, metric: str) -> Interval:
 
 
 def _single(estimated: Estimate, metric: str) -> Interval:
-    """Return a time, or a ratio of two times, that was measured once, with the margin of such.
+    """Return a time or a ratio that was measured once, with the margin of single times.
 
-    A ratio of paths is of the sums over their values. Its record needn't have both times.
+    A ratio of two paths compares the sums of their times over all values. Its record may lack a
+    time.
     """
     times = [estimated.value] if metric.endswith("_s") else _times(estimated.cells)
     if min(times, default=math.inf) < SHORTEST_SINGLE_S:
@@ -240,10 +241,10 @@ def _counted_difference(first: Estimate, second: Estimate) -> Interval:
 
 
 def test_rows(cell: CellResult) -> float | None:
-    """Return on how many rows a cell was tested; None where nothing tells it.
+    """Return on how many rows a cell was tested; None if that is unknown.
 
     Records of a fit to all rows lack the number. Their scores are those of the data set's own test
-    part, and a share of correct rows has to be one of so many rows.
+    part if the number of correct rows that follows from the accuracy is whole.
     """
     recorded = measured(cell, "n_test")
     share = measured(cell, "accuracy_pct")
@@ -257,7 +258,8 @@ def test_rows(cell: CellResult) -> float | None:
 def _ranked_difference(first: Estimate, second: Estimate) -> Interval:
     """Return a difference of areas under ROC curves on one test part, as if both were independent.
 
-    Both rank the same rows, so that their errors go together, and the interval is rather too wide.
+    Both rank the same rows, so that their errors are correlated, and the interval is too wide
+    rather than too narrow.
     """
     value = first.value - second.value
     counts = _positives(first, second)
@@ -281,7 +283,7 @@ def _area_variance(area: float, n_positive: int, n_negative: int) -> float:
     ) / (n_positive * n_negative)
 
 
-#: Largest difference from an integer of a product of a kept share and a count.
+#: Largest difference from an integer of the product of a recorded share and a count.
 _INTEGER_TOLERANCE = 1e-6
 
 

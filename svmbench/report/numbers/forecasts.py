@@ -34,7 +34,7 @@ _BETWEEN = 0.2
 #: The weights of the logarithms of sizes in the distance of two cells; the second, of other sizes.
 _DISTANCE_WEIGHTS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
 _OTHER_DISTANCE_WEIGHT = 0.5
-#: So many recorded cells have a say in a forecast at most.
+#: Largest number of recorded cells that a forecast uses.
 _MAX_NEIGHBOURS = 9
 
 
@@ -118,8 +118,11 @@ class Forecaster:
         powers = self._powers[solver]
         return CELL_OVERHEAD_S + _weighted_median(
             [
-                (_net(timed.seconds) * _scale(timed.work, work, powers), 2.0 ** (near[0][0] - far))
-                for far, timed in near
+                (
+                    _net(timed.seconds) * _scale(timed.work, work, powers),
+                    2.0 ** (near[0][0] - distance),
+                )
+                for distance, timed in near
             ]
         )
 
@@ -185,8 +188,8 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
     counts = run.full_counts.get(cell.block, {})
     # A set has its printed rows, or those of a run that took all, or those of its registry entry.
     known = printed_facts(run.paper, cell.dataset)
-    most = run.counts.get(cell.block, {}).get("max_samples") or math.inf
-    whole = _rows(cell) if 0 < _rows(cell) < FILLED_SHARE * most else math.nan
+    max_samples = run.counts.get(cell.block, {}).get("max_samples") or math.inf
+    whole = _rows(cell) if 0 < _rows(cell) < FILLED_SHARE * max_samples else math.nan
     rows = cell.dimensions.get("rows") or known.get("n_samples") or whole
     if math.isnan(rows):
         rows = registered_count(str(cell.dataset), "n_samples") or math.nan
@@ -196,8 +199,10 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
 
 def _work(run: Run, cell: CellResult, counts: Mapping[str, Any]) -> Work:
     known = printed_facts(run.paper, cell.dataset)
-    most = counts.get("max_samples") or math.inf
-    rows = cell.dimensions.get("rows") or _rows(cell) or min(most, known.get("n_samples") or 0)
+    max_samples = counts.get("max_samples") or math.inf
+    rows = (
+        cell.dimensions.get("rows") or _rows(cell) or min(max_samples, known.get("n_samples") or 0)
+    )
     return Work(
         config=run.name,
         block=cell.block,
@@ -273,7 +278,7 @@ def _logs(work: Work, other: Work) -> dict[str, float]:
 
 
 def _distance(known: Work, work: Work) -> float:
-    """Return how far a recorded cell is from a cell: a point more halves its weight."""
+    """Return how far a recorded cell is from a cell: each further 1 halves its weight."""
     return (
         2.0 * (known.dataset != work.dataset)
         + 1.5 * (known.protocol != work.protocol)
@@ -328,9 +333,9 @@ def _known_mean(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _weighted_median(pairs: Sequence[tuple[float, float]]) -> float:
-    half, sofar = sum(weight for _, weight in pairs) / 2.0, 0.0
+    half, so_far = sum(weight for _, weight in pairs) / 2.0, 0.0
     for value, weight in sorted(pairs):
-        sofar += weight
-        if sofar >= half:
+        so_far += weight
+        if so_far >= half:
             return value
     return 0.0

@@ -16,7 +16,8 @@ from svmbench.report.reading.records import CellResult, Run, take_apart
 REFERENCES = {"libsvm": "LIBSVM", "liblinear": "LIBLINEAR", "NuSVC": "LIBSVM"}
 #: Metric of the least CPU time to the certified accuracy at which solvers are ranked.
 _TO_CERTIFIED = TIME_TO.format(RANKED_AT)
-#: The calls of a block of whole calls that train, warm; other calls are not compared here.
+#: Values of a block's ``call`` whose times are times of warm training; other calls are not compared
+#: here.
 _TRAINING_CALLS = {"", "fit", "train"}
 #: Largest number of training rows of a small problem.
 SMALL_ROWS = 5_000
@@ -44,7 +45,7 @@ class Ratio:
         faster than the reference.
     excess : float or None
         Largest share by which the solver's objective is above the lowest of the race; infinite if
-        the solver has another problem than the reference, None if no objectives are compared.
+        the solver solves another problem than the reference, None if no objectives are compared.
     slug : str
         Slug of the newest run with the ratio.
     """
@@ -212,7 +213,7 @@ def _of_race(run: Run, cell: CellResult, slug: str, declared: DeclaredName) -> I
         value = measured(by_name[f"{first} vs {second}"], "ratio")
         spread = cell.spread.get(key)
         if f"{_TO_CERTIFIED}:{first}" in cell.metrics:
-            # The ladders' settings together say nothing: compare times to a certified accuracy.
+            # Sums over several settings can't be compared: compare times to a certified accuracy.
             time, time_of_reference = (measured(by_name[name], _TO_CERTIFIED) for name in owners)
             value, spread = (time_of_reference / time if time and time_of_reference else None), None
         if not value or value <= 0.0:

@@ -101,7 +101,7 @@ def paired_difference(
         Without differences, or if `test_to_train` is negative.
     """
     if test_to_train < 0.0:
-        raise ValueError("the share of test rows is not negative")
+        raise ValueError("the share of test rows must not be negative")
     mean, sd = mean_sd(differences)
     if sd is None:
         return Interval(mean)

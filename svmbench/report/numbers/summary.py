@@ -25,7 +25,7 @@ WHOLE_TRAINING_SHARE = 0.75
 #: Seconds that two readings of wall and CPU time one after the other are apart, rounded up
 #: (0.74 microseconds on a Xeon, the median of 20,000): no training takes less.
 CLOCK_RESOLUTION_S = 1e-6
-#: The times of a training, by the name before a racer's.
+#: Metrics that are times of a training; in a race, the name of a racer follows after a colon.
 _TRAINING_TIMES = frozenset({"train_time_s", "cpu_time_s"})
 #: A cut sample may lack a few rows because of folds and classes.
 FILLED_SHARE = 0.98
@@ -95,7 +95,7 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
 
     Parameters
     ----------
-    cells : sequence of Cell
+    cells : sequence of CellResult
         At least one cell.
     metric : str
         Name of a metric, or of a counter if no metric has this name.
@@ -139,11 +139,12 @@ def by_machine(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
     """Group the folds of one measurement by machine.
 
     Folds of different machines are not averaged. With several machines, each group has all folds,
-    with the status ``elsewhere`` for those of other machines, so that it is shown as a part.
+    with the status ``elsewhere`` for those of other machines, so that tables show that it has only
+    some of the folds.
 
     Parameters
     ----------
-    cells : sequence of Cell
+    cells : sequence of CellResult
         Cells that share everything but the fold.
     """
     machines = dict.fromkeys(cell.machine for cell in cells if cell.status == "ok")
@@ -230,9 +231,10 @@ def compare_with_paper(
         kernel=cell.kernel,
         dimensions=cell.dimensions,
     )
-    fit = not summary.partial and (allow_contended or not summary.busy)
-    fit = fit and not summary.unresolved and not (is_cut and is_timing(summary.metric))
-    if printed is None or summary.value is None or not fit:
+    is_comparable = not summary.partial and (allow_contended or not summary.busy)
+    if summary.unresolved or (is_cut and is_timing(summary.metric)):
+        is_comparable = False
+    if printed is None or summary.value is None or not is_comparable:
         return PaperComparison(printed, None)
     return PaperComparison(printed, summary.value - printed)
 
@@ -287,7 +289,7 @@ def cut_to(run: Run, cells: Sequence[CellResult]) -> str:
     Parameters
     ----------
     run : Run
-    cells : sequence of Cell
+    cells : sequence of CellResult
         Cells of one data set.
     """
     if not cells:
@@ -295,14 +297,16 @@ def cut_to(run: Run, cells: Sequence[CellResult]) -> str:
     dataset, paper = str(cells[0].dataset), papers().get(run.paper)
     printed = paper.datasets.get(dataset, {}).get("n_samples") if paper is not None else None
     blocks = dict.fromkeys(cell.block for cell in cells)
-    most = max((run.blocks.get(name, {}).get("max_samples") or 0 for name in blocks), default=0)
-    if most and isinstance(printed, int):
-        return f"{most:,} of {printed:,} rows" if most < WHOLE_SHARE * printed else ""
+    max_samples = max(
+        (run.blocks.get(name, {}).get("max_samples") or 0 for name in blocks), default=0
+    )
+    if max_samples and isinstance(printed, int):
+        return f"{max_samples:,} of {printed:,} rows" if max_samples < WHOLE_SHARE * printed else ""
     if run.profile == FULL_PROFILE:
         return ""
-    if most:
-        filled = any(_rows(cell) >= FILLED_SHARE * most for cell in cells)
-        return f"at {most:,} rows" if filled else ""
+    if max_samples:
+        filled = any(_rows(cell) >= FILLED_SHARE * max_samples for cell in cells)
+        return f"at {max_samples:,} rows" if filled else ""
     swept = [_rows(cell) for cell in cells if "rows" in cell.dimensions]
     if swept and isinstance(printed, int) and max(swept) < WHOLE_TRAINING_SHARE * printed:
         return f"{max(swept):,.0f} of {printed:,} rows"

@@ -156,11 +156,11 @@ def rebuild_folder(folder: Path) -> list[str]:
         return []
     if not has_records(folder):
         path = folder / "tables.md"
-        with _told(folder):
+        with _file_errors(folder):
             head, _, rest = read_text(path).partition("\n\n")
         write_text(path, f"{head}\n\n{NOT_KEPT}\n\n{rest}")
         return differences
-    with _told(folder), replaced(folder) as made:
+    with _file_errors(folder), replaced(folder) as made:
         _copy_sources(folder, made)
         build(made)
     return differences
@@ -179,10 +179,10 @@ def rebuild_differences(folder: Path) -> list[str]:
         If it can't be read.
     """
     if not has_records(folder):
-        with _told(folder):
+        with _file_errors(folder):
             text = read_text(folder / "tables.md")
         return [] if NOT_KEPT in text else [f"{folder}/tables.md: not marked: records not kept"]
-    with _told(folder), tempfile.TemporaryDirectory(prefix="svmbench-kept-") as scratch:
+    with _file_errors(folder), tempfile.TemporaryDirectory(prefix="svmbench-kept-") as scratch:
         made = Path(scratch) / "made"
         made.mkdir()
         _copy_sources(folder, made)
@@ -273,7 +273,7 @@ def _copy_artifacts(folder: Path, made: Path, names: Collection[str]) -> None:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _file_errors(folder: Path) -> Iterator[None]:
     """Turn errors of the file system into one sentence that names the file."""
     try:
         yield

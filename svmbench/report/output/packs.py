@@ -4,9 +4,9 @@ A pack is a ZIP archive without compression. It has the plan, the records as ``r
 their environments, and ``manifest.json`` with the schema, the version of svmbench, and the sha256
 of every file and data set. The same run gives the same bytes.
 
-A pack is other people's: :func:`unpack_pack` copies only the files that a pack may hold, within
-bounds, into a new folder, checks them there, and runs nothing. The manifest stays in the folder of
-an added run and marks it as contributed.
+A pack may come from anyone: :func:`unpack_pack` copies only the files that a pack may have, up to
+their largest sizes, into a new folder, checks them there, and runs nothing. The manifest stays in
+the folder of an added run and marks it as contributed.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from svmbench.schema.rechecks import MANIFEST
 
 #: The schema of a pack's manifest, and that of the plan in it.
 PACK_SCHEMA, PLAN_SCHEMA = 1, 1
-#: The most bytes of a pack; the largest kept run has 0.6 MB.
+#: Largest number of bytes of a pack; the largest kept run has 0.6 MB.
 MAX_PACK_BYTES = 256 << 20
-#: The most bytes of an environment or a manifest, and the most files of a pack.
+#: Largest number of bytes of an environment or a manifest, and of files of a pack.
 MAX_FACTS_BYTES, MAX_PACK_FILES = 1 << 20, 64
-#: From the name of a file of a pack to the most bytes that it may have.
+#: Largest number of bytes of each file of a pack, by its name.
 _ALLOWED = {MANIFEST: MAX_FACTS_BYTES, "plan.json": MAX_JSON_BYTES,
             PACKED_RECORDS: MAX_PACK_BYTES}  # fmt: skip
 _ENVIRONMENT_FILE = re.compile(r"environment-[0-9a-zA-Z]{1,64}\.json", re.ASCII)
@@ -58,7 +58,7 @@ _MANIFEST_SHAPE: shapes.Shape = {
     "files": {"*": {"bytes": int, "sha256": str}},
     "datasets": {"*": [str]},
 }
-#: The end of a ZIP archive without a comment, and what stands before it in one of over 4 GiB.
+#: The end of a ZIP archive without a comment, and the mark before it in one of over 4 GiB.
 _END, _ZIP64 = struct.Struct("<4s4H2LH"), b"PK\x06\x07"
 _ZIP_ERRORS = (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, OverflowError, struct.error)
 
@@ -137,7 +137,7 @@ def write_pack(run_dir: Path, target: Path) -> Manifest:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for name, part in {MANIFEST: manifest, **packed}.items():
-            entry = zipfile.ZipInfo(name)  # of 1980: no time of day gets into the bytes
+            entry = zipfile.ZipInfo(name)  # of 1980: the bytes don't depend on the time
             entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
             archive.writestr(entry, part)
     if made.tell() > MAX_PACK_BYTES:
@@ -154,8 +154,8 @@ def unpack_pack(pack: Path, folder: Path) -> Manifest:
     Raises
     ------
     DamagedResultsError
-        If the file is not a pack, is damaged, holds anything else than a pack may hold, contradicts
-        its manifest or itself, or is of an unknown schema or a later version.
+        If the file is not a pack, is damaged, has a file that no pack may have, contradicts its
+        manifest or itself, or is of an unknown schema or a later version.
     ResultsError
         If a file can't be read or written.
     """
@@ -163,7 +163,7 @@ def unpack_pack(pack: Path, folder: Path) -> Manifest:
         with open_file(pack, MAX_PACK_BYTES) as stream:
             _extract(pack, stream, folder)
     except (OSError, *_ZIP_ERRORS) as error:
-        # `zipfile` goes to a place before the file's start where an archive has lost its beginning.
+        # `zipfile` seeks before the start of the file if the beginning of an archive is missing.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise ResultsError(f"can't read {pack}: {error.strerror or error}") from error
         raise _refused(pack, f"it is damaged, or no pack ({line(error, 100)})") from error
@@ -209,26 +209,26 @@ def _extract(pack: Path, stream: BinaryIO, folder: Path) -> None:
 def _check_entry(pack: Path, entry: zipfile.ZipInfo) -> None:
     """Refuse a file that no pack may have."""
     name, shown = entry.filename, line(repr(entry.orig_filename), 80)
-    most = MAX_FACTS_BYTES if _ENVIRONMENT_FILE.fullmatch(name) else _ALLOWED.get(name)
-    if most is None or entry.orig_filename != name:
+    max_bytes = MAX_FACTS_BYTES if _ENVIRONMENT_FILE.fullmatch(name) else _ALLOWED.get(name)
+    if max_bytes is None or entry.orig_filename != name:
         raise _refused(pack, f"it has {shown}, which is no file of a pack")
     if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
         raise _refused(pack, f"{shown} in it is a link or no regular file")
     if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
         raise _refused(pack, f"{shown} in it is compressed or encrypted")
-    if entry.file_size > most:
-        raise _refused(pack, f"{shown} in it has more than {most:,} bytes")
+    if entry.file_size > max_bytes:
+        raise _refused(pack, f"{shown} in it has more than {max_bytes:,} bytes")
 
 
 def _checked(pack: Path, folder: Path) -> Manifest:
-    """Hold the files of a pack to its manifest and to one another."""
+    """Check the files of a pack against its manifest and one another; return the manifest."""
     if missing := [name for name in _ALLOWED if not exists_in_results(folder / name)]:
         raise _refused(pack, f"it has no {missing[0]}")
     stated = shapes.read_checked_json(folder / MANIFEST)
     schema = stated.get("schema") if isinstance(stated, dict) else None
     if schema != PACK_SCHEMA:
         shown = line(repr(schema), 40)
-        raise _refused(pack, f"its schema is {shown}, and {PACK_SCHEMA} is the one that is read")
+        raise _refused(pack, f"its schema is {shown}; only schema {PACK_SCHEMA} can be read")
     wrong = shapes.mismatch(stated, _MANIFEST_SHAPE)
     lacking = [name for name in _MANIFEST_SHAPE if stated.get(name) is None]
     if wrong or lacking:
@@ -239,7 +239,9 @@ def _checked(pack: Path, folder: Path) -> Manifest:
     schema = plan.get("schema") if isinstance(plan, dict) else None
     if schema != PLAN_SCHEMA:
         shown = line(repr(schema), 40)
-        raise _refused(pack, f"the schema of its plan is {shown}, and {PLAN_SCHEMA} is read")
+        raise _refused(
+            pack, f"the schema of its plan is {shown}; only schema {PLAN_SCHEMA} can be read"
+        )
     content = read_run(folder)
     if content.notes:
         raise _refused(pack, f"its records: {content.notes[0].rstrip('.')}")
@@ -249,7 +251,9 @@ def _checked(pack: Path, folder: Path) -> Manifest:
     for name in used_environments(content.cells):
         facts = content.environments.get(name) or {}
         if not all(facts.get(fact) for fact in ("cpu", "blas", "packages", "svmbench")):
-            raise _refused(pack, f"environment {line(name, 40)} of its records is missing or bare")
+            raise _refused(
+                pack, f"environment {line(name, 40)} of its records is missing or incomplete"
+            )
         _check_version(pack, f"environment-{name}.json", facts["svmbench"])
     if (content.name, content.profile) != (stated["config"], stated["profile"]):
         raise _refused(pack, "config and profile of its plan are not those of its manifest")
@@ -259,10 +263,10 @@ def _checked(pack: Path, folder: Path) -> Manifest:
 
 
 def _check_files(pack: Path, folder: Path, stated: Mapping[str, Any]) -> None:
-    held = {path.name for path in folder.iterdir()} - {MANIFEST}
-    if odd := sorted(held ^ stated.keys()):
+    names = {path.name for path in folder.iterdir()} - {MANIFEST}
+    if odd := sorted(names ^ stated.keys()):
         raise _refused(pack, f"its manifest and its files differ: {line(odd[0], 80)}")
-    for name in sorted(held):
+    for name in sorted(names):
         digest = hashlib.sha256(read_bytes(folder / name, MAX_PACK_BYTES)).hexdigest()
         if digest != (stated[name] or {}).get("sha256"):
             raise _refused(

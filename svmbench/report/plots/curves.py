@@ -49,7 +49,7 @@ class Series:
     Attributes
     ----------
     name : str
-    points : tuple of Point
+    points : tuple of PlotPoint
     fit : PowerLaw or None
         Power law fitted to the points.
     printed_exponent : float or None
@@ -98,7 +98,7 @@ class Panel:
     series : tuple of Series
     crossing : str
         Description of the requested crossing of two series; empty without a request.
-    grid : Grid or None
+    grid : DecisionGrid or None
         Grid of the kind ``decision``.
     crossed : tuple of (float, float)
         The points of the crossings.
@@ -121,7 +121,7 @@ class Curves:
         Specification of the plot.
     panels : tuple of Panel
         The panels with points.
-    cells : list of Cell
+    cells : list of CellResult
         All cells of the plot.
     y : str
         The drawn metric. A scaling plot of training times uses CPU times if all records have them,

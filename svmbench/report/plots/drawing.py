@@ -161,8 +161,8 @@ def _with_few_colours(picture: re.Match[bytes]) -> bytes:
 
     out = io.BytesIO()
     with Image.open(io.BytesIO(base64.b64decode(picture[0]))) as image:
-        few = image.quantize(_EMBEDDED_COLOURS, method=Image.Quantize.FASTOCTREE)
-    few.save(out, "png", optimize=True)
+        reduced = image.quantize(_EMBEDDED_COLOURS, method=Image.Quantize.FASTOCTREE)
+    reduced.save(out, "png", optimize=True)
     return base64.b64encode(out.getvalue())
 
 
@@ -221,13 +221,13 @@ def _figure(curves: Curves, footer_text: str, *, hollow: bool, bare: bool) -> Fi
     n_columns = min(len(panels), kind.columns)
     n_rows = math.ceil(len(panels) / n_columns)
     width = {1: 6.4, 2: 9.6, 3: 12.8}[n_columns]
-    below_it = textwrap.wrap(footer_text, width=int(width * _FOOTER_PER_INCH), max_lines=6)
+    footer_lines = textwrap.wrap(footer_text, width=int(width * _FOOTER_PER_INCH), max_lines=6)
     heading = [] if bare else textwrap.wrap(spec.heading, width=int(width * 10))
     legend = _shared_legend(curves)
     legend_columns = _legend_columns(legend, width)
     legend_rows = math.ceil(len(legend) / legend_columns) if legend else 0
     head = 0.05 if bare else 0.3 + 0.22 * len(heading)
-    foot = 0.12 + 0.155 * len(below_it)
+    foot = 0.12 + 0.155 * len(footer_lines)
     below = foot + 0.2 * legend_rows + (0.12 if legend_rows else 0)
     height = head + below + kind.height(panels) * n_rows
 
@@ -245,7 +245,7 @@ def _figure(curves: Curves, footer_text: str, *, hollow: bool, bare: bool) -> Fi
         fontweight="bold",
     )
     figure.text(
-        0.012, 0.06 / height, "\n".join(below_it), va="bottom", fontsize=7, color="#404040",
+        0.012, 0.06 / height, "\n".join(footer_lines), va="bottom", fontsize=7, color="#404040",
         linespacing=1.3,
     )  # fmt: skip
     grid = figure.subplots(n_rows, n_columns, squeeze=False)

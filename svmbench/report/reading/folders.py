@@ -20,7 +20,7 @@ OURS, CONFIRMED, ELSEWHERE = "ours", "confirmed here", "from elsewhere"
 
 def run_folders(root: Path) -> list[Path]:
     """Return the folders with a plan at or below `root`, in order."""
-    return _holding(root, "plan.json")
+    return _folders_with(root, "plan.json")
 
 
 def runs_below(folders: Iterable[Path]) -> dict[Path, Path]:
@@ -47,7 +47,7 @@ def our_runs(folders: Iterable[Path]) -> list[Path]:
 
 def folders_with_tables(root: Path) -> list[Path]:
     """Return the folders at or below `root` with tables, in order."""
-    return _holding(root, "tables.md")
+    return _folders_with(root, "tables.md")
 
 
 def bare_folders(root: Path) -> list[Path]:
@@ -55,7 +55,7 @@ def bare_folders(root: Path) -> list[Path]:
     return [path for path in folders_with_tables(root) if not (path / "plan.json").is_file()]
 
 
-def _holding(root: Path, name: str) -> list[Path]:
+def _folders_with(root: Path, name: str) -> list[Path]:
     folders = (path.parent for path in sorted(root.rglob(name)))
     return [
         folder

@@ -42,7 +42,7 @@ class NewestRecords(Generic[_Kept]):
     ----------
     wanted : set of str
         Keys of cells.
-    kept : callable
+    convert : callable
         Function from a record and its line to the values to keep.
 
     Attributes
@@ -60,7 +60,7 @@ class NewestRecords(Generic[_Kept]):
         self.cells: dict[str, _Kept] = {}
         self.points: dict[str, dict[str, _Kept]] = {}
         self.strangers: dict[str, str] = {}
-        self._kept = convert
+        self._convert = convert
 
     def read(self, run_dir: Path) -> list[str]:
         """Read the records of a folder; return a note for each kind of unreadable line.
@@ -102,13 +102,13 @@ class NewestRecords(Generic[_Kept]):
         key = record["key"]
         if record["kind"] == "cell":
             if key in self.wanted:
-                self.cells[key] = self._kept(record, line)
+                self.cells[key] = self._convert(record, line)
             else:
                 self.strangers[key] = str(record.get("environment") or "")
         elif key in self.wanted and all(
             isinstance(record.get(name), dict) for name in ("dimensions", "metrics")
         ):
-            self.points.setdefault(key, {})[record["point"]] = self._kept(record, line)
+            self.points.setdefault(key, {})[record["point"]] = self._convert(record, line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,8 @@ class Once:
         if names not in self._places:
             self._places[names] = {sys.intern(name): index for index, name in enumerate(names)}
         share = self._counts.setdefault
-        held = tuple(share(each, each) if type(each) is int else each for each in values.values())
-        return SharedNamesMapping(self._places[names], held)
+        shared = tuple(share(each, each) if type(each) is int else each for each in values.values())
+        return SharedNamesMapping(self._places[names], shared)
 
     def tuple_of(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return the values as a tuple, or an equal one."""
@@ -236,7 +236,7 @@ class Once:
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a packed file as a stream, with bounds.
+    """The content of a packed file as a stream of limited length.
 
     A small file must not unpack to gigabytes, and a truncated file must raise an error.
     """

@@ -131,7 +131,7 @@ class Run:
         The scaling of the config, for blocks without their own.
     blocks : dict of str to dict
         The blocks of the config by name.
-    cells : tuple of Cell
+    cells : tuple of CellResult
         All cells, in the order of the plan, which is the order of every table.
     tables, plots : tuple of dict
         Tables and plots in the config.

@@ -93,7 +93,7 @@ BASELINE_SHAPE: Shape = {
     "cells": [_CELL],
 }
 
-_CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_TYPE_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def read_checked_json(path: Path) -> Any:
@@ -109,7 +109,7 @@ def read_checked_json(path: Path) -> Any:
     """
     try:
         content = files.read_json(path)
-        problem = _unfit(content)
+        problem = _unfit_value(content)
     except UnicodeDecodeError as error:
         raise DamagedResultsError(f"can't read {path}: it is not encoded as UTF-8") from error
     except RecursionError as error:
@@ -122,17 +122,18 @@ def read_checked_json(path: Path) -> Any:
     return content
 
 
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _unfit(value: Any) -> str:
+def _unfit_value(value: Any) -> str:
+    """Return what is wrong with a text or number in a JSON value, or an empty text."""
     todo = [value]
     while todo:
         each = todo.pop()
         kind = type(each)  # json creates no subclasses; comparing types is fastest
         if kind is str:
-            if not each.isascii() and _HALF.search(each):
-                return "it contains half a character"
+            if not each.isascii() and _SURROGATE.search(each):
+                return "it contains a lone surrogate, which is no character"
         elif kind is dict:
             todo += each
             todo += each.values()
@@ -185,7 +186,7 @@ def _mismatch(value: Any, shape: Shape) -> str:
         return f" has {len(value):,} characters, more than the {MAX_RECORD_NAME_CHARS:,} of a text"
     if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
         return ""
-    return f" should be {' or '.join(_CALLED[kind] for kind in kinds)}, not {_kind(value)}"
+    return f" should be {' or '.join(_TYPE_WORDS[kind] for kind in kinds)}, not {_kind(value)}"
 
 
 def _kind(value: Any) -> str:

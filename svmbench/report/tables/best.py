@@ -2,7 +2,7 @@
 
 Values are comparable if they have the same metric and differ in the solver only. A mean over some
 folds, a time that other work disturbed or that is shorter than the clock can tell, a time of a
-solver that is not where it claims to be, and the pairs of a race are never compared.
+solver that falsely claims to have converged, and the pairs of a race are never compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Contest:
     Attributes
     ----------
     metric : str
-    values : dict of str to (Place, float)
+    values : dict of str to (EntryPlace, float)
         Place and value of each solver; at least two.
     higher : bool
         True if higher values are better.
@@ -36,10 +36,10 @@ class Contest:
     values: Mapping[str, tuple[EntryPlace, float]]
     higher: bool
 
-    def first(self) -> list[str]:
+    def best(self) -> list[str]:
         """Return the solvers with the best printed value."""
-        best = (max if self.higher else min)(value for _, value in self.values.values())
-        shown = wording.number(self.metric, best)
+        best_value = (max if self.higher else min)(value for _, value in self.values.values())
+        shown = wording.number(self.metric, best_value)
         return [
             solver
             for solver, (_, value) in self.values.items()
@@ -78,7 +78,7 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
         higher = is_higher_better(run, metric)
         if higher is None:
             continue
-        by_rivals: dict[tuple[Any, ...], dict[str, tuple[EntryPlace, float]]] = {}
+        by_condition: dict[tuple[Any, ...], dict[str, tuple[EntryPlace, float]]] = {}
         for row in table.row_keys:
             for column, shown in table.columns:
                 entry_place = (row, column, metric)
@@ -88,10 +88,10 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
                 solver = str(entry.cell.solver)
                 if metric == MEMORY and solver in run.programs:
                     continue
-                rivals = (*_others(table.row_fields, row), *_others(table.column_fields, column))
+                condition = (*_others(table.row_fields, row), *_others(table.column_fields, column))
                 assert entry.summary.value is not None
-                by_rivals.setdefault(rivals, {})[solver] = (entry_place, entry.summary.value)
-        for values in by_rivals.values():
+                by_condition.setdefault(condition, {})[solver] = (entry_place, entry.summary.value)
+        for values in by_condition.values():
             if len(values) > 1:
                 yield Contest(metric, values, higher)
 
@@ -114,10 +114,10 @@ def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[st
     for row in table.row_keys:
         for column, shown in table.columns:
             entry = table.entries.get((row, column, metric))
-            is_other = metric == MEMORY and entry and str(entry.cell.solver) in run.programs
+            is_program = metric == MEMORY and entry and str(entry.cell.solver) in run.programs
             if shown != metric or entry is None:
                 continue
-            if not is_other and _competes(entry, allow_contended=False):
+            if not is_program and _competes(entry, allow_contended=False):
                 continue
             summary, solver = entry.summary, str(entry.cell.solver)
             if summary.value is None or not entry.cell.solver or VERSUS in solver:
@@ -127,7 +127,7 @@ def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[st
                 reason = "they are shorter than the clock can tell"
             if summary.false_claim:
                 reason = "it is not true that they converged"
-            if is_other:
+            if is_program:
                 reason = "a program's memory is that of a whole process"
             rows = by_reason.setdefault(reason, {}).setdefault(solver, [])
             if (head := row_texts(table, row)[0]) not in rows:
@@ -140,14 +140,14 @@ def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set
     return {
         contest.values[solver][0]
         for contest in contests(run, table, allow_contended=allow_contended)
-        for solver in contest.first()
+        for solver in contest.best()
     }
 
 
 def _competes(entry: TableEntry, allow_contended: bool) -> bool:
     summary = entry.summary
-    cut = summary.partial or summary.unresolved or summary.false_claim
-    if summary.value is None or cut or not entry.cell.solver:
+    is_unfit = summary.partial or summary.unresolved or summary.false_claim
+    if summary.value is None or is_unfit or not entry.cell.solver:
         return False
     return VERSUS not in entry.cell.solver and (allow_contended or not summary.busy)
 

@@ -54,7 +54,7 @@ class Table:
     ----------
     spec : TableSpec
         Specification of the table.
-    cells : list of Cell
+    cells : list of CellResult
         Cells of the block, with races split.
     row_fields, column_fields : tuple of str
         Identifying fields of the rows and of the columns. The last field of the rows is ``machine``
@@ -310,7 +310,7 @@ def cell_text(
 
     Parameters
     ----------
-    entry : Entry or None
+    entry : TableEntry or None
         None for an unplanned combination, which has an empty cell.
     allow_contended : bool, default False
         True to mark no times.

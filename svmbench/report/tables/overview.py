@@ -12,11 +12,10 @@ from svmbench.report.tables.captions import footnotes
 from svmbench.report.tables.layout import Table, cell_text, row_texts
 from svmbench.report.tables.media import TERMINAL
 
-#: Largest number of characters of a line, and of rows, of the overview.
-OVERVIEW_CHARACTERS = 80
-
-
-OVERVIEW_ROWS = 60
+#: Largest number of characters of a line of the overview.
+MAX_OVERVIEW_CHARACTERS = 80
+#: Largest number of rows of the overview.
+MAX_OVERVIEW_ROWS = 60
 
 
 def has_printed(table: Table) -> bool:
@@ -40,17 +39,25 @@ def overview_lines(run: Run, table: Table) -> list[list[str]]:
                 names = [table.column_text(column)] if table.column_fields else []
                 values = [str(replace(cell_text(entry), spread="")) for entry in entries]
                 lines.append([*row_texts(table, row), *names, *values])
-    across = ["solver" if table.column_fields == ("solver",) else "column"]
-    header = [*heads, *(across if table.column_fields else []), *map(run.label, metrics)]
+    column_head = ["solver" if table.column_fields == ("solver",) else "column"]
+    header = [*heads, *(column_head if table.column_fields else []), *map(run.label, metrics)]
     return [header, *lines] if lines else []
 
 
 def fitted_lines(table: Table, lines: list[list[str]], gap: int) -> list[list[str]]:
-    """Leave out metrics from the right, but the first, until lines fit with gaps of this width."""
-    fewest = len(table.row_fields) + bool(table.column_fields) + 1
-    shown = lines[: OVERVIEW_ROWS + 1]
+    """Leave out metrics from the right, but not the first, until the lines fit.
+
+    Parameters
+    ----------
+    table : Table
+    lines : list of list of str
+    gap : int
+        Number of spaces between two columns.
+    """
+    min_columns = len(table.row_fields) + bool(table.column_fields) + 1
+    shown = lines[: MAX_OVERVIEW_ROWS + 1]
     widths = [max(map(len, column)) + gap for column in zip(*shown, strict=True)]
-    while len(widths) > fewest and sum(widths) - gap > OVERVIEW_CHARACTERS:
+    while len(widths) > min_columns and sum(widths) - gap > MAX_OVERVIEW_CHARACTERS:
         widths.pop()
     return [line[: len(widths)] for line in lines]
 
@@ -80,16 +87,16 @@ def best_sentences(run: Run, table: Table) -> list[str]:
     """
     by_metric: dict[str, list[list[str]]] = {}
     for contest in contests(run, table):
-        by_metric.setdefault(contest.metric, []).append(contest.first())
+        by_metric.setdefault(contest.metric, []).append(contest.best())
     sentences = []
     omitted: dict[str, list[str]] = {}
-    for metric, firsts in by_metric.items():
-        counts = Counter(name for names in firsts for name in names).most_common()
+    for metric, best in by_metric.items():
+        counts = Counter(name for names in best for name in names).most_common()
         phrases = [f"{name} in {count}" for name, count in counts]
-        if len(firsts) == 1:
+        if len(best) == 1:
             phrases = [" and ".join(name for name, _ in counts)]
         else:
-            phrases[0] += f" of {len(firsts)} comparisons"
+            phrases[0] += f" of {len(best)} comparisons"
         sentences.append(f"best {run.label(metric)}: {', '.join(phrases)}")
         for reason, solvers in left_out(run, table, metric).items():
             phrases = [f"{name} on {', '.join(rows)}" for name, rows in solvers.items()]

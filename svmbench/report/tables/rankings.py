@@ -43,7 +43,7 @@ class SolverPair:
         Number of data sets on which the first is better, equal, and worse.
     p : float
         Two-sided p-value of Wilcoxon's signed ranks, with Holm's correction for all pairs.
-    apart : tuple of (int, int, int) or None
+    by_t_test : tuple of (int, int, int) or None
         Number of data sets on which the first is better, and worse, by the corrected resampled
         t-test over folds with Holm's correction for the data sets; and number of data sets with
         folds. None if no data set has folds.
@@ -55,7 +55,7 @@ class SolverPair:
     equal: int
     worse: int
     p: float
-    apart: tuple[int, int, int] | None
+    by_t_test: tuple[int, int, int] | None
 
     @property
     def differs(self) -> bool:
@@ -116,7 +116,7 @@ class Ranking:
                 self.solvers[b],
                 *win_draw_loss(columns[a], columns[b], better=self.better),
                 p=p,
-                apart=self._apart(a, b),
+                by_t_test=self._count_significant(a, b),
             )
             for (a, b), p in zip(couples, corrected, strict=True)
         ]
@@ -129,7 +129,7 @@ class Ranking:
         columns: list[tuple[float | None, ...]] = list(zip(*rows, strict=True))
         return performance_profile(dict(zip(self.solvers, columns, strict=True)))
 
-    def _apart(self, a: int, b: int) -> tuple[int, int, int] | None:
+    def _count_significant(self, a: int, b: int) -> tuple[int, int, int] | None:
         """Return the number of data sets with a significant t-test in each direction."""
         tested = []
         for row in self.results:

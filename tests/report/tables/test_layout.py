@@ -166,7 +166,7 @@ def test_a_time_below_the_clock_is_marked_and_wins_nothing(tmp_path, seconds):
     assert "| a9a | 1.00e-06§ | 2.00 | 3.00 |" in text
     content = read_content(tmp_path)
     (first,) = contests(content.run, content.tables[0])
-    assert first.first() == ["pegasos"]
+    assert first.best() == ["pegasos"]
     (reason,) = left_out(content.run, content.tables[0], "train_time_s")
     assert reason == "they are shorter than the clock can tell"
     assert "§ Shorter than the clock can tell: counts as 1e-06 s, and is not compared." in text

@@ -81,11 +81,11 @@ def test_what_is_always_in_one_order_is_told_apart(tmp_path: Path) -> None:
     assert (first.first, first.second) == ("alsvm", "falsvm")
     assert (first.better, first.equal, first.worse, first.differs) == (8, 0, 0, True)
     # Within a set folds tell them apart where their differences are alike.
-    assert first.apart == (4, 0, 8)
+    assert first.by_t_test == (4, 0, 8)
     times = found["train_time_s"]
     assert times.friedman().ranks == (2.0, 1.0, 3.0)  # type: ignore[union-attr]
     assert (times.pairs()[0].better, times.pairs()[0].worse) == (0, 8)
-    assert times.pairs()[0].apart == (0, 8, 8)
+    assert times.pairs()[0].by_t_test == (0, 8, 8)
     assert times.profile() == {
         "alsvm": [(pytest.approx(2.0), 1.0)], "falsvm": [(1.0, 1.0)],
         "pegasos": [(pytest.approx(4.0), 1.0)],
