@@ -97,8 +97,8 @@ def _print_comparison(comparison: Any) -> None:
         terminal.print_line(f"note: {note}")
     if comparison.is_stale:
         terminal.print_line(
-            "stale: BASE was made by other code, and results differ at equal arithmetic;"
-            " if the difference is intended, 'svmbench keep NEW BASE' keeps the new run"
+            "stale: BASE was made by other code; at equal arithmetic, results differ or NEW has"
+            " more cells; if this is intended, 'svmbench keep NEW BASE' keeps the new run"
         )
     terminal.print_line(outcome_line(comparison))
 

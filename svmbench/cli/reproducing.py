@@ -74,8 +74,9 @@ _OUTPUT = click.option(
     type=click.Choice(["given", "value"]),
     default="given",
     show_default=True,
-    help="'value' runs cells without a kept result, at low priority: first the config that may "
-    "decide most open claims in a forecast hour, races last, on an idle machine. No pages.",
+    help="'given': the order of the configs. 'value': only configs that lack kept results, at low "
+    "priority, first those that may decide most open claims in an hour; races come last, and wait "
+    "until the machine is idle. Makes no pages.",
 )
 @click.option(
     "--keep",

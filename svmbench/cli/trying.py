@@ -65,7 +65,7 @@ def print_confusion(result: TryResult) -> None:
     default=2.0,
     show_default=True,
     metavar="M",
-    help="Time for the search of all solvers; each tries one setting at least.",
+    help="Time for the searches and final fits of all solvers; each tries at least one setting.",
 )
 @click.option(
     "--test",

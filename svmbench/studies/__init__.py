@@ -12,6 +12,8 @@ rechecking, refreshing
     Kept cells run again: a random sample, or all that changed or are older than the code.
 reproducing, queueing, batches
     Many configs in one call.
+forecasting
+    How long planned cells take, by kept records.
 judging
     Verdicts on the papers' claims, the ages of results, the site.
 sharing

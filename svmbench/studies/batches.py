@@ -47,7 +47,7 @@ def run_batch(
     ----------
     jobs : sequence of Job
     minutes : float or None
-        Start no new cell after this many minutes.
+        Start no new cell after this many minutes, and stop the running ones.
     hooks : Hooks or None
         Functions that show the progress; none by default.
     shared : bool, default True

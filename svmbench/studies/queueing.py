@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from svmbench.experiment.settings.cells import Cell
     from svmbench.papers.judging import Evidence
 
-#: A machine is idle if fewer processes than this wait for a core on average.
+#: A machine is idle if fewer processes than this run or wait for a core on average.
 IDLE_LOAD = 0.3
 #: Seconds between two readings of the load.
 _LOAD_INTERVAL_S = 20.0
@@ -113,7 +113,7 @@ def run_queue(
     root : Path
         Where results are kept.
     minutes : float, optional
-        Start no new cell after so many minutes.
+        Start no new cell after so many minutes, and stop the running ones.
     keep : bool, default False
         Copy each complete run to the kept results.
     dry_run : bool, default False

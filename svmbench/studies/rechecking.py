@@ -272,7 +272,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     }
     words = ages_of(folder).words
     for line in lines:
-        # Without data or without a solver, code decides nothing.
+        # Other cells have no result, or one that no solver's code decides.
         if line["status"] == "ok" and line.get("solver"):
             yield Candidate(
                 run=str(folder),

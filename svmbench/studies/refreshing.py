@@ -196,7 +196,8 @@ def refresh(
     output : Path or str, default "results"
         Parent of the run folders ``<name>-<profile>``.
     minutes : float, optional
-        Start no new cell after so many minutes; unfinished configs share them equally.
+        Start no new cell after so many minutes, and stop the running ones; unfinished configs
+        share the minutes equally.
     keep : bool, default False
         Replace a kept run with the new one once it is complete.
     mirror : str, optional

@@ -74,7 +74,8 @@ def reproduce(
     requests : sequence of Request
         What :func:`requests_of` returned, or ``Request(config="quickstart")``.
     minutes : float, optional
-        Start no new cell after so many minutes; unfinished configs share them equally.
+        Start no new cell after so many minutes, and stop the running ones; unfinished configs
+        share the minutes equally.
     kept : Path, optional
         Folder of kept results, whose times tell how long the configs take.
     hooks : Hooks, optional

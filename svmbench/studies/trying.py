@@ -1,9 +1,10 @@
 """From a user's table to a fitted pipeline: :func:`try_table`.
 
-scikit-learn's transformers encode the columns, and become part of the pipeline. Each solver has an
-equal share of the time to search its parameters by cross-validation on the training rows. The
-scores over these folds also choose the solver. The refitted pipelines are scored once on the test
-rows, beside two baselines: the most frequent class, and scikit-learn's logistic regression.
+scikit-learn's transformers encode the columns, and become part of the pipeline. The solvers share
+the time in which each searches its parameters by cross-validation on the training rows, and is
+fitted with the best ones. The scores over these folds also choose the solver. The fitted pipelines
+are scored once on the test rows, beside two baselines: the most frequent class, and scikit-learn's
+logistic regression.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class TrySettings:
         The score that chooses, over folds of the training rows; "auto" is accuracy, or balanced
         accuracy if the classes are uneven.
     minutes : float, default 2
-        Time for the searches of all solvers; each solver tries at least one setting.
+        Time for the searches and final fits of all solvers; each solver tries at least one setting.
     test_share : float, default 0.25
         Share of the rows that are held out to test the models.
     seed : int, default 0

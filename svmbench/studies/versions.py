@@ -590,9 +590,10 @@ def race_outcome(results: Sequence[RaceResult], limit: float | None) -> tuple[Se
     Returns
     -------
     list of str
-        A sentence for each regression, or one that says that there is none.
+        A sentence for each regression and for each pair without a ratio, or one that says that
+        there is none.
     bool
-        Whether there is a regression.
+        Whether the gate fails: a solver is worse, or a pair has no ratio.
     """
     if limit is None:
         return [], False

@@ -132,7 +132,7 @@ def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 @check("alsvm-6", "low", "high", datasets=_FIGURES2_AND_3_DATASETS)
 def crossing_near_a_thousand(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether FALSVM's time rises above LIBLINEAR's once, at a dimension in the window."""
+    """Ask whether FALSVM's time rises above LIBLINEAR's at a dimension in the window."""
     for config in claim.configs:
         for source in evidence.of(config):
             block = config.removeprefix("alsvm_")
@@ -253,7 +253,10 @@ def _updates(rows: Sequence[Mapping[str, str]], operation: str) -> list[tuple[fl
 
 @check("alsvm-8", datasets=_FIGURES2_AND_3_DATASETS)
 def slower_growth_with_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether ALSVM's time over FALSVM's grows with the dimension."""
+    """Ask whether the exponent of ALSVM's time over FALSVM's in the dimension is at least 0.
+
+    Its interval may contain 0 if it is at most `EXPONENT_WIDTH` wide.
+    """
     for config in claim.configs:
         block = config.removeprefix("alsvm_")
         for source in evidence.of(config):

@@ -21,11 +21,11 @@ from svmbench.report.reading import published
 from svmbench.report.reading.records import Run
 
 #: Whether a table or figure was made again: at the paper's size, in part, or not at all.
-YES, PARTLY, NO = ("yes", "in part", "no")
+MADE, MADE_IN_PART, NOT_MADE = ("yes", "in part", "no")
 #: Whether it agrees. All decided parts hold, and one of them belongs to a claim about a value
-#: (`IN_VALUE`), or none does (`IN_DIRECTION`); some parts fail; most fail; no part is decided; no
-#: claim is about it.
-IN_VALUE, IN_DIRECTION, IN_PART, NOT, UNDECIDED, NO_CLAIM = (
+#: (`IN_VALUE`), or none does (`IN_DIRECTION`); more hold than fail (`IN_SOME_PARTS`); at least half
+#: fail (`DISAGREES`); no part is decided; no claim is about it.
+IN_VALUE, IN_DIRECTION, IN_SOME_PARTS, DISAGREES, UNDECIDED, NO_CLAIM = (
     "in value", "in direction", "in some parts", "no", "undecided", "no claim",
 )  # fmt: skip
 #: Added if all decided parts are about data that stand in for the paper's.
@@ -105,12 +105,12 @@ def _of_config(config: str, verdicts: Sequence[Verdict], runs: Sequence[Run]) ->
         if any(cell.key in keys for cell in part.cells)
     ]
     made, less = _was_made(config, runs)
-    if made == YES:  # a check may find less, such as fewer values than in the paper's path
+    if made == MADE:  # a check may find less, such as fewer values than in the paper's path
         cuts = dict.fromkeys(
             part.cut for _, part in parts if all(cell.key in keys for cell in part.cells)
         )
         less = "; ".join(filter(None, cuts))
-        made = PARTLY if less else YES
+        made = MADE_IN_PART if less else MADE
     claims = dict.fromkeys(verdict.claim.id for verdict, _ in parts)
     return MadeAgain(_PAPER.sub("", title), made, less, _agrees(parts), tuple(claims))
 
@@ -144,14 +144,14 @@ def _was_made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
     }
     done = [run for run in runs if results.get(id(run))]
     if not done:
-        return NO, ""
+        return NOT_MADE, ""
     less = [(_lacking(run), -results[id(run)], run.profile != FULL_PROFILE) for run in done]
     phrases = [min(less, key=lambda run: (bool(run[0]), run[2], run[1]))[0]]
     known = {str(cell.dataset) for run in runs for cell in run.cells}
     missing = [name for name in _datasets(config) if name not in known]
     phrases += [f"without {', '.join(_first_names(missing))}"] if missing else []
     phrases = [phrase for phrase in phrases if phrase]
-    return (PARTLY if phrases else YES), "; ".join(phrases)
+    return (MADE_IN_PART if phrases else MADE), "; ".join(phrases)
 
 
 def _datasets(config: str) -> list[str]:
@@ -191,7 +191,7 @@ def _agrees(parts: Sequence[tuple[Verdict, Part]]) -> str:
     if not held and not failed:
         return UNDECIDED if parts else NO_CLAIM
     if failed:
-        agreement = NOT if failed >= len(held) else IN_PART
+        agreement = DISAGREES if failed >= len(held) else IN_SOME_PARTS
     else:
         of_values = any(verdict.claim.quantifier == VALUE for verdict in held)
         agreement = IN_VALUE if of_values else IN_DIRECTION
@@ -218,7 +218,13 @@ def _of_claims(table: str, verdicts: Sequence[Verdict]) -> MadeAgain | None:
         return None
     parts = [(verdict, part) for verdict in about for part in verdict.parts]
     whole = all(verdict.scale.kind == FULL for verdict in about)
-    made = YES if whole else PARTLY if any(verdict.scale.kind for verdict in about) else NO
+    made = (
+        MADE
+        if whole
+        else MADE_IN_PART
+        if any(verdict.scale.kind for verdict in about)
+        else NOT_MADE
+    )
     less = "; ".join(dict.fromkeys(cut for verdict in about for cut in verdict.scale.cut))
     title = re.sub(r"^table(\d+)$", r"Table \1", table)
     return MadeAgain(

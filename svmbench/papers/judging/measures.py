@@ -1,10 +1,9 @@
 """Answers from intervals: lower, near the best, growth of a time.
 
 An answer rests on criteria. A criterion is an uncertain number with limits. It is met if its
-interval meets the limits and is no wider than their distance, or than the criterion's own `width`.
-With only one limit and no width, the whole interval must lie within the limit. A criterion fails if
-the whole interval lies outside the limits. Otherwise, or without an interval, it is open. The point
-estimate decides nothing.
+interval lies within the limits, or overlaps them and is no wider than `width` (by default the
+distance of both limits; with one limit 0). It fails if the interval lies outside. Otherwise, or
+without an interval, it is open. The point estimate decides nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ class Criterion:
     at_least, at_most : float
         The limits; a value equal to a limit is allowed.
     width : float or None
-        The widest interval that may cross a limit; None for the distance of both limits.
+        The widest interval that may cross a limit; None for the distance of both limits, or for 0
+        if there is one limit.
     """
 
     interval: Interval
@@ -40,7 +40,11 @@ class Criterion:
 
     @property
     def holds(self) -> bool | None:
-        """True if the interval meets the limits and is narrow enough; False if it lies outside."""
+        """Whether the criterion is met (True), fails (False) or is open (None).
+
+        It is met if the interval lies within the limits, or overlaps them and is no wider than
+        `width`; it fails if the interval lies outside.
+        """
         low, high = self.interval.low, self.interval.high
         if low is None or high is None or math.isnan(low) or math.isnan(high):
             return None
@@ -171,12 +175,12 @@ def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
 
 
 def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
-    """Return yes if the first is lower; open if the interval of the difference holds 0."""
+    """Return yes if the first is lower; open if the difference's interval contains 0."""
     return within_limits(difference(first, second, metric), at_most=math.nextafter(0.0, -1.0))
 
 
 def is_above(ahead: Interval) -> Answer:
-    """Return yes if a difference is above 0; open if its interval holds 0."""
+    """Return yes if a difference is above 0; open if its interval contains 0."""
     return within_limits(ahead, at_least=math.nextafter(0.0, 1.0))
 
 
@@ -206,12 +210,15 @@ def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
 
 
 def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
-    """Return yes if an exponent, or the gap of two, is at least `limit`."""
+    """Return yes if an exponent, or the gap of two, is at least `limit`.
+
+    An interval that contains the limit counts as yes if it is at most `EXPONENT_WIDTH` wide.
+    """
     return within_limits(_exponent(law), at_least=limit, width=EXPONENT_WIDTH)
 
 
 def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
-    """Return yes if an exponent is at most `limit`."""
+    """Return yes if an exponent is at most `limit`, by the same rule as :func:`is_at_least`."""
     return within_limits(_exponent(law), at_most=limit, width=EXPONENT_WIDTH)
 
 

@@ -24,7 +24,7 @@ FILE = "outcome.toml"
 
 @dataclass(frozen=True)
 class PaperOutcome:
-    """A sentence on a paper.
+    """A short text on a paper: one or more sentences.
 
     Attributes
     ----------

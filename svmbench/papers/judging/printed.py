@@ -1,6 +1,7 @@
 """The papers' own printed numbers as evidence: each table as if a run had measured it.
 
-A rule has to pass on the numbers that its paper prints. A printed number has no uncertainty.
+The papers' numbers show what a rule makes of the paper itself; the tests list the claims that a
+paper's own table contradicts. A printed number has no uncertainty.
 """
 
 from __future__ import annotations

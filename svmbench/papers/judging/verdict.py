@@ -28,7 +28,8 @@ FULL, REDUCED, STAND_IN = ("full", "reduced", "stand-in")
 PART_OUTCOMES = {True: "holds", False: "fails", None: "undecided"}
 #: Largest number of words of the finding in a table.
 MAX_FOUND_WORDS = 12
-#: Statuses of cells whose data are not available. Cells beyond a budget are not among them.
+#: Statuses of cells that can't run here: their data are not available, or don't suit the protocol
+#: or the solver. Cells beyond a budget are not among them.
 UNAVAILABLE_STATUSES = ("unavailable", "skipped")
 
 

@@ -171,7 +171,11 @@ def web_linear(claim: Claim, evidence: Evidence) -> list[Part]:
 
 @check("smo-4", "apart", "lead", datasets=WEB)
 def web_rbf(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether exponents are near and apart, and SMO is faster by the limit's factor."""
+    """Ask whether exponents are near the printed ones, and SMO is faster by the limit's factor.
+
+    Chunking's exponent must be at least SMO's; the interval of the gap may contain 0 if it is at
+    most `EXPONENT_WIDTH` wide.
+    """
     (config,) = claim.configs
     lead = claim.limits["lead"]
     faster = [_faster(claim, what, times, lead) for what, times in _views(claim, evidence, config)]
@@ -404,7 +408,10 @@ def dense_separable(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 @check("smo-11", datasets=(*ADULT, *WEB, SEPARABLE, NOISE))
 def smaller_exponent(claim: Claim, evidence: Evidence) -> list[Part]:
-    """Ask whether SMO's exponent is below chunking's on every problem."""
+    """Ask whether SMO's exponent is at most chunking's on every problem.
+
+    The interval of the gap may contain 0 if it is at most `EXPONENT_WIDTH` wide.
+    """
     return [
         replace(part, what=part.what if config in part.what else f"{config}, {part.what}")
         for config in claim.configs

@@ -75,7 +75,8 @@ MIN_JUDGED_REPEATS, MIN_SLOWDOWN, MAX_MEASURED_SLOWDOWN = 5, 1.2, 4.0
 MAX_CPU_GROWTH = 5.0
 #: Largest growth of the peak memory if every fold shows it, and the MiB that don't count.
 MAX_MEMORY_GROWTH, MEMORY_SLACK_MB = 4.0, 4.0
-#: Share of a ratio's change that a reference outside the catalogue must explain to be its cause.
+#: A ratio of times changes because of its reference, a solver outside the catalogue, if the
+#: reference explains at least this share of the change.
 CLEAR_CAUSE = 0.8
 #: Metrics that count work.
 _COUNTED = ("n_iter", "unconverged_fits")
@@ -113,7 +114,7 @@ class Change:
         The two values; accuracies in per cent, times of races as a ratio to the CPU time of the
         reference.
     moved : str
-        For a time: the solver that moved, and by how much.
+        For a ratio of times: the solver whose time changed, and by how much; else "".
     """
 
     verdict: str
@@ -154,8 +155,9 @@ class Comparison:
     notes : tuple of str
         Values that were not compared, with reasons, one sentence each.
     is_stale : bool
-        True if the base is a kept baseline that doesn't match the current code: with equal
-        arithmetic a value other than a time differs, even for the better.
+        True if the base is a kept baseline that the new side doesn't match: at equal arithmetic, a
+        value other than a time or a memory differs, even for the better, or the new side has more
+        cells.
     not_compared : tuple of str
         What was not compared, or only loosely, with reasons in brackets.
     """
@@ -400,7 +402,7 @@ class _Judge:
     def results(
         self, base: Mapping[Any, list[KeptCell]], new: Mapping[Any, list[KeptCell]]
     ) -> None:
-        """Report cells that had a result and have none, or the reverse."""
+        """Report cells that had a result and have none."""
         for (*group, fold), runs in base.items():
             if all(run["status"] != "ok" for run in runs):
                 continue

@@ -1,6 +1,6 @@
 """Which solver to take: four lines, with reasons from kept races.
 
-README, the first page of the site, the FAQ and ``svmbench try`` recommend the solvers of `CHOICES`.
+README, the first page of the site and the FAQ recommend the solvers of `CHOICES`.
 """
 
 from __future__ import annotations

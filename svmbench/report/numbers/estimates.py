@@ -42,7 +42,7 @@ class Estimate:
     value : float
         Mean over folds, or median over repeats.
     spread : float or None
-        Standard deviation over folds or repeats.
+        Standard deviation over folds, or half the interquartile range over repeats.
     low, high : float or None
         Range over the rounds of a race, if the record has one.
     n : int

@@ -50,7 +50,8 @@ class Work:
     dataset : str
     rows, features, fits : float
         Rows and features of the data, and models that are trained: values of the grid times folds,
-        or those of a sample of the values; 0 where it isn't known.
+        or those of a sample of the values. An unknown number is 0: the forecast does without it. If
+        the rows of a cell of the full protocol are unknown, they are NaN: it has no forecast.
     swept : tuple of (str, float)
         Other numbers that the cell has and the config sweeps, by their names, such as
         ``solver.n_basis``.

@@ -33,7 +33,7 @@ FILLED_SHARE = 0.98
 
 @dataclass(frozen=True)
 class Summary:
-    """One metric over the folds of one (data set, kernel, size, features, solver).
+    """One metric of one solver under one condition (data set, kernel, size, features), over folds.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ def draw_points(
     style %= len(COLOURS)
     xs, ys = [p.x for p in series.points], [p.y for p in series.points]
     colour = COLOURS[style]
-    # A logarithmic axis can't show an error bar down to zero: cut it.
+    # An error bar down to 0 is cut at the edge of a logarithmic axis.
     axes.errorbar(
         xs,
         ys,

@@ -61,7 +61,8 @@ def missing(cells: Sequence[CellResult]) -> list[str]:
     """Return a line with the reason for each group of cells without results.
 
     Solvers with the same data set, folds, status and reason share a line, so that an unavailable
-    data set has one line for all solvers. If all cells have one status and reason, so have they.
+    data set has one line for all solvers. If all cells have the same status and reason, there is
+    one line for all of them. Folds count from 1.
     """
     states = {(cell.status, cell.reason) for cell in cells}
     if len(cells) > 1 and len(states) == 1 and cells[0].status != "ok":
@@ -137,7 +138,8 @@ def _missing_line(
     elif names:
         where.append(" and ".join([", ".join(names[:-1]), names[-1]]) if names[1:] else names[0])
     if folds:
-        where.append(f"fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}")
+        numbers = ", ".join(str((fold or 0) + 1) for fold in folds)
+        where.append(f"fold{'s' if len(folds) > 1 else ''} {numbers}")
     return f"{', '.join(where)}: {_state(status, reason)}"
 
 

@@ -92,7 +92,7 @@ def test_a_failed_fold_is_marked_and_not_compared(tmp_path):
     text = report.joined.read_text()
     assert "82.00 ± 2.83 †2/3 [82]" in text
     assert "† Not every fold finished" in text
-    assert "- a9a, alsvm, fold 1: failed (NaN \\| in w)" in text
+    assert "- a9a, alsvm, fold 2: failed (NaN \\| in w)" in text
     assert (
         rows_of(tmp_path / "table2.csv")[0]["alsvm.accuracy_pct.status"] == "failed, 2 of 3 folds"
     )
@@ -287,7 +287,7 @@ def test_an_undefined_score_is_said_and_left_out_of_the_mean(tmp_path):
     assert "| a9a | 90.00 †1/2 | undefined |" in text
     assert "† Not every fold has a value here" in text
     assert "Undefined values:" in text
-    assert f"- a9a, alsvm, fold 1: no AUC (%) ({reason})" in text
+    assert f"- a9a, alsvm, fold 2: no AUC (%) ({reason})" in text
     assert f"- a9a, pegasos: no AUC (%) ({reason})" in text
     assert "Missing cells: none." in text
     row = tidy(report, solver="alsvm", metric="auc_pct")

@@ -40,7 +40,7 @@ class Format:
     figure : callable or None
         ``figure(run, curves, place, hollow)`` returns the text of a file beside each plot, which
         includes the plot and has its footer as caption; the plot itself then has no footer. `place`
-        is the plot's file as a document names it, without ending. None for no such file.
+        is the path of the plot's file in the document, without ending. None for no such file.
     in_seconds : bool, default False
         True to show all times in seconds and no bold values; otherwise the times of a metric share
         a unit, and the best values are bold.

@@ -41,7 +41,8 @@ class Kind:
     columns : int
         Largest number of panels side by side.
     axes : tuple of str or None
-        Allowed x of a kind with its own `collect`; None if x may be any field or metric.
+        What a config may set as `x`, for a kind with its own `collect`; None for any field or
+        metric.
     own_legend : bool
         True if each panel has a legend, instead of one for the figure.
     fits : bool

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: Smallest ratio of the largest to the smallest value for a logarithmic axis. The median must also
-#: be closer to the geometric than to the arithmetic mean of the two.
+#: be below a quarter of their sum, so that it isn't near the middle of a linear axis.
 LOG_AXIS_RATIO = 50.0
 
 
