@@ -67,7 +67,7 @@ FIELD_TERMS = {
     "duel": "race",
     "say": "print_line",
     "tell": "print_line",
-    "complain": "print_error",
+    "complain": "print_stderr",
     "hand_over": "write_output",
     "Duel": "Race",
     "misfit": "validation_message",

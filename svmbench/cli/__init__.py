@@ -544,16 +544,16 @@ def _main(words: list[str], debug: bool) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        terminal.print_error(f"svmbench: {_usage(error)}")
+        terminal.print_stderr(f"svmbench: {_usage(error)}")
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        terminal.print_error("interrupted")
+        terminal.print_stderr("interrupted")
         return EXIT_INTERRUPTED
     except SvmbenchError as error:
         logs.LOG.error("%s", error, exc_info=True)
         if debug:
             raise
-        terminal.print_error(f"svmbench: {error}" if "\n" not in str(error) else str(error))
+        terminal.print_stderr(f"svmbench: {error}" if "\n" not in str(error) else str(error))
         return error.exit_code
     except Exception as error:
         logs.LOG.exception("%s", type(error).__name__)
@@ -561,16 +561,16 @@ def _main(words: list[str], debug: bool) -> int:
             raise
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             prefix = f"can't write {escape.line(error.filename, 400)}: " if error.filename else ""
-            terminal.print_error(f"svmbench: {prefix}{error.strerror}")
+            terminal.print_stderr(f"svmbench: {prefix}{error.strerror}")
             return EXIT_ERROR
         if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-            terminal.print_error(
+            terminal.print_stderr(
                 "svmbench: this process may not open as many files as it needs; a larger number"
                 " for 'ulimit -n' (such as 1024) lets it"
             )
             return EXIT_ERROR
         text = " ".join(str(error).split())
-        terminal.print_error(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
+        terminal.print_stderr(f"svmbench: {type(error).__name__}: {text} (--debug shows where)")
         return EXIT_ERROR
     finally:
         logs.stop_logging()

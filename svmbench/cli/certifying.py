@@ -11,7 +11,7 @@ from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.completion import DatasetName
 from svmbench.cli.options import (
-    FOLDER,
+    ANY_PATH,
     LABEL,
     MIRROR,
     POSITIVE_NUMBER,
@@ -56,7 +56,7 @@ def print_certificate(certificate: Any) -> None:
 
 
 @click.command("certify")
-@click.argument("model", type=FOLDER)
+@click.argument("model", type=ANY_PATH)
 @click.argument("dataset", metavar="DATA", type=DatasetName())
 @click.option("--parameter", type=POSITIVE_NUMBER, metavar="C|NU", help="C or nu of the model.")
 @click.option("--problem", metavar="NAME", help="Problem of the model, if its file doesn't say it.")

@@ -11,12 +11,12 @@ import click
 
 from svmbench.base.errors import EXIT_REGRESSION
 from svmbench.cli import terminal
-from svmbench.cli.options import FOLDER, FiniteRange
+from svmbench.cli.options import ANY_PATH, FiniteRange
 
 
 @click.command("compare")
-@click.argument("base", type=FOLDER)
-@click.argument("new", type=FOLDER)
+@click.argument("base", type=ANY_PATH)
+@click.argument("new", type=ANY_PATH)
 @click.option(
     "--slowdown",
     type=FiniteRange(min=1),
@@ -68,10 +68,10 @@ def compare_command(
 
 
 @click.command()
-@click.argument("results", type=FOLDER)
-@click.argument("target", type=FOLDER)
+@click.argument("results", type=ANY_PATH)
+@click.argument("target", type=ANY_PATH)
 def keep(results: Path, target: Path) -> None:
-    r"""Keep a run's counters, accuracies and ratios as the baseline that `compare` reads.
+    r"""Write a baseline for `compare` to TARGET: a run's counters, accuracies and ratios.
 
     RESULTS is a run folder, or a folder of repeated runs: then the first by name is kept, and the
     spread of the ratios of races over all of them becomes the limit of each ratio.

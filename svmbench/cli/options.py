@@ -35,7 +35,7 @@ def jobs_option(what: str) -> Callable[[_Function], _Function]:
 
 #: For limits and tolerances of all commands.
 POSITIVE_NUMBER = FiniteRange(min=0, min_open=True)
-FOLDER = click.Path(path_type=Path)
+ANY_PATH = click.Path(path_type=Path)
 
 
 LABEL = click.option(
@@ -107,13 +107,13 @@ def table_form(command: Callable[..., Any]) -> Any:
     return called
 
 
-RESULTS = click.argument("results", nargs=-1, type=FOLDER)
-THRESHOLDS = click.option(
+RESULTS = click.argument("results", nargs=-1, type=ANY_PATH)
+CLAIMS_FILE = click.option(
     "--claims",
     "file",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="FILE",
-    help="Read claims and thresholds from this file instead of the package's.",
+    help="Read claims and limits from this file instead of the package's.",
 )
 FRESHNESS = click.option(
     "--freshness/--no-freshness",

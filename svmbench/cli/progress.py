@@ -74,7 +74,7 @@ class Waiting:
         """Begin one of many steps, which is reported if nothing was for `STEP_SIGN_S` seconds."""
         with self._changed:
             if time.monotonic() - self._last_sign > STEP_SIGN_S and not self.quiet:
-                terminal.print_error(step)
+                terminal.print_stderr(step)
                 self._last_sign = time.monotonic()
             self._turn(step, NEXT_SIGN_S)
             self._changed.notify()
@@ -104,7 +104,7 @@ class Waiting:
                 if seconds_left > 0:
                     self._changed.wait(seconds_left)
                     continue
-                terminal.print_error(f"{self._step}: {self._wait_s:.0f} s so far")
+                terminal.print_stderr(f"{self._step}: {self._wait_s:.0f} s so far")
                 longer = min(WAIT_FACTOR * self._wait_s, self._wait_s + MAX_WAIT_GROWTH_S)
                 self._wait_s = max(longer, NEXT_SIGN_S)
 

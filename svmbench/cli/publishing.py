@@ -10,11 +10,11 @@ import click
 from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.cli import terminal
 from svmbench.cli.completion import FormatName
-from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_CHECKS
+from svmbench.cli.options import ANY_PATH, CLAIMS_FILE, FRESHNESS, RESULTS, TRUST_CHECKS
 
 
 @click.command()
-@click.argument("results", type=FOLDER)
+@click.argument("results", type=ANY_PATH)
 @click.option(
     "--allow-contended", is_flag=True, help="Use times that were measured while other cells ran."
 )
@@ -29,7 +29,7 @@ from svmbench.cli.options import FOLDER, FRESHNESS, RESULTS, THRESHOLDS, TRUST_C
 @click.option(
     "-o",
     "--output",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="DIR",
     help="Folder for the files of --format.  [default: the folder NAME in RESULTS]",
 )
@@ -98,7 +98,7 @@ class _Judged(TypedDict):
 
 @click.command()
 @RESULTS
-@THRESHOLDS
+@CLAIMS_FILE
 @FRESHNESS
 @TRUST_CHECKS
 @click.option(
@@ -160,32 +160,32 @@ def claims(
       svmbench claims --format markdown > verdicts.md
     """
     from svmbench.papers.judging import export
-    from svmbench.studies import judging as studies
+    from svmbench.studies import judging
 
     file, trust = judged["file"], judged["trust"]
     if plot is not None and (len(names) != 1 or plot.suffix != ".svg"):
         raise ConfigError("--plot draws one claim to an SVG file: --claim ID --plot FILE.svg")
-    wanted = studies.claims_named(only, names, file=file, trust=trust)
+    wanted = judging.claims_named(only, names, file=file, trust=trust)
     if printed:
         if results:
             raise ConfigError("--printed judges the papers' numbers, and takes no folder")
-        verdicts = studies.printed_verdicts(wanted, trust=trust)
+        verdicts = judging.printed_verdicts(wanted, trust=trust)
         if not verdicts:
             raise ResultsError("no paper prints numbers that decide these claims")
     else:
-        studies.refuse_claims(results)
-        folders = results or (studies.kept_results(),)
+        judging.refuse_claims(results)
+        folders = results or (judging.kept_results(),)
         if not results and not Path("results").is_dir():
-            terminal.print_error(f"judged from the results that svmbench has kept: {folders[0]}")
-        age = studies.lookup_of_ages() if judged["freshness"] else None
-        verdicts = studies.judge_folders(wanted, folders, age, trust=trust)
+            terminal.print_stderr(f"judged from the results that svmbench has kept: {folders[0]}")
+        age = judging.lookup_of_ages() if judged["freshness"] else None
+        verdicts = judging.judge_folders(wanted, folders, age, trust=trust)
         if not any(verdict.parts for verdict in verdicts):
-            studies.require_results(folders)
+            judging.require_results(folders)
     if plot is not None:
         from svmbench.base.files import write_text
         from svmbench.papers.judging.picture import draw_parts
 
-        (drawn,) = studies.with_printed_values(verdicts, trust=trust)
+        (drawn,) = judging.with_printed_values(verdicts, trust=trust)
         terminal.print_line(write_text(plot, draw_parts(drawn.parts, most=None)))
         return
     if form == "terminal":
@@ -204,13 +204,13 @@ def claims(
 
 @click.command()
 @RESULTS
-@THRESHOLDS
+@CLAIMS_FILE
 @FRESHNESS
 @TRUST_CHECKS
 @click.option(
     "-o",
     "--output",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="DIR",
     default=Path("site"),
     show_default=True,
@@ -232,7 +232,7 @@ def site(
     from svmbench.cli.progress import Waiting
     from svmbench.studies.judging import make_site
 
-    terminal.print_error("judging the claims and writing the pages; the first time takes minutes")
+    terminal.print_stderr("judging the claims and writing the pages; the first time takes minutes")
     with Waiting("reading the records") as waiting:
         index, _ = make_site(
             results, output, file=file, freshness=freshness, trust=trust, tell=waiting.step

@@ -107,12 +107,12 @@ class _SharedOptions:
     trust: bool
     as_json: bool
 
-    def time(self, dataset: dict[str, Any], racers: list[Racer]) -> RaceResult:
+    def run_race(self, dataset: dict[str, Any], racers: list[Racer]) -> RaceResult:
         """Race solvers on a data set; print to standard error that the race has begun."""
         from svmbench.cli.progress import Waiting
 
         which = dataset.get("name") or dataset.get("file") or "the data set"
-        terminal.print_error(start_sentence(racers, which, self.rounds))
+        terminal.print_stderr(start_sentence(racers, which, self.rounds))
         return time_solvers(
             dataset,
             racers,
@@ -180,7 +180,7 @@ def _race_options(command: Callable[..., None]) -> Any:
             callback=_accuracies,
             metavar="REL,REL…",
             help="Show the CPU time in which a solver's settings certainly reach each of these"
-            " relative gaps.",
+            " accuracies (relative gaps).",
         ),
         click.option(
             "--scaling",
@@ -258,7 +258,7 @@ def time_(
     racers = parse_racers((solver, *others), trust=shared.trust)
     entry = dataset_entry(dataset, shared.label, shared.text, shared.impute, shared.form)
     with written_plainly([entry], shared.form) as (plain,):
-        result = shared.time(plain, racers)
+        result = shared.run_race(plain, racers)
     if shared.as_json:
         terminal.write_output(json.dumps(result, indent=1))
     else:
@@ -401,7 +401,7 @@ def _race_on_all_datasets(
         return
     results = []
     for number, entry in enumerate(entries):
-        results.append(shared.time(entry, racers))
+        results.append(shared.run_race(entry, racers))
         if not shared.as_json:
             if number:
                 terminal.print_line()

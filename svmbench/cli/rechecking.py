@@ -9,7 +9,7 @@ import click
 
 from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_REGRESSION
 from svmbench.cli import terminal
-from svmbench.cli.options import FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS
+from svmbench.cli.options import ANY_PATH, MIRROR, POSITIVE_NUMBER, RESULTS
 
 
 @click.command()
@@ -31,7 +31,7 @@ from svmbench.cli.options import FOLDER, MIRROR, POSITIVE_NUMBER, RESULTS
 )
 @click.option(
     "--changelog",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="FILE",
     help="Accept changed results of the solvers and configs named in this file's first section.",
 )

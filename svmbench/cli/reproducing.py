@@ -14,8 +14,8 @@ from svmbench.base.errors import EXIT_FAILED_CELLS, EXIT_INTERRUPTED, ResultsErr
 from svmbench.cli import terminal
 from svmbench.cli.completion import ConfigName
 from svmbench.cli.options import (
+    ANY_PATH,
     AUTO,
-    FOLDER,
     MIRROR,
     POSITIVE_NUMBER,
     QUIET,
@@ -38,7 +38,7 @@ _BUDGET = click.option(
 )
 _OUTPUT = click.option(
     "--output",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="DIR",
     default=Path("results"),
     show_default=True,
@@ -74,9 +74,8 @@ _OUTPUT = click.option(
     type=click.Choice(["given", "value"]),
     default="given",
     show_default=True,
-    help="'given': the order of the configs. 'value': only configs that lack kept results, at low "
-    "priority, first those that may decide most open claims in an hour; races come last, and wait "
-    "until the machine is idle. Makes no pages.",
+    help="'value' runs only configs that lack kept results, at low priority: first those that may "
+    "decide most open claims an hour, then races on an idle machine. It makes no pages.",
 )
 @click.option(
     "--keep",
@@ -95,7 +94,7 @@ _OUTPUT = click.option(
 @click.option(
     "--site",
     "pages",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="DIR",
     help="Folder of the pages.  [default: site-<profile>]",
 )

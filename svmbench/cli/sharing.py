@@ -9,15 +9,15 @@ import click
 
 from svmbench.base.errors import ResultsError
 from svmbench.cli import terminal
-from svmbench.cli.options import FOLDER, MIRROR, RESULTS
+from svmbench.cli.options import ANY_PATH, MIRROR, RESULTS
 
 
 @click.command("pack")
-@click.argument("run", type=FOLDER)
+@click.argument("run", type=ANY_PATH)
 @click.option(
     "-o",
     "--output",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="FILE",
     help="The file to write.  [default: RUN's name with .svmbench.zip, here]",
 )
@@ -40,10 +40,10 @@ def pack_run(run: Path, output: Path | None) -> None:
 
 
 @click.command()
-@click.argument("file", type=FOLDER)
+@click.argument("file", type=ANY_PATH)
 @click.option(
     "--results",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="DIR",
     default=Path("results"),
     show_default=True,
@@ -77,7 +77,7 @@ def add(file: Path, results: Path, mirror: str | None) -> None:
 @click.option(
     "-o",
     "--output",
-    type=FOLDER,
+    type=ANY_PATH,
     metavar="DIR",
     default=Path("archive"),
     show_default=True,
@@ -142,7 +142,7 @@ def archive(
         repository=repository(),
         checker=checker,
     )
-    terminal.print_error("packing the runs and writing the pages; the first time takes minutes")
+    terminal.print_stderr("packing the runs and writing the pages; the first time takes minutes")
     names = write_archive(runs, output, about)
     packs = f"{len(runs)} {'pack' if len(runs) == 1 else 'packs'}"
     terminal.print_line(f"{output}: {packs}, the site, {', '.join(names)}")

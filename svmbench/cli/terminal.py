@@ -119,7 +119,7 @@ def warnings_as_sentences() -> Iterator[None]:
             before(message, category, *where, **more)
         elif str(message) not in printed:
             printed.add(str(message))
-            print_error(message)
+            print_stderr(message)
 
     warnings.showwarning = show  # type: ignore[assignment]
     try:
@@ -144,8 +144,8 @@ def print_line(text: object = "") -> None:
     emit(escape.line(text))
 
 
-def print_error(text: object) -> None:
-    """Print problems for people on standard error, a line each."""
+def print_stderr(text: object) -> None:
+    """Print problems and progress for people on standard error, a line each."""
     _put(sys.stderr, escape.lines(text))
 
 

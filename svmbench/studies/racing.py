@@ -33,7 +33,7 @@ PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
 #: If the relative gaps of two solvers are certainly at most this, they did about the same work.
 EQUAL_WORK = 1e-2
 #: Two builds whose objectives differ by at most this, relative, reach the same one.
-EQUAL_OBJECTIVES = 1e-3
+SAME_OBJECTIVE_SHARE = 1e-3
 #: The reason of a failed cell ends so if a program without a prediction command can't predict.
 NO_PREDICTION = "add 'predict' to the config"
 
@@ -704,7 +704,7 @@ def unequal_work(first: SolverResult, second: SolverResult) -> str:
     is_same = (first["problem"], first["offset"]) == (second["problem"], second["offset"])
     if is_unbounded and is_same and len(objectives) == len(racers):
         low, high = sorted(objectives)
-        if high - low <= EQUAL_OBJECTIVES * abs(high):
+        if high - low <= SAME_OBJECTIVE_SHARE * abs(high):
             return "; both reach the same objective; how far it is above the optimum isn't known"
     phrases = []
     for racer in racers:

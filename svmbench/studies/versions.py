@@ -250,8 +250,8 @@ def compare_versions(
                         f"{module} is not among the files {where}; --base compares code that the"
                         " repository of the present folder has"
                     )
-        base = Side(commit, environments["base"])
-        new = Side("the working tree", environments["new"])
+        base = Version(commit, environments["base"])
+        new = Version("the working tree", environments["new"])
         return _in_turn(config, base, new, work, rounds=rounds, options=options, tell=tell)
 
 
@@ -287,7 +287,7 @@ def compare_environments(
     with tempfile.TemporaryDirectory(prefix="svmbench-versions-") as made:
         work = Path(made).resolve()
         base, new = (
-            Side(f"{path} ({_installed(path, work, environment)})", environment, path)
+            Version(f"{path} ({_installed(path, work, environment)})", environment, path)
             for path in (other, sys.executable)
         )
         return _in_turn(config, base, new, work, rounds=rounds, options=options, tell=tell)
@@ -313,8 +313,8 @@ def _installed(python: str, work: Path, environment: dict[str, str]) -> str:
 
 
 @dataclass
-class Side:
-    """One of two versions: its name, the environment of its processes, and their Python."""
+class Version:
+    """One of the two versions: its name, the environment of its processes, and their Python."""
 
     name: str
     environment: dict[str, str]
@@ -370,8 +370,8 @@ class Side:
 
 def _in_turn(
     config: dict[str, Any],
-    base: Side,
-    new: Side,
+    base: Version,
+    new: Version,
     work: Path,
     *,
     rounds: int,

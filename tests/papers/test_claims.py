@@ -676,7 +676,7 @@ def test_formats_hold_every_verdict(tmp_path):
     said = f"{len(ALL)} claims: {said}, {len(ALL) - 3} not tested"
     assert said in export.summary(verdicts)
     detailed = str(export.as_details(verdicts[:1]))
-    for said in ("threshold: gap 1, apart 0.2", "svmbench run smo_adult_linear --profile paper",
+    for said in ("limits: gap 1, apart 0.2", "svmbench run smo_adult_linear --profile paper",
                  "1,605 to 11,220 training rows", "printed: 1.9 and 3.1"):  # fmt: skip
         assert said in detailed
 

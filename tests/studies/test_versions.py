@@ -27,7 +27,7 @@ def test_an_interrupt_lets_the_command_end_by_itself(tmp_path: Path) -> None:
     standin = tmp_path / "python"
     standin.write_text(STANDIN.format(python=sys.executable))
     standin.chmod(standin.stat().st_mode | stat.S_IXUSR)
-    side = versions.Side("base", dict(os.environ), str(standin))
+    side = versions.Version("base", dict(os.environ), str(standin))
     with pytest.raises(KeyboardInterrupt):
         side.run(["run", "c.yaml"], tmp_path)
     side.end()
@@ -45,7 +45,7 @@ def test_a_process_runs_commands_until_it_is_ended(tmp_path: Path) -> None:
         "    if sys.argv[1] == 'dies': os._exit(7)\n"
         "    raise SystemExit(int(sys.argv[1]))\n"
     )
-    side = versions.Side("base", {**os.environ, "PYTHONPATH": str(tmp_path)})
+    side = versions.Version("base", {**os.environ, "PYTHONPATH": str(tmp_path)})
     side.run(["0"], tmp_path)
     side.run(["3", "a b"], tmp_path)  # failed cells
     with pytest.raises(SvmbenchError, match=r"^at base: no 2$"):

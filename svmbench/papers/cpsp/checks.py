@@ -255,15 +255,15 @@ def fewest_vectors(claim: Claim, evidence: Evidence) -> list[Part]:
         for dataset, solvers in _curves(source, "fig1", score).items():
             if "exact" not in exact.get(dataset, {}) or "cpsp" not in solvers:
                 continue
-            reached = {
-                name: _reaches(curve, exact[dataset]["exact"], claim.limits["points"], score)
+            smallest = {
+                name: _smallest_k(curve, exact[dataset]["exact"], claim.limits["points"], score)
                 for name, curve in solvers.items()
                 if name in ("cpsp", *RIVALS)
             }
             estimated = [estimate for curve in solvers.values() for estimate in curve.values()]
             cells = cells_of(exact[dataset]["exact"], *estimated)
-            parts += _reached(
-                claim, part_label(source, dataset), reached, costs.get(dataset, {}), cells
+            parts += _fewest_and_fast(
+                claim, part_label(source, dataset), smallest, costs.get(dataset, {}), cells
             )
     return [
         part if part.cells[0].dataset not in claim.stand_ins else _as_stand_in(part)
@@ -275,7 +275,9 @@ def _as_stand_in(part: Part) -> Part:
     return replace(part, stand_in=True)
 
 
-def _reaches(curve: dict[float, Estimate], exact: Estimate, points: float, metric: str) -> Interval:
+def _smallest_k(
+    curve: dict[float, Estimate], exact: Estimate, points: float, metric: str
+) -> Interval:
     """Return the least k that comes within some points of the exact accuracy.
 
     The interval reaches from the smallest k that may be close enough to the smallest that certainly
@@ -289,24 +291,24 @@ def _reaches(curve: dict[float, Estimate], exact: Estimate, points: float, metri
     return Interval(least, low, high)
 
 
-def _reached(
+def _fewest_and_fast(
     claim: Claim,
     what: str,
-    reached: dict[str, Interval],
+    smallest: dict[str, Interval],
     costs: dict[str, dict[float, Estimate]],
     cells: tuple,  # type: ignore[type-arg]
 ) -> list[Part]:
     """Judge two things: the fewest vectors were enough, and they took little time."""
     sizes = ", ".join(
         f"{name} {k.value:g} [{k.low:g}, {k.high:g}]".replace("inf", "never")
-        for name, k in reached.items()
+        for name, k in smallest.items()
     )
-    cpsp, others = reached["cpsp"], {name: k for name, k in reached.items() if name != "cpsp"}
+    cpsp, others = smallest["cpsp"], {name: k for name, k in smallest.items() if name != "cpsp"}
     holds = all_of(within_limits(_minus(cpsp, other), at_most=0.0) for other in others.values())
     parts = [Part(f"{what}, vectors", holds, f"k that reaches it: {sizes}", "", cells)]
     spent = {
         name: cost
-        for name, k in reached.items()
+        for name, k in smallest.items()
         if (cost := _spent(costs.get(name, {}), k)) is not None
     }
     if "cpsp" in spent and len(spent) > 1:
@@ -329,15 +331,15 @@ def _minus(first: Interval, second: Interval) -> Interval:
     return Interval(first.value - second.value, *ends)
 
 
-def _spent(curve: dict[float, Estimate], reached: Interval) -> Interval | None:
+def _spent(curve: dict[float, Estimate], smallest: Interval) -> Interval | None:
     """Return the time at the number of vectors that is enough, with this number's uncertainty."""
-    low, high = reached.low or 0.0, reached.high or 0.0
+    low, high = smallest.low or 0.0, smallest.high or 0.0
     times = {
         k: interval(estimate, "cpu_time_s") for k, estimate in curve.items() if low <= k <= high
     }
-    if not times or not math.isfinite(high) or reached.value not in times:
+    if not times or not math.isfinite(high) or smallest.value not in times:
         return None
-    value, single = times[reached.value].value, any(time.single for time in times.values())
+    value, single = times[smallest.value].value, any(time.single for time in times.values())
     ends = [(time.low, time.high) for time in times.values()]
     least, most = [end for end, _ in ends if end is not None], [end for _, end in ends if end]
     if min(len(least), len(most)) < len(times):
@@ -511,19 +513,19 @@ def _leads_on_text(
     The ratio is infinite for a method that is near the target at no k. It has no interval if this k
     is uncertain.
     """
-    reached = {
-        name: _reaches(curve, target, claim.limits["points"], score)
+    smallest = {
+        name: _smallest_k(curve, target, claim.limits["points"], score)
         for name, curve in solvers.items()
     }
     at_least = {
         name: costs.get(name, {})[k.value].value if k.value in costs.get(name, {}) else math.inf
-        for name, k in reached.items()
+        for name, k in smallest.items()
     }
     if not math.isfinite(at_least.get("cpsp", math.inf)):
         return {}
-    spent = {name: _spent(costs.get(name, {}), k) for name, k in reached.items()}
+    spent = {name: _spent(costs.get(name, {}), k) for name, k in smallest.items()}
     leads = {}
-    for name, k in reached.items():
+    for name, k in smallest.items():
         if name == "cpsp":
             continue
         ours, other = spent["cpsp"], spent[name]
@@ -599,7 +601,7 @@ def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         for dataset, solvers in _curves(source, "fig1", score).items():
             if dataset not in exact or dataset not in vectors or "cpsp" not in solvers:
                 continue
-            k = _reaches(solvers["cpsp"], exact[dataset], claim.limits["points"], score)
+            k = _smallest_k(solvers["cpsp"], exact[dataset], claim.limits["points"], score)
             n = vectors[dataset].value
             leads[dataset] = Interval(n / k.value, n / (k.high or k.value), n / (k.low or k.value))
             used += [exact[dataset], vectors[dataset], *solvers["cpsp"].values()]

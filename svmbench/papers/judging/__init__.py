@@ -1,6 +1,6 @@
 """Verdicts on the papers' claims, from kept records alone.
 
-``entries.py`` reads the ``claims.toml`` of a paper: its claims, their rules and thresholds.
+``entries.py`` reads the ``claims.toml`` of a paper: its claims, their rules and limits.
 ``checks.py`` loads the paper's own ``checks.py``, which has a check for each claim. A check judges
 the records that ``evidence.py`` finds below the folders of results, and returns *parts*. A part is
 one statement of the claim about one data set or figure, with its numbers and its answer;
@@ -230,7 +230,7 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
         f"{config}: {note}" for config in claim.configs for note in evidence.notes.get(config, ())
     ]
     if any(part.holds is not None for part in parts):
-        notes.append(claim.age(_first_record(sources)))
+        notes.append(claim.rule_date_note(_first_record(sources)))
     notes.append(_of_single_times(parts))
     busy = sum(cell.contended or cell.disturbed for cell in verdict.cells)
     if busy and any(metric.endswith("_s") for metric in claim.metrics):

@@ -1,4 +1,4 @@
-"""Claims as data, from a paper's ``claims.toml`` or from a file with other thresholds."""
+"""Claims as data, from a paper's ``claims.toml`` or from a file with other limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmbench.base.errors import ConfigError, suggestion
 from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
 
-#: Largest threshold of a claim.
+#: Largest limit of a claim.
 MAX_CLAIM_LIMIT = 1e9
 
 #: The limits of a linear exponent in every claim. A rule that names one of them uses this value,
@@ -60,7 +60,7 @@ class Claim:
     printed : str
         The numbers that the paper prints for the claim, if they are few.
     limits : dict of str to float
-        The thresholds, by the names that the check knows.
+        The limits, by the names that the check knows.
     metrics : tuple of str
         The metrics that the check reads, in its order.
     configs : tuple of str
@@ -96,7 +96,7 @@ class Claim:
         content.append(sorted(self.limits.items()))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_HASH_DIGITS]
 
-    def age(self, first_record: str = "") -> str:
+    def rule_date_note(self, first_record: str = "") -> str:
         """Return a sentence if the rule is younger than its records, else an empty text.
 
         Parameters
@@ -119,7 +119,7 @@ class Claim:
         runs = [f"svmbench run {config} --profile paper" for config in self.configs]
         return runs + ([self.command] if self.command else [])
 
-    def threshold(self) -> str:
+    def limits_text(self) -> str:
         """Return the limits as text."""
         return ", ".join(
             f"{name.replace('_', ' ')} {value:g}" for name, value in self.limits.items()

@@ -43,8 +43,8 @@ class Source:
     run : Run
     cells : tuple of CellResult
         Races taken apart; results of other environments as ``elsewhere``.
-    machine : str
-        The environment whose results count.
+    environment_group : str
+        The results that count: those whose `machine` is this id of an environment.
     notes : tuple of str
         A sentence for each thing that was left out.
     alone : bool
@@ -53,7 +53,7 @@ class Source:
 
     run: Run
     cells: tuple[CellResult, ...]
-    machine: str
+    environment_group: str
     notes: tuple[str, ...] = ()
     alone: bool = True
 
@@ -65,7 +65,7 @@ class Source:
     @property
     def cpu(self) -> str:
         """The CPU model of the environment whose results count; "" where it isn't known."""
-        return str(self.run.environments.get(self.machine, {}).get("cpu") or "")
+        return str(self.run.environments.get(self.environment_group, {}).get("cpu") or "")
 
     @property
     def environments(self) -> str:

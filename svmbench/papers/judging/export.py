@@ -150,7 +150,7 @@ def _details(verdict: Verdict) -> list[str]:
         f"uncertainty: {claim.uncertainty}",
     ]
     if claim.limits:
-        lines.append(f"threshold: {claim.threshold()}")
+        lines.append(f"limits: {claim.limits_text()}")
     if claim.printed:
         lines.append(f"printed: {claim.printed}")
     order = [False, True, None]  # failures first

@@ -171,20 +171,19 @@ def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     for source in evidence.of(claim.configs[0]):
         for block in ("epsilon", "hard"):
             for dataset, points in _series(source, block, claim.metrics[0], "solver.tol").items():
-                times = sorted(
+                iterations = sorted(
                     (math.log10(1.0 / x), estimate.value) for x, estimate in points if x > 0
                 )
                 added = [
                     max(1.0, (b - a) / (to - start))  # iterations a decade
-                    for (start, a), (to, b) in pairwise(times)
+                    for (start, a), (to, b) in pairwise(iterations)
                 ][-_LAST_STEPS:]
                 if len(added) < _LAST_STEPS:
                     continue
                 factors = [later / before for before, later in pairwise(added)]
-                measured = (
-                    f"{times[0][1]:,.0f} to {times[-1][1]:,.0f} iterations, the last decades add "
-                )
-                measured += f"{', '.join(f'{seconds:,.0f}' for seconds in added)}"
+                measured = f"{iterations[0][1]:,.0f} to {iterations[-1][1]:,.0f} iterations, "
+                measured += "the last decades add "
+                measured += f"{', '.join(f'{count:,.0f}' for count in added)}"
                 what = part_label(source, block, dataset)
                 holds = all_of(counted(ratio, at_most=claim.limits["factor"]) for ratio in factors)
                 yield Part(

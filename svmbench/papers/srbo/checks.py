@@ -141,7 +141,9 @@ def _with_all_results(source: Source) -> Source:
     The two rules are not compared with each other, so that a result of one rule counts alone.
     """
     cells = (
-        cell for cell in source.run.cells if cell.status != "ok" or cell.machine == source.machine
+        cell
+        for cell in source.run.cells
+        if cell.status != "ok" or cell.machine == source.environment_group
     )
     return replace(source, cells=tuple(cells))
 

@@ -212,7 +212,9 @@ def compare_folders(
         If their data, configs, profiles or seeds differ.
     """
     ours, theirs = base.cells, new.cells
-    judge = _Judge(slowdown, base.scores, base.repeats, base.baselines | new.baselines)
+    judge = _Judge(
+        slowdown, base.scores, base.repeats, base.reference_solvers | new.reference_solvers
+    )
     judge.foreign = base.foreign | new.foreign
     judge.check_alike(base, new)
     judge.set_timed(base, new)
@@ -322,12 +324,12 @@ class _Judge:
         slowdown: float | None,
         scores: Mapping[str, Mapping[str, Any]],
         repeats: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
-        baselines: frozenset[str] = frozenset(),
+        reference_solvers: frozenset[str] = frozenset(),
     ) -> None:
         self.slowdown = slowdown
         self.scores = scores
         self.repeats = repeats or {}
-        self.baselines = baselines
+        self.reference_solvers = reference_solvers
         #: Classes and programs of others: their counters alone are no regression.
         self.foreign: frozenset[str] = frozenset()
         self.why_not_timed = ""
@@ -765,7 +767,7 @@ class _Judge:
     def _is_turned(self, name: str) -> bool:
         """Return True for a pair whose first solver is the reference, by the catalogue."""
         _, first, second = name.split(":")
-        return first in self.baselines and second not in self.baselines
+        return first in self.reference_solvers and second not in self.reference_solvers
 
     def _cause(self, name: str, slower: float, moved: Mapping[str, float]) -> tuple[str, str]:
         """Return the verdict on a ratio that changed, and which solver moved by how much.
@@ -792,7 +794,7 @@ class _Judge:
         who, is_slower = (reference, slower < 0) if is_reference else (solver, slower > 0)
         reason = f"{who} {times} {'slower' if is_slower else 'faster'}"
         verdict = "worse" if slower > 0 else "better"
-        if is_reference and reference in self.baselines:
+        if is_reference and reference in self.reference_solvers:
             verdict = "worse" if slower > 0 else "different"
         elif is_reference and is_slower:
             verdict = "worse"

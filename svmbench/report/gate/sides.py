@@ -107,7 +107,7 @@ class Side:
         Direction and tolerance by metric.
     is_baseline : bool
         True for a kept baseline, which must match the current code.
-    baselines : frozenset of str
+    reference_solvers : frozenset of str
         The solvers of other libraries and programs that the catalogue lists.
     foreign : frozenset of str
         The classes and programs that a config named by their path or command.
@@ -119,7 +119,7 @@ class Side:
     runs: tuple[SideRun, ...]
     scores: Mapping[str, Mapping[str, Any]]
     is_baseline: bool = False
-    baselines: frozenset[str] = frozenset()
+    reference_solvers: frozenset[str] = frozenset()
     foreign: frozenset[str] = frozenset()
     repeats: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
@@ -326,7 +326,7 @@ def _side(path: Path, runs: list[BaselineRun], *, is_baseline: bool = False) -> 
         runs=tuple(_side_run(run, leave_out="not run" if len(runs) > 1 else "") for run in runs),
         scores=judged_scores(read_scores(scores or None)),
         is_baseline=is_baseline,
-        baselines=frozenset(name for run in runs for name in run.get("baselines") or ()),
+        reference_solvers=frozenset(name for run in runs for name in run.get("baselines") or ()),
         foreign=frozenset(name for run in runs for name in run.get("foreign") or ()),
         repeats=runs[0].get("repeats") or (_repeats(runs) if len(runs) > 1 else {}),
     )

@@ -57,9 +57,9 @@ class CellResult:
     ``unavailable``). `environment` is the id in the record. `machine` is the id of the first
     environment of the folder with the same machine and libraries. `folds` is the number of folds
     over which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell
-    ran; 0 if its record doesn't say it. `claims` says of the solvers of a part of a race whether it
-    is true that they converged: those that ran at a single setting, ended as if they had converged,
-    and have a certified bound.
+    ran; 0 if its record doesn't say it. `claims` is for a part of a race. It has each solver
+    that ran at a single setting, reported that it converged, and has a certified bound: True if the
+    bound confirms that it converged.
     """
 
     key: str
@@ -102,7 +102,7 @@ class CellResult:
 
     @property
     def has_false_claim(self) -> bool:
-        """True if a solver of a part of a race says that it converged, and did not."""
+        """True if a solver reported that it converged, and its certified bound shows it did not."""
         return not all(self.claims.values())
 
     @property
