@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 #: The time left is estimated once this share of a run's cells has ended.
 SHARE_BEFORE_ESTIMATE = 0.1
-#: Seconds after which a command that has printed nothing yet reports that a step is still running.
+#: A command that has printed nothing yet reports after so many seconds that a step is running.
 FIRST_SIGN_S = 2.0
-#: The same for a command that has printed something.
+#: As `FIRST_SIGN_S`, for a command that has printed something.
 NEXT_SIGN_S = 30.0
 #: Seconds after which the next of many short steps is reported.
 STEP_SIGN_S = 5.0

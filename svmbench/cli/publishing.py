@@ -147,8 +147,8 @@ def claims(
     records. Results of each CPU model, and runs added from packs, are judged separately. A claim
     then shows the first verdict that decides it, and lists all of them.
 
-    With --printed, the papers' own numbers go through the same rules, where a claim has some. A
-    claim that they contradict is one that the paper's table contradicts.
+    With --printed, claims are judged by the numbers that the papers print, if there are any. A
+    claim can be contradicted by its paper's own table.
 
     \b
     Examples:

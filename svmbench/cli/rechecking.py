@@ -55,11 +55,11 @@ def recheck(
 ) -> None:
     r"""Run a random sample of kept cells again with the present code, and compare the results.
 
-    RESULTS are run folders, or folders that contain some (default: the folder results). Each solver
-    gets a cell first, then each run that is older than the code the cells that it lacks to count as
-    rechecked, then any others. Accuracies, objectives and counters must be equal. If BLAS, its
-    CPU-specific code or another package differs from the recorded run, they may differ within the
-    tolerances of 'svmbench compare'. Times are not compared. The outcome is appended to
+    RESULTS are run folders, or folders that contain some (default: the folder results). First one
+    cell of each solver is drawn. Then, for each run older than the code, as many cells as it still
+    needs to count as rechecked. Then any others. Accuracies, objectives and counters must be equal.
+    If BLAS, its CPU-specific code or another package differs from the recorded run, they may differ
+    within the tolerances of 'svmbench compare'. Times are not compared. The outcome is appended to
     rechecks.jsonl in each run's folder; with --no-keep, nothing is written. A cell stopped at its
     time limit counts as not run. A cell that several of RESULTS keep is run once, and compared with
     each record. The exit code is 4 if a cell disagrees, unless a line of the changelog such as "-

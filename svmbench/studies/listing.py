@@ -300,9 +300,9 @@ def deviations(cls: type) -> list[str]:
     ----------
     cls : type
         The solver's class. Paragraphs under "Deviations of NAME" belong to the class with this
-        name, hyphens aside. "Those of the parts" stands for the paragraphs of the modules that it
-        names in backticks, each with its module's name, and includes their paragraphs under "What
-        the print leaves open". Without any deviation the list is empty.
+        name, apart from hyphens. A paragraph that begins with "Those of the parts" is replaced by
+        the paragraphs of the modules that it names in backticks, each with its module's name; those
+        under "What the print leaves open" are included. Without deviations the list is empty.
     """
     texts = []
     for paragraph in _paragraphs(cls.__module__, cls.__name__.lower()):

@@ -360,7 +360,10 @@ class Racer:
 
 
 def parse_racers(solvers: Sequence[str], *, trust: bool = False) -> list[Racer]:
-    """Read solvers as :func:`parse_racer` does; classes without a problem get the others'."""
+    """Read solvers as :func:`parse_racer` does.
+
+    A class that declares no problem is taken to solve that of the other solvers.
+    """
     racers = [parse_racer(words, trust=trust) for words in solvers]
     _assume_problems(racers)
     _name_by_paths([racer for racer in racers if racer.is_program])
@@ -642,7 +645,7 @@ def _notes_on_offsets(racers: Sequence[Racer]) -> Iterator[str]:
 
 
 def _notes_on_waits(racers: Sequence[SolverResult]) -> Iterator[str]:
-    """Yield a sentence if the first solver waits far more than another, or another far more."""
+    """Yield a sentence for each other solver if it waits far more or far less than the first."""
     timed = [
         (wall, cpu, racer["solver"])
         for racer in racers

@@ -118,7 +118,7 @@ class RecheckOutcome:
         return [comparison for comparison in self.compared if comparison["differences"]]
 
     def sentence(self) -> str:
-        """Return how many cells agree, how many were not run, and how many times differ."""
+        """Return how many cells agree, how many were not run, and how many timings differ."""
         n_compared, n_changed = len(self.compared), len(self.changed)
         n_exact = sum(comparison["arithmetic"] == "equal" for comparison in self.compared)
         n_equal = sum(
@@ -143,8 +143,9 @@ def draw_kept(
 ) -> RecheckSample:
     """Draw kept cells until their recorded times add up to some minutes.
 
-    Each solver gets a cell first, then each older run the cells that it lacks to count as
-    rechecked; see :mod:`svmbench.experiment.run.draws`.
+    First one cell of each solver is drawn. Then, for each run older than the code, as many cells as
+    it still needs to count as rechecked. Then any others. See
+    :mod:`svmbench.experiment.run.draws`.
 
     Parameters
     ----------

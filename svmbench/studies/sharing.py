@@ -152,7 +152,10 @@ def _check_data(file: Path, manifest: Manifest, mirror: str | None) -> None:
 
 
 def _known_contents(manifest: Manifest, dataset: str, mirror: str | None) -> set[str]:
-    """Return the hashes of a data set in the plan of a shipped config, which makes novelty sets."""
+    """Return the hashes of a data set in the plan of a shipped config.
+
+    Planning makes the sets for novelty detection, which no registry has.
+    """
     from svmbench.base.paths import shipped_configs
     from svmbench.experiment.plan.planner import prepare_plan
 

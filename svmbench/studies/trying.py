@@ -230,7 +230,8 @@ class Trial:
     ----------
     solver : str
     score_pct : float
-        The score on the test rows, by the metric that chooses the solver. It chooses nothing.
+        The score on the test rows, by the metric that chooses the solver. It has no part in
+        the choice.
     interval_pct : tuple of float
         The 95 % interval of the score over random draws of the test rows.
     folds_pct, folds_spread_pct : float or None
@@ -707,9 +708,10 @@ def influences_on(metric: str, y: np.ndarray, predicted: np.ndarray, values: Any
 def interval_of(metric: str, influences: list[np.ndarray]) -> tuple[float, float]:
     """Return the 95 % interval, in per cent, of a score on random test rows.
 
-    A share has Wilson's interval. The mean of the classes' accuracies has theirs, added as squares
-    (Zou and Donner 2008); the area under the ROC curve that of a share of the same variance, and of
-    as many rows as the smaller class if the variance is 0.
+    An accuracy gets Wilson's interval of a share. For the mean of the classes' accuracies, each
+    class gets Wilson's interval, and the squares of their half-lengths are added (Zou and Donner
+    2008). The area under the ROC curve gets Wilson's interval of a share of as many rows as give
+    the same variance; if the variance is 0, of as many rows as the smaller class has.
 
     Parameters
     ----------

@@ -519,7 +519,8 @@ def nothing_worse(result: dict[str, Any], fail_above: float) -> str:
     }
     exact = "" if unknown else " or exact"
     sentence = (
-        f"no solver takes more than {fail_above:g} times the base, or is less accurate{exact}"
+        f"no solver takes more than {fail_above:g} times the CPU time of the base,"
+        f" or is less accurate{exact}"
     )
     if unknown:
         sentence += f"; objectives of {', '.join(sorted(unknown))} were not compared"

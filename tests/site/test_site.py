@@ -394,7 +394,7 @@ def test_the_scale_of_a_papers_claims_is_one_sentence(site: Path) -> None:
     ]
     assert scales(verdicts) == (
         "4 of 6 claims were decided: 1 with the paper's data and protocol, 2 on fewer rows, folds "
-        "or settings, 1 on other data in its place; 2 are not decided."
+        "or settings, 1 on other data than the paper's; 2 are not decided."
     )
     assert scales(verdicts[4:]) == "No claim is decided."
 

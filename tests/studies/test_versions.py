@@ -99,7 +99,7 @@ def test_a_gate_that_found_nothing_says_whose_objectives_it_could_not_compare() 
         {"solver": "a", "base": known, "new": known},
         {"solver": "b", "base": known, "new": unknown},
     ]
-    sentence = "no solver takes more than 1.5 times the base, or is less accurate"
+    sentence = "no solver takes more than 1.5 times the CPU time of the base, or is less accurate"
     assert versions.nothing_worse({"results": rows[:1]}, 1.5) == f"{sentence} or exact"
     assert (
         versions.nothing_worse({"results": rows}, 1.5)

@@ -241,7 +241,7 @@ def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
     by_config: dict[str, list[Source]] = {}
     for run in runs:
         by_config.setdefault(run.name, []).append(_source(run))
-    chosen = {name: _that_count(sources) for name, sources in by_config.items()}
+    chosen = {name: _counting_runs(sources) for name, sources in by_config.items()}
     return Evidence(
         sources={name: sources for name, (sources, _) in chosen.items()},
         notes={name: sentences for name, (_, sentences) in chosen.items() if sentences},
@@ -291,11 +291,12 @@ def _elsewhere(cell: CellResult) -> CellResult:
     return replace(cell, status="elsewhere", reason=reason, metrics={}, spread={}, counters={})
 
 
-def _that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
-    """Return the runs of a config that count, and a sentence on each other.
+def _counting_runs(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
+    """Return the runs of a config that count, and a sentence on each of the other runs.
 
-    The full protocol's run counts if it has results; other profiles then fill the data sets that it
-    has not finished. Else all profiles count but the smoke test, which counts if it is alone.
+    If the run of the full protocol has results, it counts, and other profiles fill in the data sets
+    that it has not finished. Otherwise all profiles count except the smoke test, which counts only
+    if there is no other run.
     """
     best: dict[str, Source] = {}
     for source in sources:

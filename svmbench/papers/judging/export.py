@@ -300,7 +300,7 @@ def scales(verdicts: Sequence[Verdict]) -> str:
     words = {
         FULL: "with the paper's data and protocol",
         REDUCED: "on fewer rows, folds or settings",
-        STAND_IN: "on other data in its place",
+        STAND_IN: "on other data than the paper's",
     }
     phrases = [f"{counts[kind]} {how}" for kind, how in words.items() if counts[kind]]
     n_undecided = len(verdicts) - sum(counts[kind] for kind in words)

@@ -503,7 +503,7 @@ _MAX_NAMED_PARTS = 3
 
 
 def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
-    """Name what failed, then what held; without a failure what held alone."""
+    """Name what failed, then what held. If nothing failed, name what held."""
     if not (held and failed):
         return _texts([*failed, *held])
     return f"{_texts(failed)}; held: {_list(part.what for part in held)}"
@@ -517,7 +517,7 @@ def _texts(parts: Sequence[Part]) -> str:
 
 
 def _beside(undecided: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
-    """Return the undecided parts, as the end of a sentence."""
+    """Name undecided parts, parts without data and what is missing, as the end of a sentence."""
     phrases = [f"undecided: {_list(part.what for part in undecided)}"] if undecided else []
     if lost:
         phrases.append(f"data not available: {_list((part.what for part in lost), most=len(lost))}")

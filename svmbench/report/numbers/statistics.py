@@ -1,7 +1,7 @@
 """Statistics for the papers' statements: intervals of differences, exponents, crossings, tests.
 
-Own code, where `scipy.stats` has the same, computes the line, the ranks and the signed-rank test:
-the import of `scipy.stats` takes 0.7 s more CPU time than that of `scipy.special`, a quarter of
+The line, the ranks and the signed-rank test are computed here and not by `scipy.stats`, because
+importing it takes 0.7 s more CPU time than importing `scipy.special`, a quarter of the time of
 `svmbench claims`. `tests/report/numbers/test_numbers_statistics.py` compares them with SciPy's.
 
 C. Nadeau, Y. Bengio: Inference for the generalization error. Machine Learning 52, 2003.

@@ -28,13 +28,13 @@ MAX_UNPACKED_RECORDS_BYTES = 2 << 30
 MAX_PACKED_RECORDS_LINES = 2_000_000
 #: Largest dictionary of the xz file in bytes.
 _XZ_MEMORY = 192 << 20
-#: The fields by which a record and the plan's entry with its key name the same cell.
+#: A record and the plan's entry with the same key must agree in these fields.
 NAMED_BY_RECORD = ("dataset", "solver", "fold")
 _Kept = TypeVar("_Kept")
 
 
 class NewestRecords(Generic[_Kept]):
-    """The newest record of each of some cells in a run folder.
+    """The newest records of the wanted cells in a run folder.
 
     Runs only append to the file, so the last line of a key is its newest record.
 

@@ -126,7 +126,7 @@ def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[st
             if summary.unresolved:
                 reason = "they are shorter than the clock can tell"
             if summary.false_claim:
-                reason = "it is not true that they converged"
+                reason = "their solvers did not converge as reported"
             if is_program:
                 reason = "a program's memory is that of a whole process"
             rows = by_reason.setdefault(reason, {}).setdefault(solver, [])

@@ -70,7 +70,7 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
     if "machine" in table.row_fields:
         notes.append(
             (
-                "Folds of one measurement are from different environments, which make no mean: "
+                "Folds of one measurement are from different environments, which are not averaged: "
                 "each environment has a row of its own.",
             )
         )
