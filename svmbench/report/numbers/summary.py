@@ -27,7 +27,8 @@ WHOLE_TRAINING_SHARE = 0.75
 CLOCK_RESOLUTION_S = 1e-6
 #: Metrics that are times of a training; in a race, the name of a racer follows after a colon.
 _TRAINING_TIMES = frozenset({"train_time_s", "cpu_time_s"})
-#: A cut sample may lack a few rows because of folds and classes.
+#: A run counts as having all rows of a limit from this share on: because of folds and classes, a
+#: sample may lack a few.
 FILLED_SHARE = 0.98
 
 
