@@ -121,7 +121,7 @@ FRESHNESS = click.option(
     show_default=True,
     help="Show which results are fresh, rechecked, changed or older.",
 )
-#: Options of the commands that run cells.
+#: Options of commands that run cells; other commands that import classes have TRUST, too.
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print errors and the final summary only.")
 TRUST = click.option(
     "--trust",
