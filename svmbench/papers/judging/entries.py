@@ -22,9 +22,9 @@ MAX_CLAIM_LIMIT = 1e9
 #: unless its claim sets another one.
 LINEAR = {"linear_low": 0.8, "linear_high": 1.2}
 
-#: How a claim quantifies: one failed part contradicts `EVERY`; `MOST` is supported if more than half
-#: of all parts hold. `VALUE` (a number) and `ORDER` (one thing comes before another) are judged
-#: alike: mixed if some parts hold and as many or fewer fail.
+#: How a claim quantifies: one failed part contradicts `EVERY`; `MOST` is supported if more than
+#: half of all parts hold. `VALUE` (a number) and `ORDER` (one thing comes before another) are
+#: judged alike: mixed if some parts hold and as many or fewer fail.
 EVERY, MOST, VALUE, ORDER = QUANTIFIERS = ("every", "most", "value", "order")
 
 _REQUIRED = ("where", "quote", "statement", "rule", "uncertainty", "fixed")
