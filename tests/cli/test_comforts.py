@@ -87,6 +87,25 @@ def test_the_names_are_those_of_the_registries() -> None:
     assert known_names.config_names() == [path.stem for path in shipped_configs()]
 
 
+def test_an_optional_solver_is_named_if_its_package_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    optional = {
+        "cyanure": "cyanure-l2",
+        "rehline": "rehline-l1",
+        "skglm": "skglm-l1",
+        "sklearnex": "svc-intelex",
+    }
+    installed: set[str] = set()
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda package: object() if package in installed else None
+    )
+    assert not set(optional.values()) & set(known_names.solver_names())
+    for package, solver in optional.items():
+        installed = {package}
+        assert set(optional.values()) & set(known_names.solver_names()) == {solver}
+
+
 def completed(*words: str, shell: str = "bash", **variables: str) -> list[str]:
     """Ask for the completion of the last word, as the shell's script does."""
     asked = {
