@@ -14,6 +14,10 @@ validation_messages.py
     Sentences for the validation errors of pydantic.
 toml_source.py
     The parser of TOML, with limits.
+kept_entries.py
+    Computed values in the user's cache, for later processes.
+known_names.py
+    Names of solvers, data sets and configs, found without importing solvers.
 parallel_map.py
     A map of a function over items, in worker processes that end with the command.
 module_registry.py
@@ -24,6 +28,8 @@ plugin_names.py
     Names of plug-ins, found without importing them.
 compiled.py
     The Numba decorator of every inner loop, and its cache.
+loaded_libraries.py
+    Settings of numerical libraries, which read them while they load.
 version.py
     The installed version.
 """

@@ -79,7 +79,9 @@ _DECLARATION = re.compile(r"^@(declare\(.*?\))\s*^(?:@|class )", re.MULTILINE | 
 
 
 #: A call of `declare` under an ``if``, for an optional package; with its arguments.
-_CONDITIONAL_DECLARATION = re.compile(r"^    (declare\(.*?^    \))\(\w+\)$", re.MULTILINE | re.DOTALL)
+_CONDITIONAL_DECLARATION = re.compile(
+    r"^    (declare\(.*?^    \))\(\w+\)$", re.MULTILINE | re.DOTALL
+)
 #: The optional package that a file's conditional declaration needs.
 _REQUIREMENT = re.compile(r"""^\w+_REQUIREMENT = ["'](\w+)["']$""", re.MULTILINE)
 

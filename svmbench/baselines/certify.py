@@ -42,14 +42,16 @@ from svmbench.core.models.kernel_base import Expansion
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.numeric.arrays import canonical_csr
 
-#: Problems without labels, and those whose weights count relative to their mean.
+#: Problems without labels; and those whose parameter is nu, a share of the samples, so that
+#: weights of samples count relative to their mean.
 ONE_CLASS = ("one-class", "one-class-hard", "svdd")
 OF_SHARES = ("nu-svc", "one-class")
 
 #: Significant digits by which a support vector of a file is found among the training rows.
 DIGITS = 7
 
-#: The largest number of samples whose kernel matrix is factored for decision values alone.
+#: Decision values alone are certified if there are at most this many features or samples, since
+#: finding w is a least-squares problem.
 MOST_DECIDED = 4000
 
 
@@ -164,7 +166,11 @@ def declared_problem(model: Any) -> tuple[str, str | float | None] | None:
 
 
 def certificate_of(model: Any, X: Any, y: Any, asked: Asked, *, search: bool = True) -> Certificate:
-    """Return a certificate; without `search` in about the time of a prediction."""
+    """Return a certificate.
+
+    With `search`, quadratic programs and Newton steps look for a better lower bound of the optimum
+    of a linear model. Without it, a certificate takes about the time of a prediction.
+    """
     parts = parts_of(model, X, y, asked)
     certificates = [certify_part(part, search=search) for part in parts]
     if isinstance(model, np.ndarray | list | tuple):

@@ -294,6 +294,8 @@ def _reading_in_words(reading: Reading) -> list[str]:
 
 def _steps_in_words(steps: Derivation) -> list[str]:
     sentences = []
+    if steps.rows is not None:
+        sentences.append(f"Rows {steps.rows[0]:,} up to {steps.rows[1]:,} kept.")
     if steps.select:
         sentences.append(f"Classes kept: {', '.join(steps.select)}.")
     if steps.select_pair_of is not None:
@@ -302,8 +304,6 @@ def _steps_in_words(steps: Derivation) -> list[str]:
         )
     if steps.drop_features:
         sentences.append(f"Features left out: {', '.join(map(str, steps.drop_features))}.")
-    if steps.rows is not None:
-        sentences.append(f"Rows {steps.rows[0]:,} up to {steps.rows[1]:,} kept.")
     if steps.positive:
         sentences.append(f"Positive: {' or '.join(steps.positive)}; negative: every other class.")
     if steps.novelty is not None:

@@ -212,10 +212,12 @@ class Novelty(Strict):
 
 
 class Derivation(Strict):
-    """Changes of the rows that were read, in this order.
+    """Changes of the rows that were read, in the order of the attributes below.
 
     Attributes
     ----------
+    rows : (int, int) or None
+        Range of training rows to keep: first row (0-based) and end (exclusive).
     select : tuple of str
         Classes to keep; empty keeps all.
     select_pair_of : int or None
@@ -223,8 +225,6 @@ class Derivation(Strict):
         paper's data set if the paper prints the size but not the pair.
     drop_features : tuple of int
         Features to leave out, numbered from 1.
-    rows : (int, int) or None
-        Range of training rows to keep: first row (0-based) and end (exclusive).
     positive : tuple of str
         Classes that become +1, all others −1; empty keeps the classes as they are.
     novelty : Novelty or None

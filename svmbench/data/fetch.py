@@ -1,11 +1,13 @@
 """Find the files of a data set on the mirror or at the official address, and verify them.
 
-A file is accepted in one of three ways, tried in this order:
+The checks, in this order:
 
-1. The sha256 of its uncompressed bytes is an accepted one.
-2. The md5 of the official file as downloaded is the published one.
-3. No checksum is published. Then the counts must agree, the hash is recorded at the first fetch,
-   later fetches must give the same bytes, and the data set is marked "unverified".
+1. The md5 of the official file as downloaded, if one is published. A file with another md5 is
+   refused.
+2. The sha256 of the uncompressed bytes. A file with an accepted sha256 is marked "sha256". A file
+   with another one is marked "md5" if check 1 was passed, and refused otherwise.
+3. If no checksum is known for this source, the counts must agree, the hash is recorded at the first
+   fetch, later fetches must give the same bytes, and the data set is marked "unverified".
 """
 
 from __future__ import annotations

@@ -327,7 +327,7 @@ def write_plainly(path: Path, label: str | int | None, form: TableForm, target: 
 
     Parameters
     ----------
-    place, label, form
+    path, label, form
         See :func:`read_frame`.
     target : Path
         The new file.

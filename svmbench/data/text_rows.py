@@ -29,7 +29,7 @@ LARGEST_TABLE_POWER = 270
 
 
 def _powers() -> np.ndarray:
-    """Return 10**k, k = -WIDEST … WIDEST, as unevaluated sums of two float64, shape (…, 2)."""
+    """Return 10**k, |k| ≤ LARGEST_TABLE_POWER, as unevaluated sums of two float64, (…, 2)."""
     held = np.empty((2 * LARGEST_TABLE_POWER + 1, 2))
     for k in range(-LARGEST_TABLE_POWER, LARGEST_TABLE_POWER + 1):
         power = Fraction(10) ** k

@@ -2,6 +2,8 @@
 
 record.py
     The lines of ``runs.jsonl``: their fields, types and checks.
+rechecks.py
+    The file ``rechecks.jsonl``, and the age of a kept result.
 specs.py
     The specifications of tables and plots in a config.
 scores/

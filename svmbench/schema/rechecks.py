@@ -119,7 +119,7 @@ def ages(results: Collection[KeptResult], rechecks: Iterable[Recheck]) -> Ages:
 
     Parameters
     ----------
-    results : collection of Result
+    results : collection of KeptResult
         All results of the run.
     rechecks : iterable of Recheck
         Those at the present code, in the order in which they were made; the newest of a cell

@@ -13,4 +13,6 @@ problems.py
     The optimisation problems: primal, dual and gap, from decision values.
 linear_base.py
     What linear solvers share.
+without_objective.py
+    Linear solvers that minimise no objective.
 """

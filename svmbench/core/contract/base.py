@@ -115,6 +115,9 @@ class Along(NamedTuple):
     splits: Splits | None
 
 
+# All values of `stop_reason_`: those below and, of some solvers, "epochs" (a fixed number of steps
+# was made) and "closed form".
+
 #: Stop reasons of a search that keeps its promise, perhaps in the span of a basis alone.
 KEEPING_PROMISE = ("converged", "basis full")
 
@@ -124,7 +127,8 @@ NO_LIMIT, BEYOND_REACH = -1, 1 << 62
 #: Stop reasons of a search that did not reach its tolerance.
 UNFINISHED = ("max_iter", "stalled")
 
-#: Stop reasons of a search that ended at its duality gap, and of a margin problem solved by w = 0.
+#: Stop reason of a search that ended because the duality gap was small enough, and stop reason of a
+#: margin problem that w = 0 solves.
 BY_GAP, NO_MARGIN = "gap", "no margin"
 
 #: Training and test rows of each fold.
@@ -369,7 +373,8 @@ class BinaryClassifier(ClassifierMixin, Solver):
 
     classes_: np.ndarray
     estimators_: list[Any]
-    #: The models of more than two classes as one; None for two classes.
+    #: The models of more than two classes: a list for linear solvers, an `OvoModel` for kernel
+    #: solvers; None for two classes.
     several_: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -364,8 +364,8 @@ SQUARED_HINGE = LossProblem(
     lower=0.0,
 )
 
-# Pegasos' form lambda/2 ||w||^2 + mean hinge with lambda = 1/C, times C: the weight of the sum of
-# losses is C/N.
+# Pegasos' form is lambda/2 ||w||^2 + mean hinge. With lambda = 1/C, C times this form is
+# 1/2 ||w||^2 + C/N times the sum of losses: its solvers pass C/N as `parameter`.
 MEAN_HINGE = replace(
     HINGE,
     name="mean-hinge",

@@ -127,7 +127,8 @@ def active_set(
                 share *= 0.5
         u, w, g, f = new, w_new, g_new, f_new
         if at_minimum:
-            # Step 4b: projected gradient with an exact line search.
+            # Step 4b: projected gradient with an exact line search, up to the projected point. The
+            # curvature is 0 only where the direction is.
             direction = np.maximum(u - g, 0.0) - u
             along = np.asarray(X.T @ (y * direction))
             curvature = float(direction @ direction) / nu + float(along @ along)

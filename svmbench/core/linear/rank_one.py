@@ -87,8 +87,8 @@ def sweep_dense(
     neither here nor among `n_before` earlier samples (Algorithm 2). The positions of the rows
     that were added go to `accepted`.
 
-    The update of P by one sample and the product of P with the next are one pass over P: w, and
-    with it the decision whether the next sample is added, does not depend on P.
+    The update of P by one sample and the product of P with the next are one pass over P. That is
+    possible because w is updated first: whether the next sample is added depends on w alone.
     """
     d = len(w)
     r = np.zeros(d)

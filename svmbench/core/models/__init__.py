@@ -7,4 +7,6 @@ multiclass.py
     One-vs-one classification: training of all pairs of classes, one by one or together.
 pairs.py, ovo_model.py
     Pairs of classes and their votes; all pairs as one problem; their models over shared points.
+certificates.py
+    Bounds on the distance of a model from its optimum, computed from the model.
 """

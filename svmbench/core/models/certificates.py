@@ -50,8 +50,8 @@ SUM_ROUNDING = 1e-14
 #: Multipliers within this share of a bound are on it.
 AT_BOUND = 1e-9
 
-#: Samples whose multipliers the quadratic program of the hinge chooses: at least so many for each
-#: feature, and so many in all.
+#: Samples whose multipliers the quadratic program of the hinge chooses. It starts with the first
+#: number for each feature (200 at least), and doubles up to the second number in all.
 NEAR_A_FEATURE, MOST_NEAR = 4, 1500
 
 #: Rows of a sample on which a primal value is estimated, its parts, and the standard errors of

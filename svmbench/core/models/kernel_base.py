@@ -442,7 +442,10 @@ class KernelSolver(Solver):
 
     @classmethod
     def takes_kernel_matrix(cls) -> bool:
-        """Return True if there is a `solve`, so that a protocol may hand in a kernel matrix."""
+        """Return True if there is a `solve`, so that a protocol may call it with a kernel matrix.
+
+        The parameter `kernel` may still be refused as "precomputed"; see `takes_given_kernel`.
+        """
         return cls.solve is not KernelSolver.solve
 
     @classmethod
@@ -519,10 +522,11 @@ class KernelSolver(Solver):
     def finish_fit(self, data: TrainingData) -> Self:
         """End `fit`: as `evaluate_objective`, or from the search's own gradient.
 
-        That serves if all of it is from kernel values in double precision. Otherwise it is exact at
-        free multipliers and from single-precision rows elsewhere. Above 2,000 samples it is then
-        compared with the model at some samples, and serves where the objective is right to about
-        1e-6, relatively; for the linear kernel it is not needed.
+        The gradient is used if all of it is from kernel values in double precision. Otherwise it is
+        exact at free multipliers and from single-precision rows elsewhere. Above 2,000 samples it
+        is then compared with the model at 64 samples, and used if their largest error at all
+        samples would change the objective by at most 1e-4 of its value; since errors partly cancel,
+        the objective is then right to about 1e-6. For the linear kernel it is not used.
         """
         f = self._known_decisions(data)
         return (
@@ -683,7 +687,10 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
 
     @classmethod
     def takes_given_kernel(cls) -> bool:
-        """Return True if `train` only calls `solve` on a kernel matrix."""
+        """Return True if `kernel` may be "precomputed" or a function.
+
+        That is so if there is a `solve`, and `train`, not overridden, only calls it on the matrix.
+        """
         return cls.takes_kernel_matrix() and cls.train is KernelSolver.train
 
     def _validate_samples(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:

@@ -199,7 +199,7 @@ class OvoModel:
 
 
 class AllPairs(KernelSums):
-    """The sums of all pairs at each row; see ``prediction.KernelSums``."""
+    """The sums of all pairs at each row; see :class:`KernelSums`."""
 
     def __init__(
         self,
@@ -214,11 +214,11 @@ class AllPairs(KernelSums):
         self.tallest = max(SUMS_MIN_ROWS, SUMS_AT_A_TIME // (self.n_classes * (self.n_classes - 1)))
 
     def begin(self, top: int, bottom: int) -> np.ndarray:
-        """Return a place for the sums of some rows; see :class:`Sums`."""
+        """Return a place for the sums of some rows; see :class:`KernelSums`."""
         return np.zeros((bottom - top, self.n_classes, self.n_classes - 1))
 
     def add(self, part: np.ndarray, first: int, K: np.ndarray) -> None:
-        """Add those of some points, class by class; see :class:`Sums`."""
+        """Add those of some points, class by class; see :class:`KernelSums`."""
         K, end, starts = K.astype(np.float64, copy=False), first + K.shape[1], self.starts
         of_first, of_last = np.searchsorted(starts, [first, end - 1], side="right") - 1
         for c in range(of_first, of_last + 1):
@@ -226,7 +226,7 @@ class AllPairs(KernelSums):
             part[:, c] += K[:, begin - first : stop - first] @ self.values[begin:stop]
 
     def end(self, part: np.ndarray, top: int, bottom: int) -> None:
-        """Add up the two of each pair; see :class:`Sums`."""
+        """Add up the two of each pair; see :class:`KernelSums`."""
         _add_both(part, self.out[top:bottom])
 
 
@@ -246,7 +246,7 @@ def _add_both(sums: np.ndarray, out: np.ndarray) -> None:
 
 
 class OwnPairs(KernelSums):
-    """The sums of each row in the pairs of its own class; see :class:`Sums`."""
+    """The sums of each row in the pairs of its own class; see :class:`KernelSums`."""
 
     def __init__(
         self,
@@ -261,11 +261,11 @@ class OwnPairs(KernelSums):
         self.codes, self.out = raw(codes), out
 
     def begin(self, top: int, bottom: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the classes of some rows and the place of their sums; see :class:`Sums`."""
+        """Return the classes of some rows and the place of their sums; see :class:`KernelSums`."""
         return self.codes[top:bottom], self.out[top:bottom]
 
     def add(self, part: tuple[np.ndarray, np.ndarray], first: int, K: np.ndarray) -> None:
-        """Add those of some points; see :class:`Sums`."""
+        """Add those of some points; see :class:`KernelSums`."""
         _add_own(K, first, self.coefficients, self.starts, *part)
 
 

@@ -3,8 +3,9 @@
 Problem (``box_qp`` says which SVMs it is)
     min_a  1/2 a'Q a + q'a,   0 <= a_i <= 1,   e'a = total: ν-SVM and one-class SVM in one scale.
 Variables
-    a; v = -(Q a + q), minus the gradient; d = Q a, l times what the papers call y_i <w, phi(x_i)>;
-    gap = a'd - min <d, s> over the feasible s, which bounds how far the objective is from best.
+    a; d = Q a + q, the gradient, where d_i with q = 0 is l times the papers' y_i <w, phi(x_i)>;
+    v = -d; gap = a'd - min <d, s> over the feasible s, which bounds the distance of the objective
+    from the optimum.
 Which file does what, in the order of use
     nu_svc.py        ``NuSVC``, whose offset is free: not of this form, solved by ``csvc``
     nu_pairs.py      its pairs of more than two classes, trained together on shared kernel rows

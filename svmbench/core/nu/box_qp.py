@@ -10,8 +10,8 @@ Reason for a kept sum, in place of a lower bound of the sum
     Both papers' constraint is e'a >= total. A solution with a larger sum can be scaled down and
     stays one (its w is 0), so that there is always one with e'a = total.
 Its gradient
-    d = Q a + q, of which -d is kept as v, as the box solver wants it. With q = 0 and a = l alpha,
-    d_i is l times y_i <w, phi(x_i)>.
+    d = Q a + q. Points keep v = -d, the form that the steps of ``csvc`` take. With q = 0 and
+    a = l alpha, d_i is l times y_i <w, phi(x_i)>.
 The duality gap
     a'd - min <d, s> over the feasible s: at least the distance to the optimum, for any feasible a.
 Reference

@@ -60,7 +60,8 @@ class NuPath(KernelParameters, Versioned):
     rho_, intercept_ : ndarray of shape (n_values,)
         Margin and offset.
     objective_, gap_ : ndarray of shape (n_values,)
-        Dual objective 1/2 alpha'Q alpha, and the duality gap in the same scale.
+        ``1/2 alpha'Q alpha``, which the dual problem minimises (`objective_` of other estimators is
+        the primal value), and the duality gap in the same scale.
     n_screened_ : ndarray of int of shape (n_values,)
         Multipliers settled before the solution.
     screening_ : list of str

@@ -161,7 +161,7 @@ class NuSVM(_NuSVM):
 
     Unlike ``nu-svc``, whose offset is free, any nu in (0, 1] is feasible; where the classes overlap
     by more than nu allows, the margin rho and w are 0: see "The smallest useful nu" in
-    :mod:`svmbench.core.nu.nu_svc`, which holds for f without a free offset as well.
+    :mod:`svmbench.core.nu.nu_problem`, which holds for f without a free offset as well.
 
     Raises
     ------

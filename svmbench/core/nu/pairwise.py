@@ -225,7 +225,9 @@ def solve_dcdm(
     problem: UnitProblem,
     point: QPPoint,
     *,
-    tol: float,  # duality gap, relative to the objective, that counts as converged; it ends nothing
+    # Relative duality gap that counts as converged. The sweeps end by epsilon, which below
+    # tol = 0.01 is in proportion to tol.
+    tol: float,
     max_iter: int,  # largest number of updates, rounded up to whole sweeps
 ) -> None:
     """Sweep until nothing moves; changes the point in place."""

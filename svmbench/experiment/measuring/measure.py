@@ -134,7 +134,11 @@ def fit_once(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
 
 
 def fit_repeatedly(estimator: Any, X: Any, y: Any) -> tuple[Any, Timing]:
-    """Fit at least thrice, more often if short, once if long; also the first fit's peak memory."""
+    """Fit several times; measure the times, and the peak memory of the first fit.
+
+    A fit is made `MIN_REPEATS` times unless that would take more than `MAX_REPEATS_TOTAL_S` in all.
+    Shorter fits are repeated until they take `MIN_TOTAL_S` in all, at most `MAX_REPEATS` times.
+    """
     timing = Timing()
     data = _prepare(estimator, X, y, timing)
     with quiet():

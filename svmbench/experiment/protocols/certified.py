@@ -1,8 +1,9 @@
 """Certificates of a race's models: bounds on their distance from the optimum, computed untimed.
 
 A certificate takes about the time of predicting the training rows. The lower bound of the optimum
-is the best bound of all racers with the same problem. If no racer with a linear hinge shows
-multipliers, a few small quadratic programs look for a better bound, once for each problem.
+is the best bound of all racers with the same problem. If weights without multipliers have an
+objective that is farther than 1e-6, relatively, above that bound, a search (see `certify_part`)
+looks for a better bound, once for each problem.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Task:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings of the cell's protocol alone, by their names in a block."""
+        """The whole specification; `CellSpec` doesn't list settings that only a protocol has."""
         return own_settings(self.spec)
 
     @property

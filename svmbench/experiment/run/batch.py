@@ -173,7 +173,10 @@ class Batch:
         )
 
     def _run_one(self, number: int, share_s: float) -> bool:
-        """Run one config for its share of the time; return True if any cell was run."""
+        """Run one config for its share of the time.
+
+        Return True at its first turn, or if more cells have a result than before.
+        """
         outcome = self.outcomes[number]
         begun = self.clock()
         try:

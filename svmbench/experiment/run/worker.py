@@ -45,9 +45,9 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 #: Number of readings of a worker's own memory for each reading of its child processes' memory.
 _READINGS_PER_CHILDREN_READING = 10
 
-#: Status of a cell that is run again because its shared arrays were removed.
+#: Status of a cell that is run again: its shared arrays were removed, or its Dask worker was lost.
 AGAIN = "again"
-#: Status of a cell without a result because the disk is full.
+#: Status of a cell that has no result because the disk is full; the run ends and can be continued.
 NOT_RUN = "not run"
 #: A disk with less free space than this many bytes is full.
 _MIN_FREE_DISK_BYTES = 1 << 20

@@ -113,9 +113,10 @@ def while_searching(settings: SolverSettings) -> SolverSettings:
 
 
 def own_settings(spec: NodeSpec) -> Mapping[str, Any]:
-    """Return a specification as a plain mapping, to read settings that only its protocol has.
+    """Return the whole specification as a plain mapping.
 
-    These settings are not listed in `CellSpec`; the protocol's pydantic model has checked them.
+    It is for settings that only a protocol has: `CellSpec` doesn't list them, and the protocol's
+    pydantic model has checked them.
     """
     return cast(Mapping[str, Any], spec)
 

@@ -2,8 +2,8 @@
 
 A score is a function from an :class:`Exam` (a fitted model, its test rows and its predictions) to a
 number. The decorator :func:`score` enters it into :data:`SCORES` with its unit, its direction and
-the tolerance of the gate. Protocols call :func:`evaluate`; plans carry :func:`describe_scores`,
-from which tables, plots and comparisons learn the rest.
+the tolerance of the gate. Protocols call :func:`mark` with an exam; :func:`evaluate` also makes the
+exam. Plans carry :func:`describe_scores`, from which tables, plots and comparisons learn the rest.
 
 A score may be undefined on some rows, as the area under the curve with one class. Its function then
 raises :class:`Undefined` with the reason, which is recorded instead of a value. The cell keeps its
