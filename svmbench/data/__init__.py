@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from svmbench.data.blocks import ArrayBlocks, FileBlocks, open_blocks
-    from svmbench.data.card import dataset_card, file_card, list_rows
+    from svmbench.data.card import dataset_card, file_card, list_datasets
     from svmbench.data.dataset import Dataset
     from svmbench.data.entries import DatasetEntry
     from svmbench.data.many import Event, FetchOutcome, fetch_many
@@ -56,7 +56,7 @@ _HOMES = {
     "entry": "registry",
     "fetch_many": "many",
     "file_card": "card",
-    "list_rows": "card",
+    "list_datasets": "card",
     "load": "prepare",
     "load_file": "userfile",
     "names": "registry",
@@ -86,7 +86,7 @@ __all__ = [
     "entry",
     "fetch_many",
     "file_card",
-    "list_rows",
+    "list_datasets",
     "load",
     "load_file",
     "names",

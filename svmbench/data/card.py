@@ -145,8 +145,8 @@ def _of_openml(wanted: openml.Reference, bunch: Any) -> dict[str, Any]:
     }
 
 
-def list_rows(mirror: str | None = None) -> list[dict[str, Any]]:
-    """Return one short row for each registered data set, for ``svmbench list datasets``.
+def list_datasets(mirror: str | None = None) -> list[dict[str, Any]]:
+    """Return one line of a list for each registered data set, for ``svmbench list datasets``.
 
     Parameters
     ----------

@@ -189,7 +189,7 @@ def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> F
     first: tuple[Path, Fetched] | None = None
     for path in places:
         try:
-            stored = regular(path, file.max_bytes)
+            stored = read_regular_file(path, file.max_bytes)
             content = decompressed(stored, path.name, max_bytes=file.max_bytes)
             fetched = _verified(entry, file, content, "mirror", path.name)
         except DataError as error:
@@ -210,7 +210,7 @@ def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> F
     raise first_error
 
 
-def regular(path: Path, max_bytes: int | None = None) -> bytes:
+def read_regular_file(path: Path, max_bytes: int | None = None) -> bytes:
     """Return the stored bytes of a regular file.
 
     Raises
@@ -284,7 +284,7 @@ def _downloaded(
 
 
 def _checked_download(entry: DatasetEntry, file: SourceFile, path: Path, source: str) -> Fetched:
-    served = regular(path, file.max_bytes)
+    served = read_regular_file(path, file.max_bytes)
     if source == "official" and file.md5 is not None:
         _compare(entry, file, "md5", hashlib.md5(served).hexdigest(), (file.md5,))
     content = decompressed(served, path.name, file.member, file.max_bytes)
@@ -304,7 +304,7 @@ def _verified(
         raise _mismatch(entry, source_name, "sha256", digest, file.sha256)
     else:
         verified = "unverified"
-        _recorded(entry, file, digest, source)
+        _require_recorded_hash(entry, file, digest, source)
     return Fetched(file, content, digest, verified, source)
 
 
@@ -325,8 +325,8 @@ def _mismatch(
     )
 
 
-def _recorded(entry: DatasetEntry, file: SourceFile, digest: str, source: str) -> None:
-    """Compare the bytes with the hash recorded at the first fetch of an unverified file.
+def _require_recorded_hash(entry: DatasetEntry, file: SourceFile, digest: str, source: str) -> None:
+    """Raise an error if the bytes don't have the hash recorded at an unverified file's first fetch.
 
     :func:`record` records the hash after the counts were checked.
     """

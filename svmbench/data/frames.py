@@ -255,7 +255,7 @@ def read_frame(
 
     form = form or TableForm()
     if content is None:
-        content = decompressed(fetch.regular(path), path.name)
+        content = decompressed(fetch.read_regular_file(path), path.name)
     if ending_of(path) == ".parquet":
         if form != TableForm():
             raise DataError(f"{path}: a Parquet file needs no word on how its text is written")

@@ -37,7 +37,7 @@ class OnDisk:
 
 
 def does_not_fit(path: str | Path, memory_gb: float) -> bool:
-    """Return True if a file must be read in blocks: it is too large, or it is a Parquet file.
+    """Return True if a file must be read in blocks: it doesn't fit the memory, or is Parquet.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def _answers(folder: Path) -> Kept:
     other_answers = hashlib.sha256()
     arff = None
     for file in sorted(folder.rglob("*.gz")):
-        content = decompressed(fetch.regular(file), file.name)
+        content = decompressed(fetch.read_regular_file(file), file.name)
         if "api" in file.relative_to(folder).parts:
             other_answers.update(content)
         else:

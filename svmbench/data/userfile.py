@@ -75,7 +75,7 @@ def load_file(
         If the file is missing or malformed; with line and column.
     """
     file = Path(path)
-    content = decompressed(fetch.regular(file), file.name)
+    content = decompressed(fetch.read_regular_file(file), file.name)
     if ending_of(file) == ".parquet":
         derivation = Derivation(positive=positive)
         description = ["parquet", str(label_column), derivation.model_dump_json()]
@@ -239,7 +239,7 @@ class Table:
         self._kept: openml.Kept | None = None
         if self.openml is None:
             self.name = str(path)
-            self._content = decompressed(fetch.regular(self._path), self._path.name)
+            self._content = decompressed(fetch.read_regular_file(self._path), self._path.name)
             self._description += [frames.separator_of(self._path), repr(self.form)]
         else:
             self._kept = openml.keep(self.openml, official=official)

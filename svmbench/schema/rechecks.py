@@ -156,7 +156,8 @@ def _said(comparison: Recheck) -> str:
 def read_rechecks(folder: Path, is_present: Callable[[Recheck], bool]) -> list[Recheck]:
     """Return the rechecks of a run folder that are of the present code, in order.
 
-    Damaged lines, and those of another schema, are passed over.
+    `is_present` says of a recheck whether it is (`freshness.has_present_code`). Damaged lines, and
+    those of another schema, are skipped.
     """
     try:
         with open_file(folder / RECHECKS) as stream:

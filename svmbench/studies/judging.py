@@ -167,7 +167,7 @@ def ages_of(folder: Path, run: Run | None = None) -> Ages:
 
     A caller that has read the run of the folder passes it, so that it isn't read again.
     """
-    from svmbench.experiment.plan.freshness import changes, is_present
+    from svmbench.experiment.plan.freshness import changes, has_present_code
     from svmbench.report.reading.records import read_run
     from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 
@@ -182,7 +182,7 @@ def ages_of(folder: Path, run: Run | None = None) -> Ages:
         for cell in cells
         if cell.key not in without
     }
-    return ages(results.values(), read_rechecks(folder, is_present))
+    return ages(results.values(), read_rechecks(folder, has_present_code))
 
 
 def make_site(
@@ -304,7 +304,7 @@ def _dataset_facts() -> dict[str, dict[str, Any]]:
     left_out = ("dataset", "where")
     return {
         row["dataset"]: {key: value for key, value in row.items() if key not in left_out}
-        for row in data.list_rows()
+        for row in data.list_datasets()
     }
 
 

@@ -35,7 +35,7 @@ def list_datasets() -> list[dict[str, Any]]:
     """Return one row for each data set, in the registry's order."""
     from svmbench import data
 
-    return data.list_rows()
+    return data.list_datasets()
 
 
 def list_configs() -> list[dict[str, Any]]:

@@ -250,7 +250,7 @@ def kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
 
 def _candidates(folder: Path) -> Iterator[Candidate]:
     from svmbench.base.files import read_json
-    from svmbench.experiment.plan.freshness import is_present
+    from svmbench.experiment.plan.freshness import has_present_code
     from svmbench.experiment.run.draws import Candidate
     from svmbench.report.reading.records import result_lines
     from svmbench.schema.rechecks import FRESH, read_rechecks
@@ -268,7 +268,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
     }
     known = {
         comparison["key"]
-        for comparison in read_rechecks(folder, is_present)
+        for comparison in read_rechecks(folder, has_present_code)
         if not comparison["differences"]
     }
     words = ages_of(folder).words

@@ -60,9 +60,9 @@ def test_describe_leaves_prefixes_aside_and_suggests():
         data.dataset_card("covtyp")
 
 
-def test_list_rows_have_one_row_a_set(tmp_path):
+def test_list_datasets_has_one_row_a_set(tmp_path):
     data.ensure("circle")
-    rows = {row["dataset"]: row for row in data.list_rows(mirror=str(tmp_path))}
+    rows = {row["dataset"]: row for row in data.list_datasets(mirror=str(tmp_path))}
     assert list(rows) == data.names()
     assert rows["circle"]["where"] == "cached"
     assert rows["spiral"]["where"] == "built-in"

@@ -52,7 +52,7 @@ def test_every_set_that_the_mirror_has_is_prepared_and_the_others_name_their_url
             assert outcome.url in outcome.reason
             assert outcome.url.startswith("https://www.csie.ntu.edu.tw/")
     # No file is read, and nothing is derived, a second time.
-    monkeypatch.setattr(fetch, "regular", None)
+    monkeypatch.setattr(fetch, "read_regular_file", None)
     monkeypatch.setattr(prepare, "derive", None)
     again = data.fetch_many(data.names(), official=False)
     assert {o.status for o in again if o.ok} == {"cached"}

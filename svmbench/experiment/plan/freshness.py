@@ -30,7 +30,7 @@ from svmbench.schema.rechecks import Recheck
 _MAX_NAMED_FILES = 3
 
 #: The fields that identify a cell in all plans of a config.
-_IDENTITY = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimensions")
+_IDENTITY_FIELDS = ("block", "protocol", "dataset", "solver", "kernel", "fold", "dimensions")
 
 #: The change of all cells of a plan without a manifest.
 NO_MANIFEST = "its plan doesn't name the code"
@@ -104,7 +104,7 @@ def _change(entry: Sequence[str], recorded: Mapping[str, Any]) -> str | None:
     return "; ".join([*clauses, *updated])
 
 
-def is_present(recheck: Recheck) -> bool:
+def has_present_code(recheck: Recheck) -> bool:
     """Return True if a recheck was made with the present code and packages.
 
     For a package that isn't installed here, the recheck's version is assumed.
@@ -133,7 +133,7 @@ def identity_of(cell: Mapping[str, Any]) -> str:
     if swept is None:
         former_fields = {"rows": cell.get("size"), "features": cell.get("n_features_kept")}
         swept = {name: value for name, value in former_fields.items() if value is not None}
-    identity = {name: cell.get(name) for name in _IDENTITY}
+    identity = {name: cell.get(name) for name in _IDENTITY_FIELDS}
     return json.dumps({**identity, "dimensions": swept}, sort_keys=True, default=str)
 
 

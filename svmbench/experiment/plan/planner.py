@@ -30,7 +30,7 @@ from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.counts import counts_by_block
 from svmbench.experiment.plan.filters import Filters
 from svmbench.experiment.plan.keys import code_of, hash_of, kinds_of, manifest, modules_of
-from svmbench.experiment.plan.sharing import distances_of, searches_by_distances, shared_arrays
+from svmbench.experiment.plan.sharing import distance_bytes_of, searches_by_distances, shared_arrays
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
 from svmbench.experiment.protocols.folds import derive_seed
@@ -469,7 +469,7 @@ class DatasetInBlock:
             return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
         cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
-        n_bytes = distances_of(config, spec) if self._by_distances else 0
+        n_bytes = distance_bytes_of(config, spec) if self._by_distances else 0
         shared = shared_arrays(self.declared, spec, source, n_bytes)
         return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
 

@@ -67,7 +67,7 @@ def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlo
     )
 
 
-def distances_of(config: Config, spec: CellSpec) -> int:
+def distance_bytes_of(config: Config, spec: CellSpec) -> int:
     """Return the size in bytes of the squared distances of a cell's rows; 0 if they are not made.
 
     They are not made if they exceed half of a cell's memory, which leaves too little for a kernel

@@ -14,7 +14,7 @@ import pytest
 
 from svmbench.base.errors import DamagedResultsError
 from svmbench.experiment.plan import keys
-from svmbench.experiment.plan.freshness import NO_MANIFEST, changes, is_present
+from svmbench.experiment.plan.freshness import NO_MANIFEST, changes, has_present_code
 from svmbench.experiment.plan.keys import code_hash, manifest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,12 +54,12 @@ def test_what_has_not_changed_is_fresh(code: dict[str, Any], tmp_path: Path) -> 
 FOREIGN = """
 import sys
 from pathlib import Path
-from svmbench.experiment.plan.freshness import changes, is_present
+from svmbench.experiment.plan.freshness import changes, has_present_code
 from svmbench.experiment.plan.keys import code_hash
 modules = ["sklearn.svm._classes", "svmbench.experiment.protocols.cv"]
 print(changes(Path(sys.argv[1])))
-print(is_present({"modules": modules, "code": code_hash(*modules)}))
-print(is_present({"modules": modules, "code": "0123"}), "sklearn" in sys.modules)
+print(has_present_code({"modules": modules, "code": code_hash(*modules)}))
+print(has_present_code({"modules": modules, "code": "0123"}), "sklearn" in sys.modules)
 """
 
 
@@ -147,7 +147,7 @@ def test_a_recheck_counts_where_a_package_of_it_is_not_here(without_scipy: None)
 
     def counts(packages: dict[str, str]) -> bool:
         recheck: Any = {"modules": modules, "code": there, "environment": {"packages": packages}}
-        return is_present(recheck)
+        return has_present_code(recheck)
 
     assert counts(had)
     assert not counts({**had, "scipy": "2.0"})
