@@ -124,7 +124,7 @@ def _unfit(value: dict[str, Any]) -> str:
             todo += [((place, f".{key}"), inner) for key, inner in reversed(each.items())]
         elif isinstance(each, list):
             todo += [((place, f"[{i}]"), inner) for i, inner in reversed([*enumerate(each)])]
-        elif isinstance(each, str) and each != "\t":
+        elif isinstance(each, str) and each != "\t":  # a tab alone may separate columns
             complaint = _unfit_text(each)
             if complaint:
                 return f"{_dotted(place)}: {_shown(each)} {complaint}"

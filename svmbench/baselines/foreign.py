@@ -41,7 +41,7 @@ class Foreign:
         self.fit(data.X) if data.y is None else self.fit(data.X, data.y)  # type: ignore[attr-defined, redundant-expr]
         n_iter = getattr(self, "n_iter_", None)
         if not isinstance(n_iter, int):
-            # An integer may be a property, which can't be set.
+            # An integer is left as it is: it may be a property, which can't be set.
             self.n_iter_ = 1 if n_iter is None else int(np.max(n_iter))
         self.stop_reason_ = "not told"
         self.counters_: dict[str, int] = {}

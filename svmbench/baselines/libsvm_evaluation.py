@@ -97,6 +97,7 @@ class NativePoints(SharedPoints):
         LIBSVM uses double precision and one thread, whatever the options.
         """
         n_support = np.diff(self.starts)
-        # LIBSVM's value of a pair is positive for its first class.
+        # LIBSVM's value of a pair is positive for its first class, and ours for its second: reverse
+        # the signs of coefficients and result. LIBSVM subtracts the offset, so b keeps its sign.
         own = -self.coefficients
         return -libsvm_decision_values(self.function, self.points, own, self.b, n_support, X)

@@ -97,7 +97,7 @@ class PathPoint(NamedTuple):
     solution : Solver or KernelSolution
         A trained estimator, or, of a path on a kernel matrix, the bare solution.
     own_cost_s : float
-        Wall time in seconds: its own, and its part of work that it shares with others.
+        Wall time of this point in seconds, with its share of the work that several points need.
     statistics : dict of str to int
         Its work counters. The first of the points that share work counts that work.
     """
@@ -115,10 +115,10 @@ class Along(NamedTuple):
     splits: Splits | None
 
 
-# All values of `stop_reason_`: those below and, of some solvers, "epochs" (a fixed number of steps
-# was made) and "closed form".
+# All values of `stop_reason_`: those below; "epochs" (a fixed number of steps was made); texts that
+# begin with "closed form"; and "not told" of foreign classes and of programs.
 
-#: Stop reasons of a search that keeps its promise, perhaps in the span of a basis alone.
+#: Stop reasons after which the declared promise holds; with "basis full", in the span of the basis.
 KEEPING_PROMISE = ("converged", "basis full")
 
 #: The value of `max_iter` that sets no limit, and a number of iterations that no search reaches.
@@ -196,7 +196,7 @@ class Solver(Versioned):
 
     @classmethod
     def open_methods(cls) -> list[str]:
-        """Return the names of the methods of the contract that are still abstract."""
+        """Return the names of the contract's methods that the class doesn't define yet."""
         return [
             name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)
         ]
@@ -294,7 +294,11 @@ class Solver(Versioned):
         return self._path(data, y, Along(over, values, splits))
 
     def _path(self, data: Any, y: np.ndarray | None, along: Along) -> Iterator[PathPoint]:
-        """Fit for each value; solvers that share work (see ``paths``) override this or a hook."""
+        """Fit anew for each value.
+
+        Solvers that share work between the values (`Declaration.paths`) override this, or a method
+        that it calls.
+        """
         for _, part in self._parts(data, along.splits):
             for value in along.values:
                 model = self._sibling(**{along.over: value})
@@ -319,7 +323,10 @@ class Solver(Versioned):
             yield train, TrainingData(X=data.X[train], y=data.y[train])
 
     def _sibling(self, **params: Any) -> Self:
-        """Return a clone with other parameters and with the classes and features of `prepare`."""
+        """Return an unfitted clone with other parameters.
+
+        It gets the classes and features that `prepare` has found.
+        """
         model = clone(self).set_params(**params)
         self._pass_on(model)
         return model
@@ -502,8 +509,8 @@ class Weighted(BinaryClassifier):
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        Factor of C for the samples of a class: by label (1 for classes that are missing), so that
-        all classes weigh the same, or 1.
+        Factor of C for the samples of each class. A dict has the factors by label, and classes that
+        it lacks have 1; "balanced" gives all classes the same total weight; None means 1 for all.
     """
 
     #: Whether ``"balanced"`` counts a sample by its weight (LinearSVC) or as one (SVC).

@@ -72,7 +72,8 @@ class Declaration:
     paths : tuple of str
         The parameters along which `path` shares work between the solutions.
     reads : tuple of str
-        Its forms of input, of :data:`READS`. ``kernel`` is added for a class with `solve`.
+        The forms of input that it takes, keys of :data:`READS`. ``kernel`` is added for a class
+        with `solve`.
     counters : tuple of str
         Its work counters that are not in :data:`COUNTERS`.
     promise : str

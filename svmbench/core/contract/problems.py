@@ -173,7 +173,8 @@ class LossProblem(Problem):
     lower : float
         The lower bound of the multipliers.
     without_offset : str
-        For a problem without an offset by its name, the name of the same problem with one.
+        Empty, or the name of the problem that this one is without its offset: ``"hinge"`` for
+        ``hinge-no-offset``. `objective_id` then names that problem.
     """
 
     loss: Callable[[np.ndarray], np.ndarray]
@@ -332,8 +333,7 @@ def _squares_over(a: np.ndarray, C: Any) -> float:
     return float(np.sum(np.divide(a * a, C, out=np.zeros_like(a), where=a != 0.0)))
 
 
-# A quadratic loss needs no bound, and without one the multipliers have the sign of 1 - m: the dual
-# holds with a kernel as it does for a linear model.
+# The multipliers 2C(1 - m) of this loss may have either sign, so that the dual has no bounds.
 LEAST_SQUARES = LossProblem(
     name="least-squares",
     formula="loss(m) = (1 - m)^2, multipliers free (LS-SVM, proximal SVM, ALSVM)",

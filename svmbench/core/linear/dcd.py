@@ -20,9 +20,10 @@ Deviations
     - Samples that shrink are left out until all come back, instead of being kept at the end of the
       array.
     - Stopping is eps on the absolute difference, as in LIBLINEAR; eps = 0.1 is its default.
-    - A pass reads each projected gradient at its sample's turn, and later steps change it: by the
-      ratio of the rows' lengths, where one row is long. So after the last pass all are computed
-      once more, at one w, and 0 is among them; if they differ by more than eps, passes go on.
+    - A pass evaluates each projected gradient when its sample's turn comes. Later steps of the pass
+      change it; the step of a long row changes it by much. So after the last pass all are evaluated
+      again, at the final w, and 0 counts as one of them; if they differ by more than eps, passes go
+      on.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import csr_parts, raw
 from svmbench.core.numeric.random import xorshift
 
-#: Columns of `records`, whose rows have this many float64 each.
+#: Columns of `records`, and the number of its columns: the fourth is empty, for alignment.
 ALPHA, DIAGONAL, LABEL = 0, 1, 2
 RECORD_WIDTH = 4
 
-#: Entries of `state`, which the loops over passes read and leave.
+#: Positions in `state`, an array that carries numbers from one call of compiled code to the next.
 N_ACTIVE, SEED, CONVERGED, PASSES, STEPS, VISITS = 0, 1, 2, 3, 4, 5
 STATE_SIZE = 6
 

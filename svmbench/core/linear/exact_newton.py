@@ -36,9 +36,10 @@ LINE_SEARCH_SLOPE, LINE_SEARCH_TRIES = 1e-12, 60
 
 @compiled_sums
 def slope(slacks: np.ndarray, changes: np.ndarray, step: float) -> tuple[float, float]:
-    """Return the sums of ``-s_i dm_i`` and ``dm_i^2`` over the rows active after a step.
+    """Return the sums of ``-s_i dm_i`` and ``dm_i^2`` over the rows with s_i > 0.
 
-    Here s = slacks - step * changes. Times 2C, the sums are slope and curvature of the losses.
+    Here dm = changes, and s = slacks - step * dm are the slacks after the step. Times 2C, the sums
+    are slope and curvature of the summed losses along the step.
     """
     first, second = 0.0, 0.0
     for i in range(len(slacks)):

@@ -24,8 +24,8 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs
 from svmbench.base.compiled import compiled
 from svmbench.core.numeric.arrays import csr_parts, raw
 
-#: Below this reciprocal condition number of G (its trace standing for its norm, which is at most
-#: d times too strict) a Cholesky solution is not trusted.
+#: A Cholesky solution is not trusted if the reciprocal condition number of G is below this. The
+#: trace of G is used in place of its norm, so that the number is up to d times too small.
 SMALLEST_RCOND = 1e-13
 
 #: Values of `stop_reason_`: the samples themselves were factorised; there were only sums, and these
@@ -57,7 +57,7 @@ def accumulate_csr(
     A: np.ndarray,
     sides: np.ndarray,
 ) -> None:
-    """Add x x' of each row to its fold's A (upper triangle), and y x and x to its sides."""
+    """Add each row's x x' to the upper triangle of its fold's A, and y x and x to its `sides`."""
     # Unsigned indices spare the check for negative ones.
     one, two = np.uint32(1), np.uint32(2)
     for i in range(len(y)):

@@ -92,7 +92,7 @@ class Part:
     offset : Offset
         Treatment of the offset.
     weights : ndarray of shape (n_samples,) or None
-        Weights of the samples; their mean is 1 in the problems with nu.
+        Weights of the samples; if the parameter is nu, they are scaled to a mean of 1.
     rho : float or None
         The margin of nu-svc and one-class, the squared radius of svdd; None for a ν-SVM of unknown
         scale, whose margin is 1: the best multiple of the model counts.

@@ -538,7 +538,9 @@ class KernelSolver(Solver):
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
         f = data.decisions
         if self.stop_reason_ == "converged" and self.counters_.get("checks") == 0:
-            return f  # a search on values in single precision converges by a check
+            # No check was made: all kernel values were in double precision, since a search on
+            # single precision checks the gradient before it converges.
+            return f
         if f is None or len(f) <= EXACT_OBJECTIVE_MAX_SAMPLES or self.kernel == "linear":
             return None
         rows = np.unique(np.linspace(0, len(f) - 1, COMPARED_DECISIONS).astype(np.intp))
@@ -631,7 +633,7 @@ class KernelSolver(Solver):
         return self.expansion_.decide(X, precision=precision, n_jobs=n_jobs)
 
     def _validate_more(self, X: Any) -> Any:
-        """Return inputs to be decided on in float64, C-ordered or CSR."""
+        """Return validated inputs of a prediction in float64, C-ordered or CSR."""
         X = validated(self, X, reset=False)
         X = canonical_csr(X) if sp.issparse(X) else X
         if not is_given(self.kernel):

@@ -49,7 +49,8 @@ STEPS, PIVOTS = 40, 8
 #: A gap above this share of the last is little progress; so many in a row are the end.
 LITTLE, PATIENCE = 0.9, 4
 
-#: A gradient within this share of the largest of the margin wants nothing.
+#: A multiplier stays at its bound if its gradient is beyond the margin by at most this share of the
+#: largest gradient.
 INDIFFERENT = 1e-13
 
 #: More multipliers than this are left to pairs: their part of Q would be a second matrix.

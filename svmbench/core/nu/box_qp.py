@@ -28,14 +28,15 @@ from svmbench.base.compiled import compiled
 from svmbench.core.contract.base import NO_MARGIN
 from svmbench.core.numeric.arrays import raw
 
-#: A gap of so many roundings of e'Qe-like sums can't be told from 0.
+#: A gap may be rounding alone if it is at most this times the squared sum of the multipliers times
+#: the largest Q_ii.
 GAP_ROUNDINGS = 4.0 * np.finfo(np.float64).eps
 
-#: A gap that rounding makes is near enough where it is at most this share of the objective.
+#: A gap that may be rounding alone still counts as converged up to this share of the objective.
 NEAR_OBJECTIVE = 1e-6
 
-#: Where the gap to reach is not above so many times what rounding makes of it, a gradient that was
-#: followed step by step is not trusted.
+#: The gradient, which steps update, is computed anew if the gap to reach is at most this many times
+#: the gap that rounding can make.
 FOLLOWED_ROUNDINGS = 100.0
 
 #: `total` within this share of the number of samples is an integer.
@@ -182,10 +183,11 @@ def subtract_chosen_rows(
 
 @compiled
 def _subtract_rows(Q: np.ndarray, change: np.ndarray, v: np.ndarray) -> None:
-    """Take ``Q change`` from v, in place, by the rows whose change is not 0; Q is symmetric.
+    """Subtract ``Q change`` from v, in place, by the rows whose change is not 0; Q is symmetric.
 
-    `rows.subtract_rows` wants the positions of those rows: for the 2 rows of a step it took
-    1.4 (5,000 samples) to 3 times (300 samples) as long; for 20 rows, the same from 2,000 on.
+    `rows.subtract_rows` needs the positions of those rows. For the 2 rows of a step it took 1.4
+    times as long with 5,000 samples and 3 times with 300; for 20 rows and 2,000 samples or more,
+    the same.
     """
     for j in range(len(change)):
         if change[j] != 0.0:

@@ -46,7 +46,8 @@ class ScreenedSolution(KernelSolution):
 
     # ``delta_s``, ``screening_s``, ``solve_s``: wall time, seconds
     times: dict[str, float] = field(default_factory=dict)
-    square: float = float("nan")  # ``alpha'Q alpha``, from the gradient
+    # ``alpha'Q alpha``, from the gradient; not `SignedMatrix.square`
+    square: float = float("nan")
     screening: str = "none"
     # int8 (n,): -1 where the multiplier was settled at 0, 1 where at its upper bound, 0 where it
     # was left
@@ -59,7 +60,7 @@ class SignedMatrix:
 
     Q: np.ndarray
     function: KernelFunction
-    square: float
+    square: float  # s^2, which is added to the kernel; 0 without an offset
 
 
 @compiled
@@ -174,7 +175,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         return SignedMatrix(Q, function or KernelFunction(self.kernel), self.square)
 
     def _own(self, data: TrainingData) -> np.ndarray:
-        """Return prepared data's Q; made again if a parameter has changed that it depends on."""
+        """Return the Q of prepared data; make it again if a parameter of Q has changed since."""
         held = data.native
         if held.function != self.function or held.square != self.square:
             held = data.native = self._signed(

@@ -90,8 +90,9 @@ def judge(
 ) -> tuple[float, float, bool]:
     """Return a pair's violation, its rho, and whether a primal value proves that rho is above 0.
 
-    The first `n_first` variables are of the first class. The primal value is that at the thresholds
-    of a model, and at the best multiple of w; see ``solver`` (a margin of 0).
+    The first `n_first` variables are of the first class. The primal value is taken at the
+    thresholds that a model would have, and at the best multiple of w; see "A margin of 0" in
+    ``csvc.solver``.
     """
     (beta, v), gap, violation, rho = variables, 0.0, -np.inf, 0.0
     for begin, end, sign in ((0, n_first, 0.5), (n_first, len(v), -0.5)):
@@ -213,7 +214,8 @@ def steps_of_all(
 ) -> None:
     """Take the steps of every pair whose reason is ``ROWS_MISSING``, in stages.
 
-    A pair with another reason than that or ``CONVERGED`` goes on alone, unless its steps are spent.
+    A pair that then has another reason than ``ROWS_MISSING`` or ``CONVERGED`` goes on alone, unless
+    it has taken all of its steps.
     """
     starts, offsets = pairs.starts, pairs.offsets
     steps, reasons, wanted = so_far.steps, so_far.reasons, so_far.wanted
@@ -416,6 +418,7 @@ class NuPairSearch(PairSearch):
         problem = self.problem(p)
 
         def rho(beta: np.ndarray, v: np.ndarray) -> float:
+            # The negative class is first; in ``nu_svc`` the positive one is.
             negative, positive = thresholds(problem, beta, v)
             return 0.5 * float(negative - positive)
 

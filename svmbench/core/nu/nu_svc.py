@@ -203,6 +203,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         box, first = nu_svc_problem(y[order], float(self.nu), sorted_weights)
 
         def rho(beta: np.ndarray, v: np.ndarray) -> float:
+            # The positive class is first; in ``nu_pairs`` the negative one is.
             positive, negative = thresholds(box, beta, v)
             return 0.5 * float(negative - positive)
 

@@ -59,7 +59,7 @@ IN_A_ROW = 12
 #: row are the end.
 LITTLE, PATIENCE = 0.9, 6
 
-#: Pair steps of a round: at least, and at most so many a sample.
+#: Pair steps of a round: at least the first number in all; at most the second for each sample.
 LEAST_PAIRS, MOST_PAIRS = 50, 10
 
 #: Seconds, as measured once: of a pair step and its part a sample; of a Newton step, its part a
@@ -67,18 +67,18 @@ LEAST_PAIRS, MOST_PAIRS = 50, 10
 PAIR, PAIR_SAMPLE = 3e-7, 1.5e-9
 NEWTON, NEWTON_PAIR, NEWTON_ROW, NEWTON_TRIPLE = 8e-5, 3e-9, 1e-9, 4e-11
 
-#: Share of the time of the interior-point method after which that takes over.
+#: The interior-point method takes over once other steps have taken this share of its expected time.
 OF_INTERIOR = 0.7
 
 
 def seconds_of_a_newton_step(n: int, n_free: int) -> float:
-    """Return about how long a step of all free multipliers takes."""
+    """Return about how many seconds a step of all free multipliers takes."""
     squares = NEWTON_PAIR * n_free * n_free + NEWTON_ROW * n * n_free
     return NEWTON + squares + NEWTON_TRIPLE * n_free**3
 
 
 def seconds_of_pairs(n: int) -> float:
-    """Return about how long a pair step among n samples takes."""
+    """Return about how many seconds one pair step among n samples takes."""
     return PAIR + PAIR_SAMPLE * n
 
 

@@ -332,7 +332,10 @@ def bilevel(
 def _enough(
     problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: QPPoint
 ) -> np.ndarray:
-    """Return the coordinates of problem (27): those that left the box, and more if needed."""
+    """Return the coordinates over which problem (27) is solved.
+
+    These are those that left the box if they can make up the sum, else half of all, else all.
+    """
     n = len(kept)
     order = np.argsort(last.v * np.where(leaves, 0.0, -1.0) - 1e300 * leaves, kind="stable")
     for size in (int(np.count_nonzero(leaves)), n // 2):

@@ -1,4 +1,4 @@
-"""Safe screening: fix multipliers that are at one bound for every w in a ball around the optimum.
+"""Safe screening: fix multipliers that are at one bound whichever w of a ball is the optimum.
 
 Problem
     As in ``box_qp`` with q = 0; w1 is the solution's w, d_i = <Z_i, w1>, Z_i = y_i phi(x_i).

@@ -36,7 +36,7 @@ MAX_YAML_VALUES = 5_000
 MAX_YAML_TEXT_CHARS = 4_096
 
 _SCALARS = tuple(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null"))
-#: A translation table that removes the unprintable characters that a text may have.
+#: A translation table that removes newlines and tabs, the unprintable characters that are allowed.
 _BLANKS = str.maketrans("", "", "\n\t")
 
 

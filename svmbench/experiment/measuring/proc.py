@@ -1,9 +1,9 @@
 """Memory and descendants of processes, and the CPU's description, as /proc or psutil has them.
 
 psutil is used on systems without /proc. On Linux, psutil lacks counters that are needed here
-(anonymous memory, a resettable peak, the size of the data segment), and is too slow beside a fit
-that is being measured: it finds the descendants of a process among all processes, which takes 1.5
-ms of CPU time with 110 processes; the kernel's own list takes 0.05 ms.
+(anonymous memory, a resettable peak, the size of the data segment). It also takes too much CPU time
+from a fit that is being measured: to find the descendants of a process it looks at all processes,
+which takes 1.5 ms with 110 of them. The kernel's own list takes 0.05 ms.
 """
 
 from __future__ import annotations

@@ -46,11 +46,12 @@ class Check(TrainingBlock):
         accurate solution without screening, the objectives are equal, and the signs of decision
         values are equal, unless the two gaps leave them open.
     samples : int
-        Number of samples that replace a data set with more than `whole_up_to` rows; 0 to use all
-        rows.
+        How many random samples of rows replace a data set of more than `whole_up_to` rows; 0 to use
+        all rows.
     sample_rows : int
         Rows of a sample, every class in proportion.
     whole_up_to : int
+        Largest number of rows of a data set that is used whole.
     """
 
     property: Literal["path-is-fits", "safe-screening"] = "path-is-fits"

@@ -38,7 +38,7 @@ class Fit(TrainingBlock):
     "fit",
     settings=Fit,
     caption="training on all rows",
-    # Every row is a training row, so that the first two are one.
+    # All rows are training rows, so that the first two scalings are the same.
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     grid="none",
     tasks=("binary", "multiclass", "one-class"),

@@ -50,9 +50,9 @@ class Scaled:
 
 #: Scaled before anything is split, on all rows.
 ALL_ROWS = Scaled()
-#: Left to the protocol's own function.
+#: Scaled by the protocol's own function.
 ITSELF = Scaled(before=False)
-#: Not scaled.
+#: Not scaled at all; equal to `ITSELF`, since in both cases nothing is scaled before.
 UNSCALED = Scaled(before=False)
 
 

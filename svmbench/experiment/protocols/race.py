@@ -178,7 +178,7 @@ class _Racer:
     settings=Race,
     caption="a race in one process",
     scores=False,
-    # Every row is a training row, so that the first two are one.
+    # All rows are training rows, so that the first two scalings are the same.
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     cell="all solvers",
     tasks=("binary", "multiclass", "one-class"),

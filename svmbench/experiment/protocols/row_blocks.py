@@ -1,6 +1,7 @@
-"""The rows of a cell that are read in blocks: labels as everywhere, and each row's fold.
+"""Rows of a cell that are read in blocks, with the label and the fold of each row.
 
-Labels and folds of all rows are in memory (some bytes a row), and one block of the inputs.
+The labels and folds of all rows are in memory, a few bytes for each row, but only one block of the
+inputs.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class BlockRows:
         return replace(self, group=chosen)
 
     def outside(self, fold: int) -> Self:
-        """Return the rows that are taken, but for those of a fold, as of one fold."""
+        """Return the rows of all folds but one, all in fold 0; left-out rows stay left out."""
         return self.only(np.flatnonzero((self.group >= 0) & (self.group != fold)))
 
     def __iter__(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:

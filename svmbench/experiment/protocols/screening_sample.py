@@ -172,7 +172,7 @@ def _outcome(task: Task, found: Mapping[str, list[Mapping[str, float]]], n_train
             add(f"off_pct:{name}", 100.0 * own["off"])
     for first, second in task.spec["pairs"]:
         a, b = columns[first], columns[second]
-        # Costs of the same pairs are compared alone.
+        # Costs are compared only if both solvers were timed at equally many drawn values.
         comparable = len(a["cpu_s"]) == len(b["cpu_s"])
         metrics[f"ratio:{first}:{second}"] = metrics[f"speedup:{first}"] = None
         metrics[f"objective_difference:{first}:{second}"] = None

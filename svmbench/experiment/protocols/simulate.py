@@ -43,7 +43,7 @@ class Simulate(TrainingBlock):
     settings=Simulate,
     caption="draws around a trained model",
     scores=False,
-    # Every row is a training row, so that the first two are one.
+    # All rows are training rows, so that the first two scalings are the same.
     scalings={"outer-fold": ALL_ROWS, "all-rows": ALL_ROWS, "none": UNSCALED},
     grid="one parameter",
     tasks=("one-class",),
