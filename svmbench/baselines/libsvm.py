@@ -154,6 +154,7 @@ class Libsvm(KernelBaseline):
         """Return f for validated inputs by LIBSVM's function, in double precision on one thread."""
         model = self.expansion_
         is_second = model.coefficients > 0.0
+        # The points are not sorted by class, but of two classes LIBSVM adds up all in any order.
         n_support = np.array([np.sum(~is_second), np.sum(is_second)])
         values = libsvm_decision_values(
             model.function, model.points, model.dual_coef, -model.intercept, n_support, X

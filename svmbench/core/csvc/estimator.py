@@ -53,17 +53,17 @@ class CSVC(Weighted, ClassifierWithC):
         Weight of the summed hinge losses; above 0.
     tol : float
         Largest violation of the optimality conditions (LIBSVM's eps): margins are right within it.
-        The objective is so within about C tol for each support vector, which is told by a warning
-        where the duality gap is more than 20 times the dual value.
+        The objective is then right within about C tol for each support vector. A warning is given
+        if the duality gap is more than 20 times the dual value.
     max_iter : int
         Largest number of steps; -1 for no limit.
     stop : {"kkt", "gap"}
-        What ends a search: the violation alone, at `tol`; or already a duality gap, which suits
-        the many fits of a grid search whose best point is then fitted to `tol`.
+        What ends a search: only a violation of at most `tol`; or also a small duality gap. The gap
+        suits the many fits of a grid search whose best point is then fitted to `tol`.
     gap : float
         With ``stop="gap"``: primal minus dual value, as a share of C n_samples (with weights, of
-        the sum of all bounds), above 0. The primal value is that at the offset of the moment, both
-        are those of the search's own kernel values.
+        the sum of all bounds), above 0. The primal value is taken at the present offset, and both
+        values are computed from the search's own kernel values.
     cache_mb : float
         Memory for kernel rows, MiB; any amount will do, and more saves work. Beside it there are
         a copy of the inputs in float32, some 20 MiB of scratch and, while optimality is checked,
@@ -76,8 +76,8 @@ class CSVC(Weighted, ClassifierWithC):
         same whatever their number. Sparse inputs of less than 3 % non-zeros that are not binary,
         and stored matrices, stay on one thread.
     class_weight : dict, "balanced" or None
-        What multiplies C for the samples of a class: by label, 1 for what is not in it; so that
-        all classes weigh the same; or 1.
+        Factor of C for the samples of each class. A dict has the factors by label, and classes that
+        it lacks have 1; "balanced" gives all classes the same total weight; None means 1 for all.
 
     Attributes
     ----------

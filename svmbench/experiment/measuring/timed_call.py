@@ -51,8 +51,10 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
     Parameters
     ----------
     described : mapping
-        ``call``, the ``solver`` by its name and its ``class`` by module and name, its ``params``,
-        and the inputs ``X`` and labels ``y``.
+        ``call``: ``"cold-fit"``, which includes importing the module of the solver and loading
+        its compiled code; ``"first-fit"``, the first `fit` after a warm-up; or ``"first-train"``, the
+        first `train` after a warm-up. ``solver``: its name. ``class``: module and name of its
+        class. ``params``: its parameters. ``X``, ``y``: inputs and labels.
     """
     import sklearn.svm  # noqa: F401  as a user of scikit-learn or svmbench has
 

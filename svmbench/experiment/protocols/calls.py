@@ -46,7 +46,8 @@ class Calls(RaceBlock):
     repeats : int
         Rounds.
     call : str
-        The timed call: one of `Call`.
+        The timed call: one of `Call`; :func:`.timed_call.first_call` says what those in a new
+        process include.
     calls : dict of str to str
         The same for some solvers, by the names that tables show.
     arguments : dict of str to dict
