@@ -52,8 +52,8 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
     ----------
     described : mapping
         ``call``: ``"cold-fit"``, which includes importing the module of the solver and loading
-        its compiled code; ``"first-fit"``, the first `fit` after a warm-up; or ``"first-train"``, the
-        first `train` after a warm-up. ``solver``: its name. ``class``: module and name of its
+        its compiled code; ``"first-fit"``, the first `fit` after a warm-up; or ``"first-train"``,
+        the first `train` after a warm-up. ``solver``: its name. ``class``: module and name of its
         class. ``params``: its parameters. ``X``, ``y``: inputs and labels.
     """
     import sklearn.svm  # noqa: F401  as a user of scikit-learn or svmbench has
