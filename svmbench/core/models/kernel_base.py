@@ -706,7 +706,7 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
         return super()._validate_samples(X, y)
 
     def _validate_more(self, X: Any) -> Any:
-        """As the base class; if `kernel` is a function, return its values with the training rows."""
+        """Validate; if `kernel` is a function, return its values with the training rows."""
         if callable(self.kernel):
             X = values_with(self.kernel, X, self._fitted_on)
         return super()._validate_more(X)
