@@ -167,7 +167,7 @@ def test_linear_is_one_window_everywhere():
     page = " ".join((ROOT / "docs" / "claims.md").read_text(encoding="utf-8").split())
     low, high = LINEAR.values()
     assert (
-        f"where its 95 % interval meets {low} to {high} and is at most 0.4 wide, in every" in page
+        f"if its 95 % interval overlaps {low} to {high} and is at most 0.4 wide, in every" in page
     )
 
 
