@@ -18,8 +18,6 @@ from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
 from svmbench.report.gate.compare import WALL_GROWTH, WALL_SLACK_S
-from svmbench.report.numbers.certified import ACCURACIES
-from svmbench.report.numbers.certified import TIME_TO as TIME_TO_ACCURACY
 from svmbench.schema.record import CellRecord
 from svmbench.studies.datasets import dataset_entry
 
@@ -244,6 +242,9 @@ def race_config(
     svmbench.base.errors.ConfigError
         If two racers have the same name and settings.
     """
+    from svmbench.report.numbers.certified import ACCURACIES
+    from svmbench.report.numbers.certified import TIME_TO as TIME_TO_ACCURACY
+
     first, *others = [racer.label for racer in racers]
     if len({first, *others}) < len(racers):
         raise ConfigError(f"{first} against itself needs other parameters on one side")

@@ -322,10 +322,10 @@ def test_try_writes_a_pipeline_for_the_frames_of_scikit_learn(
 ) -> None:
     monkeypatch.setattr(trying, "CANDIDATES", trying.CANDIDATES[:1])
     monkeypatch.chdir(tmp_path)
-    ended = svmbench("try", "openml:77")
+    ended = svmbench("try", "openml:77", "--no-impute")
     assert ended.code == 2
     assert "values are missing: age (2)" in ended.err
-    ended = svmbench("try", "openml:77", "--impute", "--minutes", 0.02)
+    ended = svmbench("try", "openml:77", "--minutes", 0.02)
     assert ended.code == 0, ended.said
     assert "openml:77: 90 rows, 2 classes of churn" in ended.out
     assert "loading the solvers (on a new machine they are compiled, a minute" in ended.out

@@ -58,7 +58,7 @@ SAID = """\
 14:49: tables[0]: block 'cv' gives no metric 'foo'
 14:54: tables[0]: block 'cv' gives no metric 'auc_pct': its scores lack 'auc'
 14:64: tables[0]: block 'cv' does not sweep 'size'
-15:6: tables[1].name: should begin with a letter or a digit and hold letters, digits, '_', '-' and
+15:6: tables[1].name: should begin with a letter or a digit and have letters, digits, '_', '-' and
 15:19: tables[1]: unknown block 'c'
 16:30: tables[2].rows: a field of a cell is dataset, kernel, solver, rows, features,
 18:26: plots[0]: block 'cv' gives no axis 'siez'; did you mean 'size'?
@@ -217,7 +217,7 @@ def test_errors_of_the_file_and_of_the_command_line_in_one_round(tmp_path: Path)
         (("plots", 0, "crossing"), ["alsvm", "csvc"], "block 'nested' has no solver 'csvc'"),
         (("plots", 0, "dataset"), "irs", "block 'nested' has no data set 'irs'; did you mean"),
         (("profiles", "quick", "sweep"), {"features": [3]}, "no block sweeps 'features' here"),
-        (("blocks", 0, "name"), 5, "should be text, not 5; text that looks like another value"),
+        (("blocks", 0, "name"), 5, "should be text, not 5; put text that looks like another value"),
     ],
 )
 def test_what_can_not_work_is_not_passed(

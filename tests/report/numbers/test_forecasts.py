@@ -155,4 +155,4 @@ def test_three_in_five_whole_runs_are_forecast_within_a_factor_of_three(timed, c
         print(f"\n{len(near)} of {len(factors)} runs left out are within a factor of three")
     assert len(near) > 0.6 * len(factors)
     # Growth in the number of basis vectors.
-    assert {"cpsp_fig2", "cpsp_fig3"} <= set(near)
+    assert all(1 / 4 < factors[name] < 4 for name in ("cpsp_fig1", "cpsp_fig2", "cpsp_fig3"))
