@@ -48,7 +48,8 @@ class Forecast:
     n_cells : int
         Number of cells that would run.
     seconds : float
-        Expected time of the cells of which records tell it.
+        Expected wall time of the run's cells whose times records tell; a cell counts at most its
+        time limit.
     n_unknown : int
         Number of the other cells.
     """
@@ -62,8 +63,9 @@ class Forecast:
 def in_all(forecasts: Sequence[Forecast]) -> str:
     """Return the cells and the time of several runs, one after another, in a sentence."""
     n_cells = sum(one.n_cells for one in forecasts)
-    seconds, n_unknown = sum(one.seconds for one in forecasts), sum(o.n_unknown for o in forecasts)
-    text = f"in all {counted(len(forecasts), 'config')} with {n_cells:,} cells to run"
+    seconds = sum(one.seconds for one in forecasts)
+    n_unknown = sum(one.n_unknown for one in forecasts)
+    text = f"in all {counted(len(forecasts), 'config')} with {counted(n_cells, 'cell')} to run"
     if n_cells > n_unknown:
         text += f": about {in_words(seconds)} by recorded times"
     return f"{text}; no record tells how long {n_unknown:,} of them take" if n_unknown else text

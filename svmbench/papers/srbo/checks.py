@@ -327,7 +327,9 @@ def lead_with_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     for source in evidence.of(claim.configs[0]):
         for kernel in ("linear", "rbf"):
             for part in growth_parts(claim, source, f"{kernel}-sizes", [pair], above_zero):
-                yield replace(part, what=f"{kernel}, {part.what}")
+                largest = max(size_of(cell) or 0 for cell in part.cells)
+                cut = f"the ladder ends at {largest:,.0f} rows"
+                yield replace(part, what=f"{kernel}, {part.what}", cut=cut)
 
 
 @check("srbo-4", "level", datasets=_ALL_DATASETS)
