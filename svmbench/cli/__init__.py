@@ -324,7 +324,8 @@ def fetch_command(
     metavar="KEY=VALUE,…",
     multiple=True,
     help="Run only the cells of these solvers, data sets, blocks, folds (from 1), sizes or"
-    " parameter values (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2).",
+    " parameter values (solver=falsvm,dataset=a9a,rows=1000,solver.nu=0.2). All keys must match; a"
+    " repeated key means 'or'.",
 )
 @click.option(
     "--timeout",
@@ -371,6 +372,7 @@ def fetch_command(
     " (alsvm_table2 --set blocks.cv.folds=3); + appends (--set solvers.+=csvc).",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -410,7 +412,7 @@ def run_command(
     Examples:
       svmbench run quickstart
       svmbench run configs/alsvm_table2.yaml --profile quick
-      svmbench run alsvm_table2 --profile paper --budget 60 --only solver=alsvm,solver=falsvm
+      svmbench run alsvm_table2 --profile paper --only block=cv,solver=alsvm,solver=liblinear-l1
       svmbench run nlsgd_table3 --reuse results/nlsgd_table2-quick
       svmbench run alsvm_table2 --profile paper --dry-run
     """

@@ -37,6 +37,7 @@ _BUDGET = click.option(
     help="End after this many minutes; unfinished configs share them equally.",
 )
 _OUTPUT = click.option(
+    "-o",
     "--output",
     type=ANY_PATH,
     metavar="DIR",
