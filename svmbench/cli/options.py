@@ -170,8 +170,9 @@ WORKER_KIND = click.option(
 )
 RETRY = click.option(
     "--retry",
-    type=click.Choice(["none", "failed", "timeout", "all"]),
+    type=click.Choice(["none", "failed", "timeout", "all", "disturbed"]),
     default="none",
     show_default=True,
-    help="Retry cells that failed or timed out in an earlier run.",
+    help="Retry cells that failed or timed out in an earlier run, or whose training was disturbed"
+    " by other programs.",
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, Literal, Required, TypedDict, cast
 
 #: Version of the records; records of other versions are not read.
@@ -16,6 +16,10 @@ RECORD_SCHEMA = 1
 
 #: Statuses of cells that ran without a result.
 FAILED = ("failed", "crashed", "memory", "timeout")
+
+#: If the wall time of a fit on one thread exceeds its CPU time by this factor, the fit shared the
+#: CPU (or waited for a disk), and its times are marked.
+OUTSIDE_LOAD_RATIO = 1.15
 
 #: The fields of every cell; all other fields are dimensions, except the fold.
 IDENTITY = ("dataset", "kernel", "solver")
@@ -29,6 +33,17 @@ Dimensions = dict[str, Any]
 def canonical(name: str) -> str:
     """Return a field's present name."""
     return FIELD_ALIASES.get(name, name)
+
+
+def is_disturbed(metrics: Mapping[str, Any], *, contended: bool) -> bool:
+    """Return True if the timed training shared the CPU with other programs.
+
+    For a cell that ran beside other cells of its run (`contended`) this is unknown, and False.
+    """
+    wall, cpu = metrics.get("train_time_s"), metrics.get("cpu_time_s")
+    if contended or not (isinstance(wall, int | float) and isinstance(cpu, int | float)):
+        return False
+    return wall > OUTSIDE_LOAD_RATIO * cpu > 0.0
 
 
 class Identity(TypedDict):

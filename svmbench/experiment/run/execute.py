@@ -14,16 +14,18 @@ from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.loop import Listener, Options, RunLoop, Silent
 from svmbench.experiment.run.records import RunFolder
 from svmbench.experiment.settings.cells import Cell
-from svmbench.schema.record import FAILED
+from svmbench.schema.record import FAILED, is_disturbed
 
 __all__ = ["RETRIED_STATUSES", "Listener", "Options", "RunSummary", "Silent", "due", "execute"]
 
-#: The statuses that each value of ``--retry`` runs again.
+#: The statuses that each value of ``--retry`` runs again. ``disturbed`` chooses by times, not by
+#: status (see `due`).
 RETRIED_STATUSES: dict[str, set[str]] = {
     "none": set(),
     "failed": {*FAILED} - {"timeout"},
     "timeout": {"timeout"},
     "all": {*FAILED},
+    "disturbed": set(),
 }
 
 
@@ -97,6 +99,8 @@ def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]
     """Return the cells without a result, and those whose result is tried again.
 
     Of several cells with the same key, which blocks may share, only the first is returned.
+    ``disturbed`` returns the cells whose training shared the CPU with other programs. It leaves
+    out those with points that are results (paths): their points are never timed again.
 
     Parameters
     ----------
@@ -109,6 +113,17 @@ def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]
     again = {None, "not run"} | RETRIED_STATUSES[retry]
     chosen: dict[str, Cell] = {}
     for cell in cells:
-        if cell.status == "planned" and _recorded(folder, cell) in again:
+        if cell.status == "planned" and (
+            _recorded(folder, cell) in again
+            or (retry == "disturbed" and _has_disturbed_times(folder, cell.key))
+        ):
             chosen.setdefault(cell.key, cell)
     return list(chosen.values())
+
+
+def _has_disturbed_times(folder: RunFolder, key: str) -> bool:
+    """Return True if a cell's own training shared the CPU with other programs."""
+    record = folder.cells[key]
+    if any("dimensions" in point for point in folder.points.get(key, {}).values()):
+        return False
+    return is_disturbed(record.get("metrics", {}), contended=record.get("contended", False))

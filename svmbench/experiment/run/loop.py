@@ -84,7 +84,7 @@ class Options:
     scratch_gb : float
         Limit of the arrays that cells share on disk, in GiB.
     retry : str
-        Which unfinished results of an earlier run to try again: a key of `RETRIED_STATUSES`.
+        Which results of an earlier run to try again: a key of `RETRIED_STATUSES`.
     budget_s : float
         Number of seconds after which no new cell starts; the others are marked ``not run``.
     stop_s : float
@@ -371,6 +371,9 @@ class RunLoop:
     def _give_up(self, cells: list[Cell]) -> None:
         budget = f"budget of {self.options.budget_s / 60:.3g} minutes"
         for cell in cells:
+            earlier = self.folder.cells.get(cell.key)
+            if earlier is not None and earlier["status"] == "ok":
+                continue  # Its times were to be measured again; the earlier result stays.
             self.folder.append(
                 {
                     "kind": "cell",

@@ -57,7 +57,8 @@ class Request:
     stop_s : float
         Number of seconds after which running cells are stopped, too.
     retry : str
-        Which unfinished results to try again: ``none``, ``failed``, ``timeout`` or ``all``.
+        Which results to try again: ``none``, ``failed``, ``timeout``, ``all`` (of these two), or
+        ``disturbed``.
     fresh : bool
         Whether earlier records are set aside.
     reuse : tuple of Path

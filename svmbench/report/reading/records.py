@@ -29,7 +29,7 @@ from svmbench.report.reading.newest import (
     one_line,
     plural,
 )
-from svmbench.schema.record import IDENTITY, Record, parse_record
+from svmbench.schema.record import IDENTITY, Record, is_disturbed, parse_record
 
 #: Separator of the two solvers in the name of a pair.
 VERSUS = " vs "
@@ -40,9 +40,6 @@ TRAIN_PREFIX = "train_"
 MEMORY = "peak_memory_mb"
 #: Largest number of cells and points of cells in a report.
 MAX_SHOWN_CELLS = 1_000_000
-#: If the wall time of a fit on one thread exceeds its CPU time by this factor, the fit shared the
-#: CPU (or waited for a disk), and its times are marked.
-OUTSIDE_LOAD_RATIO = 1.15
 #: Fields of an environment that don't identify the machine or its libraries. The commit is one of
 #: them, because a cell's key covers the code that determines its result.
 _PASSING = {"id", "git", "seed", "load"}
@@ -107,14 +104,8 @@ class CellResult:
 
     @property
     def disturbed(self) -> bool:
-        """True if the timed training shared the CPU with other programs.
-
-        For a cell that ran beside other cells of the run this is unknown, and False.
-        """
-        wall, cpu = self.metrics.get("train_time_s"), self.metrics.get("cpu_time_s")
-        if self.contended or not (isinstance(wall, int | float) and isinstance(cpu, int | float)):
-            return False
-        return wall > OUTSIDE_LOAD_RATIO * cpu > 0.0
+        """True if the timed training shared the CPU with other programs."""
+        return is_disturbed(self.metrics, contended=self.contended)
 
 
 @dataclass(frozen=True)

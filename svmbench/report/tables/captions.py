@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svmbench.report.numbers.summary import CLOCK_RESOLUTION_S
 from svmbench.report.reading import published
 from svmbench.report.reading.provenance import describe_cpu
-from svmbench.report.reading.records import OUTSIDE_LOAD_RATIO, Run, used_environments
+from svmbench.report.reading.records import Run, used_environments
 from svmbench.report.reading.wording import (
     CONTENDED_MARK,
     DISTURBED_MARK,
@@ -16,6 +16,7 @@ from svmbench.report.reading.wording import (
     UNRESOLVED_MARK,
 )
 from svmbench.report.tables.media import Code, Sentence, Strong
+from svmbench.schema.record import OUTSIDE_LOAD_RATIO
 
 if TYPE_CHECKING:
     from svmbench.report.tables.layout import Table, TableEntry

@@ -495,6 +495,36 @@ def test_streamed_points_are_taken_up_though_the_last_is_torn(tmp_path: Path, lo
     assert sorted(points) == sorted(f"{p}/{f}" for p in range(len(GRID)) for f in range(3))
 
 
+@pytest.mark.slow
+def test_disturbed_times_are_measured_again_and_no_result_is_lost(tmp_path: Path) -> None:
+    single = [{"name": "alsvm-batch"}, {"name": "dcd-l2"}]
+    path = {"name": "alsvm-batch", "label": "path", "grid": {"C": [1, 2]}}
+    blocks = [
+        {"name": "main", "protocol": "fit", "solvers": single},
+        {"name": "path", "protocol": "path", "solvers": [path]},
+    ]
+    config = write_config(tmp_path, single, blocks=blocks)
+    out = tmp_path / "out"
+
+    def ran(*options: str) -> list[str]:
+        before = len(lines_of(out)) if out.exists() else 0
+        svmbench("run", config, "--output", out, *options)
+        return [r["solver"] for r in lines_of(out)[before:] if r["kind"] == "cell"]
+
+    assert sorted(ran()) == ["alsvm-batch", "dcd-l2", "path"]
+    records = lines_of(out)
+    for line in records:
+        if line.get("solver") != "dcd-l2":
+            line["metrics"] |= {"train_time_s": 1.2, "cpu_time_s": 1.0}
+    (out / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    assert ran("--retry", "all") == []
+    # A retry for which no time is left keeps the result; a path's points are not timed again.
+    assert ran("--retry", "disturbed", "--budget", "1e-9") == []
+    assert cells_of(out)["alsvm-batch"]["status"] == "ok"
+    assert ran("--retry", "disturbed") == ["alsvm-batch"]
+    assert cells_of(out)["alsvm-batch"]["metrics"]["train_time_s"] < 1.2
+
+
 def test_retry_names_are_statuses() -> None:
     assert (
         execute.RETRIED_STATUSES["all"]
