@@ -109,8 +109,9 @@ def try_(
     most 3,000 training rows.
     The pipeline takes frames with the same columns and returns labels of the file's type: whole
     numbers, truth values or text. The table has two baselines: always the most frequent class, and
-    scikit-learn's logistic regression. Scores are of the test rows; beside them stand mean ±
-    standard deviation over the three folds of the search, and these choose the solver.
+    scikit-learn's logistic regression, whose C is searched as the solvers' parameters are. Scores
+    are of the test rows; beside them stand mean ± standard deviation over the three folds of the
+    search, and these choose the solver.
 
     \b
     Example:
@@ -154,10 +155,8 @@ def try_(
     for sentence in (result.reason, result.quote, *result.notes):
         terminal.print_line(sentence)
     print_confusion(result)
-    terminal.print_line(
-        "The pipeline is fitted on the training rows alone; call its fit with all rows to use them"
-        " all. Its decision_function gives scores. To use it on new rows:"
-    )
+    terminal.print_line(f"wrote {target}. {result.fitted_on()} {result.scores()}")
+    terminal.print_line("To use it on new rows:")
     for line in result.usage(target):
         terminal.print_line(f"  {line}")
     terminal.check_written()

@@ -4,7 +4,7 @@ scikit-learn's transformers encode the columns, and become part of the pipeline.
 the time in which each searches its parameters by cross-validation on the training rows, and is
 fitted with the best ones. The scores over these folds also choose the solver. The fitted pipelines
 are scored once on the test rows, beside two baselines: the most frequent class, and scikit-learn's
-logistic regression.
+logistic regression, whose C is searched as the solvers' parameters are.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ CANDIDATES: tuple[tuple[str, dict[str, Any], dict[str, list[Any]]], ...] = (
         {"gamma": ["scale", 0.1, 1.0, 0.01], "C": [1.0, 10.0, 100.0, 0.1]},
     ),
 )
+#: The baseline that is searched and fitted as the solvers are, and never recommended.
+LOGISTIC = "logistic regression"
+BASELINE = (LOGISTIC, {"max_iter": 1000}, {"C": [1.0, 0.1, 10.0, 0.01, 100.0]})
 #: Number of rows for the search of parameters, which are drawn by class, and of its folds.
 SEARCH_ROWS = 3000
 SEARCH_FOLDS = 3
@@ -67,6 +70,8 @@ METRICS = {
     "roc_auc": "area under the ROC curve",
 }
 ACCURACY, BALANCED, ROC_AUC = METRICS
+#: Folds and test rows disagree if their scores differ by more standard errors of the difference.
+MAX_STANDARD_ERRORS = 2.0
 #: The line before the first fits.
 LOADING = "loading the solvers (on a new machine they are compiled, a minute or two)"
 
@@ -149,7 +154,7 @@ class TryResult:
         """The head and the rows of the table of solvers and baselines."""
         extra = ("area under ROC (%)",) if self.metric == ROC_AUC else ()
         scores = (*extra, "accuracy (%)", "balanced accuracy (%)")
-        over_folds = f"{METRICS[self.metric]} over folds (%)"
+        over_folds = f"{METRICS[self.metric]} over {SEARCH_FOLDS} folds (%)"
         rows = [("solver", *scores, over_folds, "fit (s)", "predict (s)", "size (KiB)")]
         for trial in (item.trial for item in (*self.solvers, *self.baselines)):
             folds = "-"
@@ -190,6 +195,32 @@ class TryResult:
             f"print(model.predict({self.reader}))",
         ]
 
+    def fitted_on(self) -> str:
+        """Return sentences on the rows that the written pipeline was and was not fitted on."""
+        n_train, n_test = self.chosen.trial.n_train, len(self.y_test)
+        return (
+            f"It is the pipeline of {self.chosen.trial.solver}, fitted on {n_train:,} training"
+            f" rows; it was not fitted again with the {n_test:,} test rows. To use all rows, call"
+            " its fit with them."
+        )
+
+    def scores(self) -> str:
+        """Return sentences on the values that rank rows, and on probabilities."""
+        model = self.chosen.model
+        if not hasattr(model, "decision_function"):
+            return (
+                "The pairs of classes vote on its predictions: it has neither decision_function nor"
+                " predict_proba."
+            )
+        classes = [*map(str, model.classes_)]
+        what = "has one column for each class, and the largest value wins"
+        if len(classes) == 2:
+            what = f"is above 0 for {classes[1]} and below 0 for {classes[0]}"
+        return (
+            f"Its decision_function {what}. SVMs have no predict_proba: fit"
+            " sklearn.calibration.CalibratedClassifierCV on the pipeline for probabilities."
+        )
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -198,7 +229,8 @@ class Fitted:
     ``influences`` has an array for each group of test rows. The variance of the score, and that of
     a difference between two scores on the same rows, is the sum over groups of the variance of
     these values divided by the number of rows (for the area under the ROC curve: DeLong et al.
-    1988, equation 5). ``searched`` is the search of its parameters, None for a baseline.
+    1988, equation 5). ``searched`` is the search of its parameters, None for the most frequent
+    class.
     """
 
     trial: Trial
@@ -214,7 +246,7 @@ class Fitted:
         Raises
         ------
         ValueError
-            For a baseline.
+            For the most frequent class.
         """
         if self.searched is None:
             msg = f"{self.trial.solver} was not searched"
@@ -236,7 +268,7 @@ class Trial:
         The 95 % interval of the score over random draws of the test rows.
     folds_pct, folds_spread_pct : float or None
         Mean and standard deviation of the same metric over the folds of the search, which consist
-        of training rows. The mean chooses the solver. None for a baseline.
+        of training rows. The mean chooses the solver. None for the most frequent class.
     accuracy_pct, balanced_accuracy_pct : float
         Scores on the test rows.
     fit_s, predict_s : float
@@ -245,6 +277,8 @@ class Trial:
         Size of the pipeline's file.
     params : dict
         Chosen parameters.
+    n_train : int
+        Number of rows that the model was fitted on, which are all or a part of the training rows.
     """
 
     solver: str
@@ -255,6 +289,7 @@ class Trial:
     predict_s: float
     size_kb: float
     params: dict[str, Any]
+    n_train: int = 0
     interval_pct: tuple[float, float] = (0.0, 100.0)
     folds_pct: float | None = None
     folds_spread_pct: float | None = None
@@ -437,7 +472,6 @@ def try_solvers(
     """
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier
-    from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import Pipeline
 
     X_train, X_test, y_train, y_test = split(X, y, test_share, seed)
@@ -458,8 +492,9 @@ def try_solvers(
     solvers = []
     searches: dict[str, Searched] = {}
     fits_s: list[float] = []
-    for number, (name, fixed, plain_grid) in enumerate(CANDIDATES):
-        share = max(0.0, end - time.monotonic()) / (len(CANDIDATES) - number)
+    searchable = (*CANDIDATES, BASELINE)
+    for number, (name, fixed, plain_grid) in enumerate(searchable):
+        share = max(0.0, end - time.monotonic()) / (len(searchable) - number)
         grid = grid_for(name, plain_grid, metric)
 
         def build(point: dict[str, Any], name: str = name, fixed: Any = fixed) -> Any:
@@ -486,20 +521,19 @@ def try_solvers(
             solver.trial,
             folds_pct=100 * float(searched.scores.mean()),
             folds_spread_pct=100 * float(searched.scores.std(ddof=1)),
+            n_train=rows,
         )
         solvers.append(replace(solver, trial=trial, searched=searched))
     if advice := time_was_short(searches, fits_s):
         tell(advice)
-    weight = None if metric == ACCURACY else "balanced"
-    baselines = []
-    for name, model in (
-        ("most frequent class", DummyClassifier()),
-        ("logistic regression", LogisticRegression(class_weight=weight, max_iter=1000)),
-    ):
-        began = time.monotonic()
-        fitted = pipeline(model).fit(X_few, y_few)
-        fit_s = time.monotonic() - began
-        baselines.append(tested(name, {}, fitted, fit_s, X_test, y_test, metric))
+    began = time.monotonic()
+    frequent = pipeline(DummyClassifier()).fit(X_few, y_few)
+    fit_s = time.monotonic() - began
+    *solvers, logistic = solvers
+    baselines = [
+        tested("most frequent class", {}, frequent, fit_s, X_test, y_test, metric),
+        logistic,
+    ]
     return sorted(solvers, key=over_folds, reverse=True), baselines, y_test
 
 
@@ -542,8 +576,12 @@ def drawn_by_class(y: pd.Series, n_rows: int, at_least: int, seed: int) -> Any:
 
 def build_solver(name: str, n_classes: int, params: dict[str, Any]) -> Any:
     """Return a solver that separates this number of classes."""
+    from sklearn.linear_model import LogisticRegression
+
     from svmbench.baselines.catalogue import one_vs_one, solver
 
+    if name == LOGISTIC:
+        return LogisticRegression(**params)
     model = solver(name, **params)
     return one_vs_one(model) if n_classes > 2 else model
 
@@ -561,10 +599,8 @@ def grid_for(name: str, grid: dict[str, list[Any]], metric: str) -> dict[str, li
 
 
 def takes_weights(name: str) -> bool:
-    """Return True if a solver takes class weights."""
-    from svmbench.baselines.catalogue import solver
-
-    return "class_weight" in solver(name).get_params()
+    """Return True if a solver, or the baseline that is searched, takes class weights."""
+    return "class_weight" in build_solver(name, 2, {}).get_params()
 
 
 def search(
@@ -754,7 +790,11 @@ def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
         if top - over_folds(candidate)
         <= min(error_over_folds(best, candidate), MAX_POINTS_BELOW_BEST)
     ]
-    others = [f"{o.trial.solver} ({over_folds(o):.2f} %)" for o in near if o is not best]
+    others = [
+        f"{o.trial.solver} ({over_folds(o):.2f} %, {error_over_folds(best, o):.2f} points)"
+        for o in near
+        if o is not best
+    ]
     n_classes = max(candidate.folds.n_predicted for candidate in near)
     near = [candidate for candidate in near if candidate.folds.n_predicted == n_classes]
     fastest_s = min(candidate.trial.predict_s for candidate in near)
@@ -765,10 +805,15 @@ def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
     chosen = min(quick, key=lambda candidate: order.index(candidate.trial.solver))
     name = chosen.trial.solver
     if chosen is best:
-        equal = f"; within a standard error of it: {', '.join(others)}" if others else ""
+        equal = (
+            "; not clearly worse, by the standard error (in brackets) of the mean difference over"
+            f" {SEARCH_FOLDS} folds: {', '.join(others)}"
+            if others
+            else ""
+        )
         return best, (
-            f"Take {name}: {top:.2f} % is the best {METRICS[metric]} of the SVMs over the folds of"
-            f" the training rows{equal}."
+            f"Take {name}: {top:.2f} % is the best {METRICS[metric]} of the SVMs over"
+            f" {SEARCH_FOLDS} folds of the training rows{equal}."
         )
     reason = (
         "predicts more of the classes"
@@ -779,8 +824,9 @@ def recommended(fitted: list[Fitted], metric: str) -> tuple[Fitted, str]:
     )
     return chosen, (
         f"Take {name}: it {reason}, and its {METRICS[metric]} of {over_folds(chosen):.2f} % over"
-        f" the folds of the training rows is as good as the {top:.2f} % of {best.trial.solver}"
-        f" (standard error of the difference: {error_over_folds(best, chosen):.2f} points)."
+        f" {SEARCH_FOLDS} folds of the training rows is as good as the {top:.2f} % of"
+        f" {best.trial.solver}: the standard error of the mean difference over these folds is"
+        f" {error_over_folds(best, chosen):.2f} points."
     )
 
 
@@ -804,8 +850,8 @@ def beaten_by(chosen: Fitted, baselines: list[Fitted], metric: str) -> str:
     near = best.trial.score_pct - chosen.trial.score_pct <= error
     return (
         f" On the test rows the baseline {best.trial.solver} reaches {best.trial.score_pct:.2f} %"
-        f" ({'within' if near else 'beyond'} the standard error of {error:.2f} points):"
-        " an SVM gains nothing over it here."
+        f" ({'within' if near else 'beyond'} the standard error of the difference between both,"
+        f" {error:.2f} points): an SVM gains nothing over it here."
     )
 
 
@@ -838,7 +884,7 @@ def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> It
             for model in (chosen, frequent)
         )
         error = standard_error(of_chosen, of_frequent)
-    if gain <= 2 * error:
+    if gain <= MAX_STANDARD_ERRORS * error:
         yield (
             "Caution: the model is not clearly better than always predicting the most frequent"
             " class. Perhaps these columns don't tell the classes apart."
@@ -849,34 +895,35 @@ def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> It
 
 
 def disagreement(chosen: Fitted, solvers: list[Fitted], metric: str) -> str:
-    """Return a sentence if folds and test rows disagree beyond 95 % intervals, else ""."""
-    low, high = interval_over_folds(chosen)
-    test_low, test_high = chosen.trial.interval_pct
-    if high < test_low or test_high < low:
+    """Return a sentence if folds and test rows disagree, else "".
+
+    They disagree if the mean over folds and the score on the test rows of the chosen solver differ
+    by more than `MAX_STANDARD_ERRORS`, or if another solver is that much better on the test rows.
+    """
+    from svmbench.report.numbers.estimates import NORMAL_95
+
+    low, high = chosen.trial.interval_pct
+    spread = float(chosen.folds.scores.std(ddof=1))
+    error = math.hypot(
+        100 * spread / math.sqrt(len(chosen.folds.scores)), (high - low) / (2 * NORMAL_95)
+    )
+    apart = abs(over_folds(chosen) - chosen.trial.score_pct)
+    if apart > MAX_STANDARD_ERRORS * error:
         return (
             f"Folds and test rows disagree: the {METRICS[metric]} of {chosen.trial.solver} is"
-            f" {over_folds(chosen):.2f} % over the folds of the training rows (95 % interval"
-            f" {max(low, 0):.1f} to {min(high, 100):.1f} %), and {chosen.trial.score_pct:.2f} % on"
-            " the test rows."
+            f" {over_folds(chosen):.2f} % over the folds, which train on fewer rows, and"
+            f" {chosen.trial.score_pct:.2f} % on the test rows: {apart:.2f} points apart, with a"
+            f" standard error of {error:.2f}. Other splits (--seed) tell more."
         )
     first = max(solvers, key=lambda solver: solver.trial.score_pct)
     gain, error = first.trial.score_pct - chosen.trial.score_pct, standard_error(first, chosen)
-    if gain > 2 * error:
+    if gain > MAX_STANDARD_ERRORS * error:
         return (
             f"Folds and test rows disagree: on the test rows {first.trial.solver} is"
             f" {gain:.2f} points better than {chosen.trial.solver} (standard error {error:.2f}"
             " points). Other splits (--seed) tell more."
         )
     return ""
-
-
-def interval_over_folds(solver: Fitted) -> tuple[float, float]:
-    """Return the 95 % interval of the mean score over folds, by Student's t, in per cent."""
-    from scipy.stats import t
-
-    scores = 100 * solver.folds.scores
-    half = float(t.ppf(0.975, len(scores) - 1) * scores.std(ddof=1)) / math.sqrt(len(scores))
-    return over_folds(solver) - half, over_folds(solver) + half
 
 
 def number_to_quote(chosen: Fitted, n_test: int, metric: str) -> str:

@@ -54,6 +54,10 @@ def test_a_table_becomes_a_pipeline(tmp_path: Path, text: str) -> None:
     assert re.search(r"To quote: accuracy .* % \(95 % interval .* %\) on 40 test rows", ended.out)
     *_, first, second, third = ended.out.splitlines()
     assert (tmp_path / "my.joblib").is_file()
+    assert f"wrote {file.with_suffix('.joblib')}. It is the pipeline of " in ended.out
+    assert "fitted on 120 training rows; it was not fitted again with the 40 test rows" in ended.out
+    assert "Its decision_function is above 0 for yes and below 0 for no." in ended.out
+    assert re.search(r"logistic regression: \d of 5 settings tried, the best C=", ended.out)
     # The three lines load it and predict the rows of new.csv, in a process of their own.
     table().drop(columns="churn").to_csv(tmp_path / "new.csv", index=False)
     lines = "\n".join(line.strip() for line in (first, second, third))
@@ -160,8 +164,9 @@ def test_the_recommendation_is_the_simplest_of_equally_good_and_fast_solvers() -
     first = over_folds("newton-l2", (0.89, 0.90, 0.91))
     chosen, said = trying.recommended([first, slow, worse], "accuracy")
     assert chosen is first
-    assert "90.00 % is the best accuracy of the SVMs over the folds of the training rows" in said
-    assert "; within a standard error of it: csvc (89.83 %)" in said
+    assert "90.00 % is the best accuracy of the SVMs over 3 folds of the training rows" in said
+    # Differences of -1, 0.5 and 1 points have a standard error of 0.60 points.
+    assert "(in brackets) of the mean difference over 3 folds: csvc (89.83 %, 0.60 points)" in said
     # Five points in each fold are no tie, however fast the other is.
     assert trying.recommended([best, worse], "accuracy")[0] is best
     # Times that differ by less than the factor change nothing.
@@ -180,9 +185,7 @@ def test_the_test_rows_choose_nothing() -> None:
     kernel = fitted("csvc", right_at(500, 314), 1.0, (0.56, 0.65, 0.73))
     chosen, said = trying.recommended([kernel, linear], "balanced_accuracy")
     assert chosen is linear
-    assert (
-        "Take newton-l2: 75.00 % is the best balanced accuracy of the SVMs over the folds" in said
-    )
+    assert "Take newton-l2: 75.00 % is the best balanced accuracy of the SVMs over 3 folds" in said
     # The number to quote is that of the test rows, and no solver was chosen by it.
     quoted = trying.number_to_quote(chosen, 500, "balanced_accuracy")
     assert "To quote: balanced accuracy 58.00 %" in quoted
@@ -190,20 +193,34 @@ def test_the_test_rows_choose_nothing() -> None:
 
 
 def test_folds_and_test_rows_that_disagree_are_said() -> None:
-    wide = fitted("newton-l2", right_at(500, 310), 1.0, (0.70, 0.75, 0.80))
-    near = fitted("csvc", right_at(500, 312), 1.0, (0.56, 0.65, 0.73))
-    assert trying.disagreement(wide, [wide, near], "accuracy") == ""
-    # Intervals that don't overlap: over folds, and on the test rows.
-    narrow = replace(wide, searched=replace(wide.folds, scores=np.array([0.74, 0.75, 0.76])))
-    said = trying.disagreement(narrow, [narrow, near], "accuracy")
-    assert "75.00 % over the folds of the training rows (95 % interval 72.5 to 77.5 %)" in said
-    assert "62.00 % on the test rows" in said
+    # Test rows: 68 % with a standard error of 2.08 points. Folds: 73.5 %.
+    near = fitted("csvc", right_at(500, 342), 1.0, (0.56, 0.65, 0.73))
+    wide = fitted("newton-l2", right_at(500, 340), 1.0, (0.685, 0.735, 0.785))
+    assert trying.disagreement(wide, [wide, near], "accuracy") == ""  # 5.5 points, error 3.6
+    narrow = replace(wide, searched=replace(wide.folds, scores=np.array([0.725, 0.735, 0.745])))
+    said = trying.disagreement(narrow, [narrow, near], "accuracy")  # 5.5 points, error 2.16
+    assert "73.50 % over the folds, which train on fewer rows, and 68.00 % on the test" in said
+    assert "5.50 points apart, with a standard error of 2.1" in said
+    # The folds may also be worse.
+    below = replace(wide, searched=replace(wide.folds, scores=np.array([0.615, 0.625, 0.635])))
+    assert "62.50 % over the folds" in trying.disagreement(below, [below, near], "accuracy")
     # Another solver that is clearly better on the test rows.
     better = replace(
         near, trial=replace(near.trial, score_pct=80.0), influences=[right_at(500, 400) * 1.0]
     )
     said = trying.disagreement(wide, [wide, better], "accuracy")
-    assert "on the test rows csvc is 18.00 points better than newton-l2" in said
+    assert "on the test rows csvc is 12.00 points better than newton-l2" in said
+
+
+def test_what_is_said_of_scores_is_what_the_model_has() -> None:
+    def said(model: object) -> str:
+        chosen = replace(over_folds("csvc", (0.9, 0.9, 0.9)), model=model)
+        return trying.TryResult("accuracy", [chosen], [], chosen, "", "", [], None, "").scores()
+
+    two = type("Two", (), {"classes_": np.array(["no", "yes"]), "decision_function": None})
+    assert "decision_function is above 0 for yes and below 0 for no" in said(two)
+    pairs = type("Pairs", (), {"classes_": np.arange(3)})
+    assert "neither decision_function nor predict_proba" in said(pairs)
 
 
 def test_a_search_counts_the_classes_that_the_folds_predict() -> None:
@@ -250,8 +267,8 @@ def test_solvers_without_class_weights_are_named() -> None:
     [
         (440, ""),
         (450, ""),
-        (455, "reaches 91.00 % (within the standard error"),
-        (499, "reaches 99.80 % (beyond the standard error"),
+        (455, "reaches 91.00 % (within the standard error of the difference between both"),
+        (499, "reaches 99.80 % (beyond the standard error of the difference between both"),
     ],
 )
 def test_a_baseline_that_beats_the_solver_is_named(n_right: int, said: str) -> None:
@@ -337,7 +354,7 @@ def test_uneven_classes_are_told_apart_and_said(tmp_path: Path) -> None:
     assert "The classes are uneven" in ended.out
     assert "most frequent class" in ended.out
     assert "predicted True" in ended.out
-    assert "balanced accuracy over folds (%)" in ended.out
+    assert "balanced accuracy over 3 folds (%)" in ended.out
     assert " ± " in ended.out
     import joblib
 
@@ -349,7 +366,11 @@ def test_uneven_classes_are_told_apart_and_said(tmp_path: Path) -> None:
     words = ["--label", "fraud", "--minutes", 0.05, "--metric", "accuracy", "--json"]
     made = json.loads(svmbench("try", file, *words).out)
     assert made["metric"] == "accuracy"
-    assert made["baselines"][0]["accuracy_pct"] > 98
+    frequent, logistic = made["baselines"]
+    assert frequent["accuracy_pct"] > 98
+    assert frequent["folds_pct"] is None
+    assert logistic["folds_pct"] > 90
+    assert logistic["params"]["C"] in trying.BASELINE[2]["C"]
     words[-2] = "roc_auc"
     made = json.loads(svmbench("try", file, *words).out)
     assert made["trials"][0]["score_pct"] > 80
