@@ -36,7 +36,7 @@ def print_overview(built: BuiltReport) -> None:
                 "in brackets: what the paper prints; times: measured / printed; others: measured -"
                 " printed"
             )
-        for sentence in (*legend(table, [header, *rows]), *best_sentences(run, table)):
+        for sentence in (*legend(run, table, [header, *rows]), *best_sentences(run, table)):
             terminal.print_line(sentence)
     plots = [paths[-1] for paths in built.plots.values()]
     terminal.print_line(f"tables: {built.joined}")

@@ -161,7 +161,7 @@ def show_run(
         command=f"svmbench run {run.name} --profile {run.profile or 'quick'}",
         done=counts["ok"],
         planned=len(run.cells),
-        left=", ".join(f"{n} {status_word(s)}" for s, n in sorted(counts.items()) if s != "ok"),
+        left=_left(counts),
         is_unfinished=any(status not in _SETTLED for status in counts),
         word=known.word if known else "",
         age=known.sentence() if known else "",
@@ -175,6 +175,19 @@ def show_run(
         undrawn=undrawn,
         files=[(what, f"data/{slug}/{name}") for what, name in files],
     )
+
+
+def _left(counts: Counter[str]) -> str:
+    """Return the number of cells of each status but "ok", and what unavailable cells count."""
+    texts = []
+    for status, number in sorted(counts.items()):
+        if status == "unavailable":
+            texts.append(
+                f"{number} {status_word(status)}, one for each block and solver of a missing set"
+            )
+        elif status != "ok":
+            texts.append(f"{number} {status_word(status)}")
+    return ", ".join(texts)
 
 
 def _with_results(grid: PageTable) -> PageTable:

@@ -263,13 +263,19 @@ def with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Ver
 
 
 def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
-    """Judge claims by the numbers that their papers print; leave out those without such numbers."""
+    """Judge claims by the numbers that their papers print; leave out those without such numbers.
+
+    A printed time is that of the paper, whatever it measured.
+    """
+    from dataclasses import replace
+
     from svmbench.base.paper_folders import papers
     from svmbench.papers import judging
     from svmbench.papers.judging.printed import printed_evidence
 
+    source = ("the numbers that the paper prints, which have no uncertainty", "", "")
     return [
-        verdict
+        replace(verdict, sources=(source,))
         for key, paper in papers().items()
         if (claims := [claim for claim in known if claim.paper == key])
         for verdict in judging.judge(claims, printed_evidence(paper), trust=trust)

@@ -56,6 +56,11 @@ def test_wall_and_cpu_times_beside_each_other_are_explained(
              "metrics": ["train_time_s", "cpu_time_s"], "published": None}  # fmt: skip
     print_overview(build(runs.write_run(tmp_path, [cell], [record], [table])))
     assert "train time: by the clock on the wall; CPU time: " in capsys.readouterr().out
+    # Of a paper, claims compare another time than the one in the table.
+    table["metrics"] = ["train_time_s"]
+    print_overview(build(runs.write_run(tmp_path / "alone", [cell], [record], [table])))
+    said = "train time: by the clock on the wall; 'svmbench claims' compares CPU times"
+    assert said in capsys.readouterr().out
 
 
 def test_what_cannot_be_compared_has_no_winner(

@@ -50,6 +50,10 @@ def test_the_command_judges_printed_numbers() -> None:
     assert ended.code == 0, ended.said
     (line,) = [one for one in ended.out.splitlines() if one.startswith("smo-10 ")]
     assert "contradicted" in line
+    details = svmbench("claims", "--printed", "--claim", "alsvm-2").out
+    assert "from: the numbers that the paper prints, which have no uncertainty\n" in details
+    assert "has changed since this run" not in details
+    assert "times: CPU times, without the time that other programs took" not in details
     assert svmbench("claims", "--printed", "--paper", "cpsp").code == 1
     ended = svmbench("claims", "--printed", "results")
     assert ended.code == 2

@@ -17,7 +17,7 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.records import RUNS, records_of
-from svmbench.experiment.run.session import counted
+from svmbench.experiment.run.session import ABSENT_CELLS, counted
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord, Identity
 
@@ -117,6 +117,11 @@ def forecast(
         f"{plan.name} ({plan.profile}): {len(cells):,} cells, {len(todo):,} to run,"
         f" {sum(cell.key in done for cell in cells):,} with a result"
     ]
+    if awaited:
+        lines[0] += (
+            f"; {len(awaited):,} of them, of data sets to fetch or prepare first, are counted by"
+            f" registered sizes (a run counts {ABSENT_CELLS})"
+        )
     lines += [f"  {line}" for line in _counted(cells, nowhere)]
     lines += [f"{source}: {', '.join(names)}" for source, names in absent.items()]
     unplanned = {c.shown["dataset"] for c in cells if c.status == "not run" and not c.spec}

@@ -117,6 +117,8 @@ class Finished:
     records: dict[str, CellRecord]
 
 
+#: The cells that a run counts for a data set that it can't get: it doesn't know their folds.
+ABSENT_CELLS = "one for each block and solver of a missing data set"
 #: Returns the listener for the cells about to run.
 Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
 
@@ -213,7 +215,9 @@ def execute_run(
             note(text)
         todo = due(cells, folder, request.retry)
         so_far = f"{plan.name} ({request.profile}): {counted(len(plan.cells), 'cell')}"
-        print_line(f"{so_far}, {len(todo)} to run")
+        absent = sum(cell.status == "unavailable" for cell in plan.cells)
+        counts_as = f", {absent} unavailable ({ABSENT_CELLS})" if absent else ""
+        print_line(f"{so_far}, {len(todo)} to run{counts_as}")
         if size := size_of(plan):
             print_line(size)
         with _server(plan, todo, request), watch(todo) as listener:

@@ -224,7 +224,7 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
         f"The profile {source.run.profile} of {source.run.name} has changed since this run: the "
         "command makes other records now."
         for source in sources
-        if not is_repeatable(source.run)
+        if not (is_repeatable(source.run) or source.is_printed)
     ]
     notes += [
         f"{config}: {note}" for config in claim.configs for note in evidence.notes.get(config, ())

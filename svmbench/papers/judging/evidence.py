@@ -58,6 +58,11 @@ class Source:
     alone: bool = True
 
     @property
+    def is_printed(self) -> bool:
+        """Whether these are the printed numbers of a paper."""
+        return any(cell.protocol == PRINTED for cell in self.cells)
+
+    @property
     def profile(self) -> str:
         """The profile of the run."""
         return self.run.profile

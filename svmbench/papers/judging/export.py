@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svmbench.base import escape
+from svmbench.papers.judging.evidence import PRINTED
 from svmbench.papers.judging.verdict import (
     CONTRADICTED,
     FULL,
@@ -149,6 +150,9 @@ def _details(verdict: Verdict) -> list[str]:
         f"rule: {claim.rule}",
         f"uncertainty: {claim.uncertainty}",
     ]
+    is_measured = any(cell.protocol != PRINTED for cell in verdict.cells)
+    if is_measured and any(metric.endswith("cpu_time_s") for metric in claim.metrics):
+        lines.append("times: CPU times, without the time that other programs took")
     if claim.limits:
         lines.append(f"limits: {claim.limits_text()}")
     if claim.printed:
@@ -171,8 +175,9 @@ def _details(verdict: Verdict) -> list[str]:
         f"{machine.origin}, {machine.name}: {machine.outcome}: {machine.reason}"
         for machine in verdict.machines
     ]
-    lines += [f"from: {folder} ({profile}, {environment})"
-              for folder, profile, environment in verdict.sources]  # fmt: skip
+    for folder, *described in verdict.sources:
+        details = ", ".join(filter(None, described))
+        lines.append(f"from: {folder}{f' ({details})' if details else ''}")
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
     lines += [f"note: {note}" for note in verdict.notes]
     lines += [f"{verdict.freshness}: {age}" for age in verdict.age]

@@ -62,8 +62,8 @@ def fitted_lines(table: Table, lines: list[list[str]], gap: int) -> list[list[st
     return [line[: len(widths)] for line in lines]
 
 
-def legend(table: Table, lines: list[list[str]]) -> list[str]:
-    """Return sentences on the marks, the ratios and the two times of the shown lines."""
+def legend(run: Run, table: Table, lines: list[list[str]]) -> list[str]:
+    """Return sentences on the marks, the ratios and the kinds of time of the shown lines."""
     shown = "".join(text for line in lines for text in line)
     notes = [TERMINAL.spell(note) for note in footnotes(table, allow_contended=False)]
     sentences = [
@@ -76,6 +76,11 @@ def legend(table: Table, lines: list[list[str]]) -> list[str]:
         sentences.append(
             "train time: by the clock on the wall; CPU time: of the processor alone, without the"
             " time that other programs took"
+        )
+    elif "train_time_s" in metrics and run.paper:
+        sentences.append(
+            "train time: by the clock on the wall; 'svmbench claims' compares CPU times, without"
+            " the time that other programs took"
         )
     return sentences
 

@@ -32,14 +32,18 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     assert not out.exists()
     assert not (private_cache / "prepared").exists()
     lines = ended.out.splitlines()
-    assert lines[0] == "config (quick): 12 cells, 12 to run, 0 with a result"
+    assert lines[0] == (
+        "config (quick): 12 cells, 12 to run, 0 with a result; 12 of them, of data sets to fetch"
+        " or prepare first, are counted by registered sizes (a run counts one for each block and"
+        " solver of a missing data set)"
+    )
     assert "to prepare first, generated here or scikit-learn's: breast-cancer" in lines
     assert "to fetch first, from the official addresses, by 'svmbench fetch': a9a" in lines
     assert "  main · a9a: 6 cells, data not here yet (test-works, test-slow)" in lines
 
     assert svmbench("fetch", "breast-cancer", "-q").code == 0
     lines = svmbench("run", config, "--output", out, "--dry-run").out.splitlines()
-    assert lines[0] == "config (quick): 12 cells, 12 to run, 0 with a result"
+    assert lines[0].startswith("config (quick): 12 cells, 12 to run, 0 with a result; 6 of them")
     assert "  main · breast-cancer: 6 cells (test-works, test-slow)" in lines
     assert lines[-1] == (
         "12 cells to run: no record tells how long they take; 6 of them wait for data sets that"

@@ -98,6 +98,7 @@ def test_a_mirror_that_fails_costs_its_data_set(
     ended = svmbench(*words)
     assert ended.code == 0, ended.said
     assert ended.out.count(reason) == 1
+    assert "2 cells, 1 to run, 1 unavailable (one for each block and solver of a" in ended.out
     assert "cells: 1 ok, 1 unavailable" in ended.out
     assert statuses(tmp_path / "out") == {"breast-cancer": "ok"}
     assert reason in (tmp_path / "out" / "t.md").read_text()
