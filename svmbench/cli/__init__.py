@@ -466,7 +466,9 @@ def run_command(
         sys.exit(EXIT_INTERRUPTED)
     rebuild(path, console, quiet=quiet, only_overview=True)
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
-    narrator.note(f"cells: {', '.join(parts)}")
+    left_out = len(run_plan.plan.cells) - len(cells)
+    by_only = f" (--only leaves {left_out} out)" if left_out else ""
+    narrator.note(f"cells: {', '.join(parts)}{by_only}")
     absent = [cell.shown["dataset"] for cell in cells if cell.status == "unavailable"]
     if absent:
         narrator.print_line(

@@ -95,7 +95,7 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
     """
     farthest = max((ratio for of_solver in steps.values() for ratio, _ in of_solver), default=1.0)
     decades = max(math.log10(min(farthest, _MAX_PROFILE_RATIO)) * 1.05, 0.1)
-    left, right, top, bottom = 56, _WIDTH - _SIDE, 12, 262
+    left, right, top, bottom = 56, _NARROW - 16, 12, 262
 
     def place(ratio: float, share: float) -> tuple[float, float]:
         across = min(math.log10(ratio) / decades, 1.0)
@@ -115,11 +115,11 @@ def profile(steps: Mapping[str, Sequence[ProfileStep]]) -> str:
     for number, (name, of_solver) in enumerate(steps.items()):
         style = styles[name]
         colour, dash = COLOURS[style % len(COLOURS)], _DASHES[style % len(_DASHES)]
-        y = top + 10 + _LINE * number
+        x, y = _legend_place(number, bottom + 60)
         parts += [_stroke(list(_stairs(place, of_solver)), colour, width=2, dash=dash)]
-        parts += [_stroke([(right + 10, y), (right + 40, y)], colour, width=2, dash=dash)]
-        parts += [_text(right + 46, y + 4, name, "start")]
-    return _svg(max(bottom + 48, top + _LINE * (len(steps) + 1)), parts)
+        parts += [_stroke([(x, y), (x + 26, y)], colour, width=2, dash=dash)]
+        parts += [_text(x + 32, y + 4, name, "start")]
+    return _svg(_legend_place(len(steps) + 1, bottom + 60)[1], parts, _NARROW)
 
 
 def ratio_chart(rows: Sequence[tuple[str, float, float, float]], title: str) -> str:
@@ -181,7 +181,7 @@ def error_chart(
     """
     from matplotlib.ticker import MaxNLocator
 
-    left, right, top, bottom = 64, _WIDTH - _SIDE, 30, 320
+    left, right, top, bottom = 64, _NARROW - 16, 30, 320
     times = [math.log10(seconds) for _, seconds, _ in points]
     low, high = math.floor(min(times)), math.ceil(max(times))
     high = max(high, low + 1)
@@ -213,9 +213,9 @@ def error_chart(
     styles = series_styles(names)
     parts += [_dot(*place(seconds, value), styles[name]) for name, seconds, value in points]
     for row, name in enumerate(names):
-        y = top + 10 + _LINE * row
-        parts += [_dot(right + 22, y, styles[name]), _text(right + 34, y + 4, name, "start")]
-    return _svg(max(bottom + 70, top + _LINE * (len(names) + 1)), parts)
+        x, y = _legend_place(row, bottom + 80)
+        parts += [_dot(x + 6, y, styles[name]), _text(x + 18, y + 4, name, "start")]
+    return _svg(_legend_place(len(names) + 1, bottom + 80)[1], parts, _NARROW)
 
 
 def convergence_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
@@ -226,7 +226,7 @@ def convergence_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> st
     curves : dict of str to list of (float, float)
         Seconds and gap of each point of a solver, ascending in time; at least one point.
     """
-    left, right, top, bottom = 64, _WIDTH - _SIDE, 30, 262
+    left, right, top, bottom = 64, _NARROW - 16, 30, 262
     points = [point for curve in curves.values() for point in curve]
     low = math.floor(math.log10(min(seconds for seconds, _ in points)))
     high = max(math.ceil(math.log10(max(seconds for seconds, _ in points))), low + 1)
@@ -246,11 +246,16 @@ def convergence_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> st
     parts += [_text(8, 16, "certified gap (relative)", "start")]
     styles = series_styles(list(curves))
     for row, (name, curve) in enumerate(curves.items()):
-        colour, y = COLOURS[styles[name] % len(COLOURS)], top + 10 + _LINE * row
+        colour, (x, y) = COLOURS[styles[name] % len(COLOURS)], _legend_place(row, bottom + 60)
         parts += [_stroke([place(*point) for point in curve], colour, width=2)]
         parts += [_dot(*place(*point), styles[name]) for point in curve]
-        parts += [_dot(right + 22, y, styles[name]), _text(right + 34, y + 4, name, "start")]
-    return _svg(max(bottom + 48, top + _LINE * (len(curves) + 1)), parts)
+        parts += [_dot(x + 6, y, styles[name]), _text(x + 18, y + 4, name, "start")]
+    return _svg(_legend_place(len(curves) + 1, bottom + 60)[1], parts, _NARROW)
+
+
+def _legend_place(number: int, top: float) -> tuple[float, float]:
+    """Return the left end and the height of a name in a legend of two columns below the axis."""
+    return 16.0 + number % 2 * (_NARROW - 16) / 2, top + _LINE * (number // 2)
 
 
 def _time_axis(

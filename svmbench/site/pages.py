@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -561,7 +562,10 @@ class _Pages:
         made = []
         for k, (title, several) in enumerate(sorted(by_class.items()), start=1):
             file = Path("solvers", f"{self.solver_files[solver]}-ratios{k}.svg")
-            rows = [(_chart_name(ratio), ratio.value, ratio.low, ratio.high) for ratio in several]
+            rows = [
+                (name, ratio.value, ratio.low, ratio.high)
+                for name, ratio in zip(chart_names(several), several, strict=True)
+            ]
             axis = f"CPU time of {reference_of(several[0].reference)} over that of {solver}"
             (self.made / file).parent.mkdir(exist_ok=True)
             (self.made / file).write_text(ratio_chart(rows, axis), encoding="utf-8")
@@ -616,11 +620,19 @@ def _by_kind(leaders: Sequence[Leader]) -> list[tuple[str, list[Leader]]]:
     return [(kind, of_kind) for kind, of_kind in kinds.items() if of_kind]
 
 
-def _chart_name(ratio: Ratio) -> str:
-    """Return the problem, with the label and the reference solver where they are special."""
-    label = "" if ratio.label == ratio.solver else f"{ratio.label}: "
-    beside = "" if ratio.reference in REFERENCES else f" / {ratio.reference}"
-    return f"{label}{ratio.problem}{beside}"
+def chart_names(ratios: Sequence[Ratio]) -> list[str]:
+    """Return the data sets, with the label and the reference solver where they are special.
+
+    Only problems of the same data set have the names of their blocks.
+    """
+    names = []
+    for ratio in ratios:
+        label = "" if ratio.label == ratio.solver else f"{ratio.label}: "
+        beside = "" if ratio.reference in REFERENCES else f" / {ratio.reference}"
+        dataset, _, block = ratio.problem.removesuffix(")").rpartition(" (")
+        names.append((f"{label}{dataset}{beside}", block))
+    counts = Counter(name for name, _ in names)
+    return [f"{name}, block {block}" if counts[name] > 1 else name for name, block in names]
 
 
 def _outcome(verdicts: Sequence[Verdict]) -> str:

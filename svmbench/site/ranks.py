@@ -14,11 +14,12 @@ from svmbench.site.diagrams import critical_difference, profile
 
 @dataclass(frozen=True)
 class Diagram:
-    """A diagram: its file, its alternative text, and its caption."""
+    """A diagram: its file, its alternative text, its caption, and whether it fits a telephone."""
 
     file: str
     alt: str
     caption: str
+    is_narrow: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _show(run: Run, ranking: Ranking, name: str, folder: Path, site: Path) -> Ra
             f"Performance profiles (Dolan and Moré) over {sets}: the share on which a solver needs "
             "at most this many times the time of the fastest."
         )
-        made.append(Diagram(file.as_posix(), alt, caption))
+        made.append(Diagram(file.as_posix(), alt, caption, is_narrow=True))
     return RankingView(
         name=name,
         title=f"{title}, over {sets}",

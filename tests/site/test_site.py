@@ -28,7 +28,7 @@ from svmbench.papers import judging as claims
 from svmbench.papers.judging.export import scales
 from svmbench.papers.judging.measures import Answer, Criterion
 from svmbench.papers.judging.verdict import Part, Scale
-from svmbench.report.numbers.ratios import leaderboard, ratios
+from svmbench.report.numbers.ratios import Ratio, leaderboard, ratios
 from svmbench.report.numbers.statistics import Interval
 from svmbench.report.output.builder import read_content
 from svmbench.report.plots.curves import Curves
@@ -38,7 +38,7 @@ from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
 from svmbench.site.datasets import SettingOutcome, pareto_front, subsample_baseline
 from svmbench.site.diagrams import error_chart, ratio_chart
-from svmbench.site.pages import ratio_text
+from svmbench.site.pages import chart_names, ratio_text
 from svmbench.site.runs import lighter
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
@@ -940,6 +940,17 @@ def outcome(solver: str, seconds: float, accuracy: float, rows: float | None) ->
     )  # fmt: skip
 
 
+def test_a_chart_names_blocks_only_where_a_data_set_has_several() -> None:
+    def ratio(problem: str, label: str = "csvc", reference: str = "libsvm") -> Ratio:
+        return Ratio(problem, "", "", "csvc", label, reference, 2.0, 2.0, 2.0, None, "run")
+
+    problems = ["ijcnn1 (later-ijcnn1)", "a9a (a9a)", "a9a (fit-a9a)", "a9a, 20 rows (fit)"]
+    assert chart_names([*map(ratio, problems)]) == [
+        "ijcnn1", "a9a, block a9a", "a9a, block fit-a9a", "a9a, 20 rows"
+    ]  # fmt: skip
+    assert chart_names([ratio("a9a (b)", "big", "other")]) == ["big: a9a / other"]
+
+
 def test_a_chart_of_errors_joins_libsvm_on_subsamples() -> None:
     found = [
         outcome("libsvm", 4.0, 85.0, 2000.0),
@@ -953,6 +964,11 @@ def test_a_chart_of_errors_joins_libsvm_on_subsamples() -> None:
     # The quantity of the errors stands above their axis, that of the times below it.
     heights = {said: float(y) for y, said in re.findall(r'y="([\d.]+)"[^>]*>([^<]+)</text>', chart)}
     marks = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', chart)]
+    # The names stand below, so that a telephone shows them, too.
+    assert marks[3:] == [heights["libsvm"] - 4, heights["nystrom"] - 4]
+    assert heights["CPU time of training (s)"] < min(marks[3:])
+    assert 'width="440"' in chart
+    del marks[3:]
     assert heights["error (%)"] < min(marks) < max(marks) < heights["CPU time of training (s)"]
     assert "solid: LIBSVM on subsamples" in chart
     # A solver has its colour of all plots: LIBSVM black, Nyström orange.

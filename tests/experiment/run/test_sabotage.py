@@ -262,7 +262,7 @@ def test_only_set_and_fresh(tmp_path: Path) -> None:
     ended = svmbench("run", config, "--output", out, "--only", "solver=test-works,fold=2")
     assert ended.code == 0
     assert list(cells_of(out)) == ["test-works/1"]
-    assert "cells: 5 not run, 1 ok" in ended.out
+    assert "cells: 5 not run, 1 ok (--only leaves 5 out)" in ended.out
 
     wrong = svmbench("run", config, "--output", out, "--only", "solver=test-wroks")
     assert wrong.code != 0
