@@ -14,7 +14,7 @@ validation_messages.py
     Sentences for the validation errors of pydantic.
 toml_source.py
     The parser of TOML, with limits.
-kept_entries.py
+cached_entries.py
     Computed values in the user's cache, for later processes.
 known_names.py
     Names of solvers, data sets and configs, found without importing solvers.

@@ -70,12 +70,12 @@ def _copy_loops(source: Path, folder: Path) -> None:
         if why_not_private(source):
             return
         # Indices (.nbi) come after the code (.nbc) that they name.
-        files = [place for place in source.rglob("*.nb[ci]") if place.is_file()]
-        for place in sorted(files, key=lambda one: one.suffix):
-            target = folder / place.relative_to(source)
+        files = [path for path in source.rglob("*.nb[ci]") if path.is_file()]
+        for path in sorted(files, key=lambda file: file.suffix):
+            target = folder / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             half = target.with_name(f".{target.name}-{os.getpid()}")
-            shutil.copyfile(place, half)
+            shutil.copyfile(path, half)
             half.replace(target)
     except OSError:  # the loops that are missing are compiled
         return
@@ -92,14 +92,14 @@ def _choose_folder() -> Path | None:
     if _can_be_used(named):
         return named
     try:
-        own = Path(tempfile.gettempdir()) / f"svmbench-{os.geteuid()}" / "numba" / key
-        if not _can_be_used(own):
+        temporary = Path(tempfile.gettempdir()) / f"svmbench-{os.geteuid()}" / "numba" / key
+        if not _can_be_used(temporary):
             return None
-        if not any(own.iterdir()):
-            _copy_loops(named, own)
+        if not any(temporary.iterdir()):
+            _copy_loops(named, temporary)
     except OSError:
         return None
-    return own
+    return temporary
 
 
 #: The folder of compiled code, or None if there is none that can be used.

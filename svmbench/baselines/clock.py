@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from svmbench.core.contract.base import Uncounted
+from svmbench.core.contract.base import UntimedSeconds
 
 
 class ProgramTime(Protocol):
@@ -35,9 +35,9 @@ def count_programs_only() -> Iterator[list[ProgramTime]]:
     try:
         yield program_times
     finally:
-        Uncounted.wall_s += (
+        UntimedSeconds.wall_s += (
             time.perf_counter() - wall - sum(program.wall_s for program in program_times)
         )
-        Uncounted.cpu_s += (
+        UntimedSeconds.cpu_s += (
             time.process_time() - cpu - sum(program.cpu_s for program in program_times)
         )

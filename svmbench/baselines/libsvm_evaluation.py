@@ -99,5 +99,7 @@ class NativePoints(SharedPoints):
         n_support = np.diff(self.starts)
         # LIBSVM's value of a pair is positive for its first class, and ours for its second: reverse
         # the signs of coefficients and result. LIBSVM subtracts the offset, so b keeps its sign.
-        own = -self.coefficients
-        return -libsvm_decision_values(self.function, self.points, own, self.b, n_support, X)
+        reversed_signs = -self.coefficients
+        return -libsvm_decision_values(
+            self.function, self.points, reversed_signs, self.b, n_support, X
+        )

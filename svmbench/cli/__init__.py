@@ -260,7 +260,7 @@ def validate(configs: tuple[str, ...], folders: tuple[Path, ...], trust: bool) -
                 f"{name}: ok ({n_blocks} block{'s' if n_blocks > 1 else ''}, "
                 f"profiles {', '.join(profiles)})"
             )
-    validation.keep()
+    validation.write_cache()
     if problems:
         raise ConfigError(problems)
 

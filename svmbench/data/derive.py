@@ -359,13 +359,13 @@ def ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     For CSR with more than `MAX_RANGES` features, only the features that occur are returned.
     """
     if sp.issparse(X):
-        places, n_features = X.indices, X.shape[1]
+        columns_of_values, n_features = X.indices, X.shape[1]
         if n_features > MAX_RANGES:
-            columns, places = np.unique(X.indices, return_inverse=True)
+            columns, columns_of_values = np.unique(X.indices, return_inverse=True)
             n_features = len(columns)
         low, high = (np.zeros(n_features) for _ in range(2))
-        np.minimum.at(low, places, X.data)
-        np.maximum.at(high, places, X.data)
+        np.minimum.at(low, columns_of_values, X.data)
+        np.maximum.at(high, columns_of_values, X.data)
         return low, high
     return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
 

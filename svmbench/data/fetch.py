@@ -107,13 +107,13 @@ def on_mirror(file: SourceFile, mirror: str) -> list[Path]:
 
 @lru_cache(maxsize=8)
 def _index(root: Path, _changed: int) -> dict[str, list[Path]]:
-    places_by_name: dict[str, list[Path]] = {}
+    candidates_by_name: dict[str, list[Path]] = {}
     for folder, _, files in os.walk(root):
         for name in files:
-            places_by_name.setdefault(name, []).append(Path(folder) / name)
-    for places in places_by_name.values():
-        places.sort()
-    return places_by_name
+            candidates_by_name.setdefault(name, []).append(Path(folder) / name)
+    for candidates in candidates_by_name.values():
+        candidates.sort()
+    return candidates_by_name
 
 
 def get(
@@ -139,9 +139,9 @@ def get(
         try:
             if is_url(mirror_used):
                 return _from_mirror_url(entry, file, mirror_used, progress)
-            places = on_mirror(file, mirror_used)
-            if places:
-                return _from_places(entry, file, places)
+            candidates = on_mirror(file, mirror_used)
+            if candidates:
+                return _from_candidates(entry, file, candidates)
             why = f"the mirror has no {file.name}"
         except NotThereError:
             why = f"the mirror has no {file.name}"
@@ -180,14 +180,14 @@ def _shipped_copy(entry: DatasetEntry) -> str:
     return f"; {copy}, scikit-learn's copy, needs no download" if copy in names() else ""
 
 
-def _from_places(entry: DatasetEntry, file: SourceFile, places: list[Path]) -> Fetched:
+def _from_candidates(entry: DatasetEntry, file: SourceFile, candidates: list[Path]) -> Fetched:
     """Return the first correct copy on the mirror; else raise the error of the first copy.
 
     Without a checksum, all copies must be equal.
     """
     first_error: DataError | None = None
     first: tuple[Path, Fetched] | None = None
-    for path in places:
+    for path in candidates:
         try:
             stored = read_regular_file(path, file.max_bytes)
             content = decompressed(stored, path.name, max_bytes=file.max_bytes)

@@ -404,10 +404,10 @@ def _useless(frame: pd.DataFrame) -> dict[Any, str]:
                 descriptions[column] = (
                     f"the column {column} (another value in each row, as ids are)"
                 )
-            elif (own := (~values.duplicated(keep=False)).mean()) > MOST_OWN_VALUES:
+            elif (unique := (~values.duplicated(keep=False)).mean()) > MOST_OWN_VALUES:
                 descriptions[column] = (
-                    f"the column {column} (free text: {100 * own:.0f} % of its values occur once;"
-                    " make numbers or categories of it to use it)"
+                    f"the column {column} (free text: {100 * unique:.0f} % of its values occur"
+                    " once; make numbers or categories of it to use it)"
                 )
     if len(descriptions) == frame.shape[1]:
         return {}
@@ -463,11 +463,11 @@ def _number_texts(
     words = frame[[c for c in frame.columns if frame[c].dtype.kind == "O"]]
     columns, complaints = number_columns(words, form.decimal)
     if complaints:
-        said = [
+        messages = [
             f"line {lines[row]}, column {column}: {complaint}, or --drop the column"
             for column, (row, complaint) in complaints.items()
         ]
-        raise DataError("\n  ".join([f"{name}, {said[0]}", *said[1:]]))
+        raise DataError("\n  ".join([f"{name}, {messages[0]}", *messages[1:]]))
     return columns
 
 

@@ -143,18 +143,18 @@ def _column(values: pd.Series, decimal: str, advice: str) -> NumberColumn | None
     ):
         return None
     unusual = numbers[pd.to_numeric(texts, errors="coerce").isna() & numbers.notna()]
-    said = []
+    notes = []
     if len(unusual) or not len(rest):
         row: Any = unusual.index[0] if len(unusual) else numbers.abs().idxmax()
-        said.append(f"{texts[row][:40]!r} is read as {numbers[row]:.12g}{advice}")
+        notes.append(f"{texts[row][:40]!r} is read as {numbers[row]:.12g}{advice}")
     if len(rest):
         shown = [repr(text[:20]) for text in rest.unique()[: SHOWN_TEXTS + 1]]
         shown[SHOWN_TEXTS:] = ["…"] if shown[SHOWN_TEXTS:] else []
         cells = (
             "cell that is no number counts" if len(rest) == 1 else "cells that are no numbers count"
         )
-        said.append(f"{len(rest):,} {cells} as missing ({', '.join(shown)})")
-    return NumberColumn(numbers.reindex(values.index), decimal, " and ".join(said))
+        notes.append(f"{len(rest):,} {cells} as missing ({', '.join(shown)})")
+    return NumberColumn(numbers.reindex(values.index), decimal, " and ".join(notes))
 
 
 def number_columns(

@@ -1,8 +1,8 @@
 """Data sets of OpenML by number, fetched by scikit-learn and verified by a checksum.
 
 A data set is named ``openml:NUMBER``, or ``openml:NUMBER@SHA256`` to state the checksum of its
-ARFF file. The answers of the server are kept in ``openml/NUMBER`` of the cache, in the form that
-:func:`sklearn.datasets.fetch_openml` reads again. The checksum of the first download is kept
+ARFF file. The answers of the server are cached in ``openml/NUMBER`` of the cache, in the form that
+:func:`sklearn.datasets.fetch_openml` reads again. The checksum of the first download is cached
 beside them.
 """
 
@@ -30,7 +30,7 @@ from svmbench.data.dataset import writing
 from svmbench.data.download import network_reason
 
 _REFERENCE = re.compile(r"openml:([1-9][0-9]{0,8})(?:@([0-9a-f]{64}))?", re.ASCII)
-#: File beside the kept answers with the checksums of the first download, as `Kept` has them.
+#: File beside the cached answers with the first checksums, as `CachedAnswers` has them.
 _CHECKSUM_FILE = "sha256"
 #: scikit-learn's parser of ARFF files. With pandas 3, its faster one fails on nominal values that
 #: are numbers, such as the classes 0 and 1 (seen with scikit-learn 1.9.1 and pandas 3.1.1).
@@ -58,8 +58,8 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The kept answers of OpenML.
+class CachedAnswers:
+    """The cached answers of OpenML.
 
     Attributes
     ----------
@@ -102,8 +102,8 @@ def reference(name: str | Path) -> Reference | None:
     return Reference(int(match[1]), match[2] or "")
 
 
-def keep(wanted: Reference, *, official: bool | None = None) -> Kept:
-    """Return the kept answers of a data set; download them first if there are none.
+def cached_answers(wanted: Reference, *, official: bool | None = None) -> CachedAnswers:
+    """Return the cached answers of a data set; download them first if there are none.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def keep(wanted: Reference, *, official: bool | None = None) -> Kept:
     Raises
     ------
     DataUnavailableError
-        If it isn't kept and can't be downloaded.
+        If it isn't cached and can't be downloaded.
     DataError
-        If the checksum is another one, or the answers are damaged. Nothing is kept then.
+        If the checksum is another one, or the answers are damaged. Nothing is cached then.
     """
     folder = paths.cache_dir() / "openml" / str(wanted.number)
     answers = _read(folder)
@@ -134,8 +134,8 @@ def keep(wanted: Reference, *, official: bool | None = None) -> Kept:
     return answers
 
 
-def _read(folder: Path) -> Kept | None:
-    """Return the answers kept in a folder, or None if they are missing or damaged."""
+def _read(folder: Path) -> CachedAnswers | None:
+    """Return the answers cached in a folder, or None if they are missing or damaged."""
     try:
         checksums = paths.read_regular(folder / _CHECKSUM_FILE, 1000).decode().split()
         answers = _answers(folder)
@@ -144,7 +144,7 @@ def _read(folder: Path) -> Kept | None:
     return answers if [answers.sha256, answers.described] == checksums else None
 
 
-def _answers(folder: Path) -> Kept:
+def _answers(folder: Path) -> CachedAnswers:
     """Return the answers in a folder of scikit-learn; raise DataError without an ARFF file."""
     other_answers = hashlib.sha256()
     arff = None
@@ -156,10 +156,10 @@ def _answers(folder: Path) -> Kept:
             arff = content
     if arff is None:  # the server named a file outside the folder
         raise DataError(f"{folder} has no ARFF file")
-    return Kept(folder, arff, hashlib.sha256(arff).hexdigest(), other_answers.hexdigest())
+    return CachedAnswers(folder, arff, hashlib.sha256(arff).hexdigest(), other_answers.hexdigest())
 
 
-def _download(wanted: Reference, folder: Path) -> Kept:
+def _download(wanted: Reference, folder: Path) -> CachedAnswers:
     """Download a data set into a temporary folder, verify it, and move it to its place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     for unfinished in folder.parent.glob(f".{folder.name}-*"):  # left by a killed process
@@ -259,4 +259,4 @@ def _damaged(wanted: Reference, error: Exception) -> DataError:
     return DataError(f"{wanted.name}: OpenML's answer is damaged or can't be read ({reason})")
 
 
-__all__ = ["Kept", "Reference", "columns_of", "fetch_bunch", "keep", "reference"]
+__all__ = ["CachedAnswers", "Reference", "cached_answers", "columns_of", "fetch_bunch", "reference"]

@@ -29,14 +29,14 @@ MAX_REPORTED_PROBLEMS = 500
 
 
 @cache
-def _read(places: tuple[Path, ...]) -> dict[str, DatasetEntry]:
+def _read(registry_files: tuple[Path, ...]) -> dict[str, DatasetEntry]:
     """Return the entries of all files; a file may use origins and entries of earlier files."""
     raw: dict[str, Any] = {}
     origins: dict[str, Any] = {}
     entries: dict[str, DatasetEntry] = {}
     problems: list[str] = []
     n_values = 0
-    for file in places:
+    for file in registry_files:
         added = _parsed(file)
         own_origins = added.pop("origin", {})
         if not _is_table_of_tables(own_origins):
@@ -76,9 +76,9 @@ def _read(places: tuple[Path, ...]) -> dict[str, DatasetEntry]:
 
 
 @cache
-def _stated(places: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, DatasetEntry]:
+def _stated(registry_files: tuple[Path, ...], folders: tuple[Path, ...]) -> dict[str, DatasetEntry]:
     """Return the entries of all files, with the printed counts in the papers' folders."""
-    entries = dict(_read(places))
+    entries = dict(_read(registry_files))
     known = paper_folders.papers()
     problems = [
         f"{name}: papers: {none_of(paper, list(known))}"

@@ -206,7 +206,7 @@ class Table:
     label : str, int or None
         The label's column. Default: the last column, or the one that OpenML names.
     official : bool, optional
-        See :func:`svmbench.data.openml.keep`.
+        See :func:`svmbench.data.openml.cached_answers`.
     form : TableForm, optional
         The form of the text in a file.
 
@@ -236,23 +236,23 @@ class Table:
         self.form = form or frames.TableForm()
         self._path = Path(path)
         self._description = ["frame", str(label)]
-        self._kept: openml.Kept | None = None
+        self._answers: openml.CachedAnswers | None = None
         if self.openml is None:
             self.name = str(path)
             self._content = decompressed(fetch.read_regular_file(self._path), self._path.name)
             self._description += [frames.separator_of(self._path), repr(self.form)]
         else:
-            self._kept = openml.keep(self.openml, official=official)
+            self._answers = openml.cached_answers(self.openml, official=official)
             self.name = self.openml.name
-            self._content = self._kept.content
-            self._description.append(self._kept.described)
+            self._content = self._answers.content
+            self._description.append(self._answers.described)
 
     @cached_property
     def bunch(self) -> Any:
         """The data set of OpenML as scikit-learn returns it."""
         assert self.openml is not None
-        assert self._kept is not None
-        return self._kept.bunch or openml.fetch_bunch(self.openml, self._kept.folder)
+        assert self._answers is not None
+        return self._answers.bunch or openml.fetch_bunch(self.openml, self._answers.folder)
 
     @cached_property
     def is_sparse(self) -> bool:

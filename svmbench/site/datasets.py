@@ -88,8 +88,8 @@ def best_solvers(contents: Iterable[tuple[str, Content]]) -> dict[str, list[Best
     for slug, content in contents:
         for table in content.tables:
             for contest in contests(content.run, table):
-                entry_place, _ = next(iter(contest.values.values()))
-                cell = table.entries[entry_place].cell
+                entry_key, _ = next(iter(contest.values.values()))
+                cell = table.entries[entry_key].cell
                 if cell.dataset is None:
                     continue
                 best = Best(

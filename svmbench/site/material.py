@@ -119,8 +119,10 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     looked = list(folders)
     runs = runs_below(looked)
     bare: dict[Path, Path] = {}
-    for place in (place for folder in looked for place in bare_folders(folder)):
-        bare.setdefault(place.resolve(), place)
+    for folder_of_tables in (
+        folder_of_tables for folder in looked for folder_of_tables in bare_folders(folder)
+    ):
+        bare.setdefault(folder_of_tables.resolve(), folder_of_tables)
     if not runs:
         names = ", ".join(map(str, looked)) or "no folder"
         raise ResultsError(

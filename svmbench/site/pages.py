@@ -233,9 +233,9 @@ class _Pages:
         for position, (slug, content) in enumerate(self.contents, start=1):
             self.tell(f"drawing run {position} of {len(self.contents)}: {slug}")
             views.setdefault(content.run.paper, []).append(self._view(slug, content))
-        places = self._places()
-        self._page("index.html", "index.html", **self._overview(views), places=places)
-        self._race_pages(places, [view for several in views.values() for view in several])
+        addresses = self._addresses()
+        self._page("index.html", "index.html", **self._overview(views), addresses=addresses)
+        self._race_pages(addresses, [view for several in views.values() for view in several])
         slugs = {content.run.path.resolve(): slug for slug, content in self.contents}
         for key, file in self.papers.items():
             views_of_paper = self._in_order(key, views.get(key, []))
@@ -250,7 +250,7 @@ class _Pages:
                 "made_again": self._made_again(key, verdicts),
                 "deviating": self._deviating(key),
                 "printed": printed_tables(key, self._printed_beside(key)),
-                "places": places,
+                "addresses": addresses,
                 "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
             }
             of_paper = [run for run in views_of_paper if not self._is_beyond(key, run.name)]
@@ -267,47 +267,49 @@ class _Pages:
                 name=name,
                 known=self.material.solvers[name],
                 standings=[
-                    (standing, places[standing.run]) for standing in self.standing.get(name, [])
+                    (standing, addresses[standing.run]) for standing in self.standing.get(name, [])
                 ],
                 charts=self._charts(name),
                 places_on_boards=standing_of(name, self.boards),
             )
-        self._dataset_pages(places)
+        self._dataset_pages(addresses)
         about = {"version": self.material.version, "url": self.material.repository}
         write_download(self.contents, self.material.declared, self.made / "data", about=about)
         self._write_script("compare-data.js", "COMPARE", self._compared())
         self._page("compare.html", "compare.html")
-        self._write_script("search-data.js", "SEARCH_ENTRIES", self._search_entries(views, places))
+        self._write_script(
+            "search-data.js", "SEARCH_ENTRIES", self._search_entries(views, addresses)
+        )
         self._page("search.html", "search.html")
         self._page(
             "solvers.html",
             "solvers/index.html",
             rows=self._solver_rows(),
-            undeclared=self._undeclared(places),
+            undeclared=self._undeclared(addresses),
         )
         return len(list(self.made.rglob("*.html")))
 
-    def _race_pages(self, places: Mapping[str, str], views: Sequence[RunView]) -> None:
+    def _race_pages(self, addresses: Mapping[str, str], views: Sequence[RunView]) -> None:
         """Write the leaderboard, and the page of losses and wins."""
         self._page(
             "leaderboard.html", "leaderboard.html",
             boards=self.boards, leaderboard=self.leaders, accuracies=ACCURACIES,
             ranked_at=RANKED_AT, fewest=MIN_RANKED_PROBLEMS,
-            pictures=[self._board_pictures(k, one) for k, one in enumerate(self.boards, start=1)],
+            pictures=[self._board_pictures(k, board) for k, board in enumerate(self.boards, 1)],
         )  # fmt: skip
         changed = [
-            (view.title, f"{places[view.slug]}#{view.slug}", sentence)
+            (view.title, f"{addresses[view.slug]}#{view.slug}", sentence)
             for view in views
             for sentence in view.changed
         ]
         self._page(
             "losses.html", "losses.html",
-            places=places, changed=changed, n_repeated=len(self.repeated),
-            losses=[one for one in reversed(self.ratios) if one.value < 1.0],
-            wins=[one for one in self.ratios if one.value >= 1.0],
-            worse=[one for one in self.repeated if one.word == "worse"],
-            better=[one for one in self.repeated if one.word == "better"],
-            n_within=sum(one.word == "within" for one in self.repeated),
+            addresses=addresses, changed=changed, n_repeated=len(self.repeated),
+            losses=[ratio for ratio in reversed(self.ratios) if ratio.value < 1.0],
+            wins=[ratio for ratio in self.ratios if ratio.value >= 1.0],
+            worse=[repeat for repeat in self.repeated if repeat.word == "worse"],
+            better=[repeat for repeat in self.repeated if repeat.word == "better"],
+            n_within=sum(repeat.word == "within" for repeat in self.repeated),
         )  # fmt: skip
 
     def _board_pictures(self, number_of: int, board: Board) -> list[tuple[str, str, str]]:
@@ -390,15 +392,15 @@ class _Pages:
             if table.spec.published
         ]
 
-    def _dataset_pages(self, places: Mapping[str, str]) -> None:
+    def _dataset_pages(self, addresses: Mapping[str, str]) -> None:
         """Write a page for each data set of the results, and their list."""
         configs = {slug: content.run.name for slug, content in self.contents}
         rows = []
         for name, file in self.dataset_files.items():
             best = self.best.get(name, [])
             facts = self.material.datasets.get(name, {})
-            shown = [(entry, places[entry.slug], configs[entry.slug]) for entry in best]
-            charts = self._error_charts(name, file, places)
+            shown = [(entry, addresses[entry.slug], configs[entry.slug]) for entry in best]
+            charts = self._error_charts(name, file, addresses)
             self._page(
                 "dataset.html", f"datasets/{file}.html",
                 name=name, known=facts, best=shown, charts=charts,
@@ -407,7 +409,7 @@ class _Pages:
         self._page("datasets.html", "datasets/index.html", rows=rows)
 
     def _error_charts(
-        self, dataset: str, file: str, places: Mapping[str, str]
+        self, dataset: str, file: str, addresses: Mapping[str, str]
     ) -> list[tuple[str, str, str]]:
         """Write the charts of error against time of a data set; return titles, links and files."""
         titles = {
@@ -435,7 +437,7 @@ class _Pages:
             chart = error_chart(points, front, "error on the test rows (%)", baseline)
             (self.made / path).write_text(chart, encoding="utf-8")
             title = titles.get((slug, block), block)
-            made.append((title, f"{places[slug]}#{slug}", path.as_posix()))
+            made.append((title, f"{addresses[slug]}#{slug}", path.as_posix()))
         return made
 
     def _compared(self) -> dict[str, dict[str, tuple[float, float | None]]]:
@@ -453,7 +455,7 @@ class _Pages:
         return dict(sorted(by_solver.items()))
 
     def _search_entries(
-        self, views: Mapping[str, Sequence[RunView]], places: Mapping[str, str]
+        self, views: Mapping[str, Sequence[RunView]], addresses: Mapping[str, str]
     ) -> list[tuple[str, str, str, str]]:
         """Return kind, title, further words and address of everything that search finds."""
         entries = [
@@ -481,9 +483,9 @@ class _Pages:
             for name, file in self.dataset_files.items()
         ]
         for run in (run for several in views.values() for run in several):
-            entries.append(("run", run.title, run.name, f"{places[run.slug]}#{run.slug}"))
+            entries.append(("run", run.title, run.name, f"{addresses[run.slug]}#{run.slug}"))
             entries += [
-                ("table", grid.title, run.name, f"{places[run.slug]}#{run.slug}-{grid.name}")
+                ("table", grid.title, run.name, f"{addresses[run.slug]}#{run.slug}-{grid.name}")
                 for grid in run.grids
             ]
         entries += [
@@ -513,15 +515,15 @@ class _Pages:
             "verdicts": verdicts,
             "summary": summary(verdicts) if verdicts else "",
             "reproduced": reproduced(verdicts),
-            "counts": {paper: at_scales(own) for paper, own in of_papers.items()},
-            "outcomes": {paper: _outcome(own) for paper, own in of_papers.items()},
+            "counts": {paper: at_scales(of_paper) for paper, of_paper in of_papers.items()},
+            "outcomes": {paper: _outcome(of_paper) for paper, of_paper in of_papers.items()},
             "choices": [
-                replace(one, why=one.why.replace("`", ""))
-                for one in choices(self.boards, self.leaders)
+                replace(choice, why=choice.why.replace("`", ""))
+                for choice in choices(self.boards, self.leaders)
             ],
             "choice_head": HEAD,
             "choice_caption": caption(self.boards).replace("`", ""),
-            "any_age": any(one.freshness for one in verdicts),
+            "any_age": any(verdict.freshness for verdict in verdicts),
             "tally": [
                 (name, *counted)
                 for name, counted in zip(OUTCOMES, count_outcomes(verdicts), strict=True)
@@ -531,14 +533,14 @@ class _Pages:
             "bare": [path.as_posix() for path in self.bare],
         }
 
-    def _places(self) -> dict[str, str]:
+    def _addresses(self) -> dict[str, str]:
         """Return the page of each run by its slug."""
-        places = {}
+        addresses = {}
         for slug, content in self.contents:
             paper = content.run.paper
             beyond = _BEYOND if self._is_beyond(paper, content.run.name) else ""
-            places[slug] = f"papers/{self.papers.get(paper, UNASSIGNED_PAGE)}{beyond}.html"
-        return places
+            addresses[slug] = f"papers/{self.papers.get(paper, UNASSIGNED_PAGE)}{beyond}.html"
+        return addresses
 
     def _is_beyond(self, paper: str, config: str) -> bool:
         """Return True if a config makes none of the tables and figures of its paper."""
@@ -550,8 +552,8 @@ class _Pages:
         known = self.material.papers.get(paper)
         configs = known.configs if known else ()
         order = {name: index for index, name in enumerate(configs)}
-        places = {run.slug: order.get(run.name, len(order)) for run in runs}
-        return sorted(runs, key=lambda run: (run.origin != OURS, places[run.slug]))
+        positions = {run.slug: order.get(run.name, len(order)) for run in runs}
+        return sorted(runs, key=lambda run: (run.origin != OURS, positions[run.slug]))
 
     def _charts(self, solver: str) -> list[tuple[str, str, int]]:
         """Write the charts of a solver's ratios; return their titles, files and sizes."""
@@ -579,10 +581,10 @@ class _Pages:
             rows.append((name, what, minimises, len(self.standing.get(name, []))))
         return rows
 
-    def _undeclared(self, places: Mapping[str, str]) -> dict[str, list[tuple[Standing, str]]]:
+    def _undeclared(self, addresses: Mapping[str, str]) -> dict[str, list[tuple[Standing, str]]]:
         """Return the results of the names that no solver is declared by, by name."""
         return {
-            name: [(standing, places[standing.run]) for standing in of_name]
+            name: [(standing, addresses[standing.run]) for standing in of_name]
             for name, of_name in sorted(self.standing.items())
             if name not in self.material.solvers
         }

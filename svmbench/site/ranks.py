@@ -32,7 +32,7 @@ class RankingView:
         Name within its table, usable as an id.
     title : str
         Metric, and number of data sets.
-    said : list of str
+    sentences : list of str
         Results of the tests, a sentence each.
     decides : bool
         True if a test finds a difference.
@@ -44,7 +44,7 @@ class RankingView:
 
     name: str
     title: str
-    said: list[str]
+    sentences: list[str]
     decides: bool
     pairs: list[SolverPair]
     has_folds: bool
@@ -96,7 +96,7 @@ def _show(run: Run, ranking: Ranking, name: str, folder: Path, site: Path) -> Ra
     return RankingView(
         name=name,
         title=f"{title}, over {sets}",
-        said=_said(ranking, test, pairs),
+        sentences=_sentences(ranking, test, pairs),
         decides=bool(test and test.p < TEST_LEVEL) or any(pair.differs for pair in pairs),
         pairs=pairs,
         has_folds=any(pair.by_t_test for pair in pairs),
@@ -104,7 +104,7 @@ def _show(run: Run, ranking: Ranking, name: str, folder: Path, site: Path) -> Ra
     )
 
 
-def _said(ranking: Ranking, test: Friedman | None, pairs: list[SolverPair]) -> list[str]:
+def _sentences(ranking: Ranking, test: Friedman | None, pairs: list[SolverPair]) -> list[str]:
     """Return sentences about the compared data sets and the results of the tests."""
     of = (
         f"{len(ranking.datasets)} of {ranking.planned} data sets"

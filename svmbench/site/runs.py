@@ -25,7 +25,7 @@ from svmbench.report.plots.curves import Curves, exponents_csv
 from svmbench.report.plots.drawing import code_digest, draw_plot, drawing_key
 from svmbench.report.plots.kinds import kind_of
 from svmbench.report.reading.folders import BESIDE_RECORDS, origin_of
-from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.report.reading.provenance import describe_environment
 from svmbench.report.reading.records import Run, used_environments
 from svmbench.report.reading.wording import status_word
@@ -51,7 +51,7 @@ class Picture:
     title: str
     file: str
     alt: str
-    said: list[str]
+    sentences: list[str]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def show_run(
         earlier_file = earlier / "data" / slug / file if earlier else None
         (folder / file).write_bytes(_picture(run, curves, earlier_file))
         pictures.append(
-            Picture(curves.spec.heading, f"data/{slug}/{file}", _alt(curves), _said(curves))
+            Picture(curves.spec.heading, f"data/{slug}/{file}", _alt(curves), _sentences(curves))
         )
         if kind_of(curves.spec).fits:
             path = folder / f"{curves.spec.name}-exponents.csv"
@@ -228,7 +228,7 @@ def _write_files(content: Content, folder: Path, earlier: Path | None) -> list[t
         (folder / name).write_text(wide_csv(run, table), encoding="utf-8")
         files.append((f"{table.spec.heading} (CSV)", name))
     records = next(
-        (name for name in (RECORDS, PACKED_RECORDS) if exists_in_results(run.path / name)), None
+        (name for name in (RECORDS, COMPRESSED_RECORDS) if exists_in_results(run.path / name)), None
     )
     sources = [("plan (JSON)", "plan.json")]
     sources += [("records (one JSON line each)", records)] if records else []
@@ -271,7 +271,7 @@ def _table_key(inputs_digest: str, table: bytes) -> str:
 
 def _inputs_digest(run: Run) -> str:
     """Return a sha256 of a run's files, of the printed numbers, and of the code of tables."""
-    paths = [run.path / name for name in ("plan.json", RECORDS, PACKED_RECORDS)]
+    paths = [run.path / name for name in ("plan.json", RECORDS, COMPRESSED_RECORDS)]
     paths += sorted(run.path.glob("environment-*.json"))
     printed = _printed_digest(tuple(paper.folder for paper in papers().values()))
     digest = hashlib.sha256(f"{code_digest()} {printed}".encode())
@@ -317,6 +317,6 @@ def _alt(curves: Curves) -> str:
     return " ".join(parts) + "; its numbers are in the tables and the CSV."
 
 
-def _said(curves: Curves) -> list[str]:
+def _sentences(curves: Curves) -> list[str]:
     fits = exponents(curves) if kind_of(curves.spec).fits else []
     return [*fits, *(f"Crossing: {sentence}." for sentence in curves.crossings)]

@@ -27,7 +27,7 @@ class Standing:
         Label of the solver in the config, if it is another than its name; else empty.
     title : str
         Title of the table, with the profile of the run.
-    said : list of str
+    sentences : list of str
         Sentence about its rank for each metric with a direction.
     """
 
@@ -35,7 +35,7 @@ class Standing:
     table: str
     label: str
     title: str
-    said: list[str]
+    sentences: list[str]
 
 
 def standings(
@@ -86,13 +86,13 @@ def _solvers(table: Table) -> list[str]:
 
 def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]:
     """Yield metric, solver, and a sentence about its rank among its competitors."""
-    places: dict[str, dict[str, list[tuple[float, int, bool]]]] = {}
+    ranks_by_metric: dict[str, dict[str, list[tuple[float, int, bool]]]] = {}
     for contest in contests(content.run, table):
         ranks, first = contest.ranks(), contest.best()
         for solver, rank in ranks.items():
-            known = places.setdefault(contest.metric, {}).setdefault(solver, [])
+            known = ranks_by_metric.setdefault(contest.metric, {}).setdefault(solver, [])
             known.append((rank, len(ranks), solver in first))
-    for metric, solvers in places.items():
+    for metric, solvers in ranks_by_metric.items():
         for solver, ranked in solvers.items():
             won = sum(is_first for _, _, is_first in ranked)
             rivals = {count for _, count, _ in ranked}

@@ -33,17 +33,17 @@ class LineError(DataError):
         The path that Spark reads.
     text : str
         The line.
-    said : str
+    reason : str
         The error, with the column if it is known.
     """
 
-    def __init__(self, path: str, text: str, said: str) -> None:
-        self.path, self.text, self.said = path, text, said
-        super().__init__(f"{path}, the line {shown(text, SHOWN_LINE_CHARS)!r}{said}")
+    def __init__(self, path: str, text: str, reason: str) -> None:
+        self.path, self.text, self.reason = path, text, reason
+        super().__init__(f"{path}, the line {shown(text, SHOWN_LINE_CHARS)!r}{reason}")
 
     def __reduce__(self) -> tuple[type[LineError], tuple[str, str, str]]:
         """Pickle the arguments, to send the error from an executor."""
-        return LineError, (self.path, self.text, self.said)
+        return LineError, (self.path, self.text, self.reason)
 
 
 @dataclass(frozen=True)
@@ -127,4 +127,4 @@ def located(error: LineError) -> DataError:
         number = numbered.filter(lambda pair: pair[0] == text).first()[1] + 1
     except (Py4JError, PySparkException, OSError, TypeError, ValueError):
         return error
-    return DataError(f"{re.sub('^/+', '/', path)}, line {number}{error.said}")
+    return DataError(f"{re.sub('^/+', '/', path)}, line {number}{error.reason}")

@@ -22,7 +22,7 @@ def forecast_of(run_plan: RunPlan) -> Forecast:
 
     plan, request = run_plan.plan, run_plan.request
     recorded = seconds_by_records(plan.name, plan.config.paper)
-    found = forecast(
+    estimate = forecast(
         plan,
         run_plan.cells,
         run_plan.path,
@@ -30,8 +30,8 @@ def forecast_of(run_plan: RunPlan) -> Forecast:
         jobs=request.jobs,
         recorded=recorded,
     )
-    first, *others = found.lines
-    return replace(found, lines=(first, *filter(None, [size_of(plan)]), *others))
+    first, *others = estimate.lines
+    return replace(estimate, lines=(first, *filter(None, [size_of(plan)]), *others))
 
 
 def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:

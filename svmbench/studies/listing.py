@@ -300,7 +300,7 @@ def deviations(cls: type) -> list[str]:
     ----------
     cls : type
         The solver's class. Paragraphs under "Deviations of NAME" belong to the class with this
-        name, apart from hyphens. A paragraph that begins with "Those of the parts" is replaced by
+        name, apart from hyphens. A paragraph that begins with "See the modules" is replaced by
         the paragraphs of the modules that it names in backticks, each with its module's name; those
         under "What the print leaves open" are included. Without deviations the list is empty.
     """
@@ -319,7 +319,7 @@ def deviations(cls: type) -> list[str]:
 
 
 #: A paragraph that begins so names modules whose deviations are also the solver's.
-_OF_PARTS = "Those of the parts: "
+_OF_PARTS = "See the modules: "
 
 
 def _paragraphs(module: str, solver: str = "") -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
 from svmbench.experiment.run.session import unheard
-from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.studies.batches import BatchInterruptedError, run_batch
 from svmbench.studies.forecasting import planned_work
 from svmbench.studies.refreshing import identities_in, n_lost, results_in
@@ -372,7 +372,8 @@ def _lines_after_run(
         losses = {
             folder: n_lost(identities_in(folder), outcome.path)
             for folder in kept_by_config(root).get((entry.config, entry.profile), [])
-            if folder.resolve() != outcome.path.resolve() and (folder / PACKED_RECORDS).is_file()
+            if folder.resolve() != outcome.path.resolve()
+            and (folder / COMPRESSED_RECORDS).is_file()
         }
         yield from filter(None, [keep_complete(outcome, entry, root, losses)])
 

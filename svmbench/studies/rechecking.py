@@ -25,7 +25,7 @@ from svmbench.studies.judging import ages_of
 if TYPE_CHECKING:
     from svmbench.experiment.run.draws import Candidate
     from svmbench.experiment.settings.cells import Cell
-    from svmbench.report.gate.sides import KeptCell
+    from svmbench.report.gate.sides import ComparedCell
     from svmbench.schema.rechecks import Recheck
 
 
@@ -478,12 +478,12 @@ def _compared(
     }
 
 
-def _by_point(lines: list[Any]) -> dict[Any, KeptCell]:
+def _by_point(lines: list[Any]) -> dict[Any, ComparedCell]:
     """Return the values of a cell, and of each point that is a separate result."""
     return {line.get("point"): _values(lines[-1], line) for line in lines}
 
 
-def _values(cell: Any, line: Any) -> KeptCell:
+def _values(cell: Any, line: Any) -> ComparedCell:
     def numbers(name: str) -> dict[str, Any]:
         values = line.get(name) or {}
         return {key: value for key, value in values.items() if isinstance(value, int | float)}
@@ -503,7 +503,7 @@ def _values(cell: Any, line: Any) -> KeptCell:
     }
 
 
-def _absent(cell: KeptCell) -> KeptCell:
+def _absent(cell: ComparedCell) -> ComparedCell:
     return {**cell, "status": "none"}
 
 

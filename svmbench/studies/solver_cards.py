@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from svmbench.base.kept_entries import KeptEntries, surroundings
+from svmbench.base.cached_entries import CachedEntries, surroundings
 
 #: The keys of a card that the head of a solver's page shows.
 _IN_PAGE_HEAD = ("solver", "deviations")
 
 #: The kept cards of all solvers, by a hash of the code and packages that decide them.
-_cards = KeptEntries("cards", __file__)
+_cards = CachedEntries("cards", __file__)
 
 
 @cache
@@ -28,8 +28,8 @@ def solver_cards() -> list[tuple[str, dict[str, Any], list[str]]]:
     if not _are_cards(cards):
         (cards,) = parallel_map(_read_cards, [_IN_PAGE_HEAD], 1)
         if key:
-            _cards.own[key] = cards
-            _cards.keep()
+            _cards.new[key] = cards
+            _cards.write()
     return [(name, facts, deviations) for name, facts, deviations in cards]
 
 

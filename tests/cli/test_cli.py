@@ -323,7 +323,7 @@ def test_deviations_that_change_results_are_declared_also_those_of_a_solvers_par
 ) -> None:
     said = " ".join(svmbench("describe", name).out.partition("deviations")[2].split())
     assert [one for one in DECLARED[name] if one not in said] == []
-    assert "Those of the parts" not in said
+    assert "See the modules" not in said
 
 
 def test_describe_names_the_extra_of_a_solver_that_is_not_installed(

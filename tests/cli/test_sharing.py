@@ -17,7 +17,7 @@ import pytest
 from runs import svmbench, write_config
 
 from svmbench.report.output import packs
-from svmbench.report.output.kept import pack_records, rebuild_differences, rebuild_folder
+from svmbench.report.output.kept import compress_records, rebuild_differences, rebuild_folder
 from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 from svmbench.report.reading.records import result_lines
 from svmbench.schema.rechecks import RECHECKS, Ages
@@ -85,7 +85,7 @@ def recorded(files: Files, here: Path, change: Callable[[dict[str, Any]], None])
     lines: list[Any] = list(result_lines(folder))
     for one in lines:
         change(one)
-    files["runs.jsonl.xz"] = pack_records(lines)
+    files["runs.jsonl.xz"] = compress_records(lines)
 
 
 def refused(pack: Path, *said: str) -> None:
@@ -215,7 +215,7 @@ FORGED: dict[str, tuple[Callable[[Files, dict[str, Any]], None], str]] = {
         "can't read runs.jsonl.xz",
     ),
     "no result": (
-        lambda files, _: files.update({"runs.jsonl.xz": pack_records([])}),
+        lambda files, _: files.update({"runs.jsonl.xz": compress_records([])}),
         "it has no result",
     ),
     "records of another plan": (

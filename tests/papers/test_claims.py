@@ -953,7 +953,7 @@ def test_times_of_fewer_rows_than_the_paper_s_have_no_ratio_to_printed_times():
 def test_a_finding_names_the_parts_that_fail_or_else_those_that_hold(tmp_path):
     for edit, begin in ((None, "all 3 hold: "), (SCENES["smo-1"].edit, "")):
         found = verdict("smo-1", scene("smo-1", tmp_path / str(edit is None), edit))
-        said = found.found(200)
+        said = found.finding(200)
         assert said.startswith(begin)
         named = [part.subject for part in found.parts if part.holds is (edit is None)]
         assert f": {named[0]}" in said

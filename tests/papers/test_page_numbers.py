@@ -27,7 +27,7 @@ from svmbench.papers.page_numbers import (
 )
 from svmbench.report.output import kept
 from svmbench.report.output.builder import build, read_content
-from svmbench.report.reading.newest import PACKED_RECORDS
+from svmbench.report.reading.newest import COMPRESSED_RECORDS
 from svmbench.report.reading.records import result_lines
 from svmbench.report.tables.tidy import tidy_csv
 
@@ -237,12 +237,12 @@ def test_pages_quote_records() -> None:
     assert sum(map(len, quoted().values())) > 100
 
 
-def pack_records(root: Path) -> None:
+def compress_records(root: Path) -> None:
     """Make kept results of the runs below a folder."""
     for records in sorted(root.rglob("runs.jsonl")):
-        (records.parent / PACKED_RECORDS).unlink(missing_ok=True)
-        packed = kept.pack_records(result_lines(records.parent))
-        records.with_name(PACKED_RECORDS).write_bytes(packed)
+        (records.parent / COMPRESSED_RECORDS).unlink(missing_ok=True)
+        packed = kept.compress_records(result_lines(records.parent))
+        records.with_name(COMPRESSED_RECORDS).write_bytes(packed)
         records.unlink()
 
 
@@ -255,7 +255,7 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     )
     not_kept = refresh_page(page, Results(tmp_path))
     assert "13 claims: 13 not tested" in not_kept, "of runs that aren't kept"
-    pack_records(tmp_path)
+    compress_records(tmp_path)
     made = refresh_page(page, Results(tmp_path))
     assert "| smo | smo-1, smo-11 |  | smo-9 |  | smo-2, smo-3," in made
     assert "| cpsp |  |  |  |  | cpsp-1, cpsp-2" in made
@@ -268,7 +268,7 @@ def test_verdicts_stand_between_their_comments(tmp_path: Path) -> None:
     assert claim_pictures("no verdicts", Results(tmp_path)) == {}
     runs.edit(SCENES["smo-1"].edit)
     runs.write(tmp_path)
-    pack_records(tmp_path)
+    compress_records(tmp_path)
     assert "| smo |  |  | smo-1, smo-9, smo-11 |" in refresh_page(made, Results(tmp_path))
     with pytest.raises(ResultsError, match="there are no claims of 'nobody'"):
         refresh_page("<!-- verdicts nobody -->\n<!-- /verdicts -->", Results(tmp_path))

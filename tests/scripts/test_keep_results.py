@@ -92,7 +92,7 @@ def test_what_is_kept_is_what_tables_need(run: Path, keep_results: ModuleType) -
     packed = (keep_results.keep(run) / "runs.jsonl.xz").read_bytes()
     found = [json.loads(line) for line in lzma.decompress(packed).decode().splitlines()]
     assert found == [result, newer, *lines[1:]]
-    assert packed == kept.pack_records(found)
+    assert packed == kept.compress_records(found)
     assert (keep_results.keep(run) / "runs.jsonl.xz").read_bytes() == packed
 
 
@@ -183,8 +183,8 @@ def test_a_folder_without_records_is_marked_once(tmp_path: Path) -> None:
     ("name", "content"),
     [
         ("runs.jsonl.xz", b"no xz"),
-        ("runs.jsonl.xz", kept.pack_records([{"a": 1}])[:-9]),
-        ("runs.jsonl.xz", 2 * kept.pack_records([{"a": 1}])),
+        ("runs.jsonl.xz", kept.compress_records([{"a": 1}])[:-9]),
+        ("runs.jsonl.xz", 2 * kept.compress_records([{"a": 1}])),
     ],
 )
 def test_damaged_kept_records_are_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
@@ -201,12 +201,12 @@ def test_packed_records_that_would_fill_the_memory_are_refused(
     cells = [runs.planned("cv", "a9a", "alsvm")]
     folder = runs.write_run(tmp_path, cells, [])
     (folder / "runs.jsonl").unlink()
-    (folder / "runs.jsonl.xz").write_bytes(kept.pack_records([{"a": "x" * 5000}]))
+    (folder / "runs.jsonl.xz").write_bytes(kept.compress_records([{"a": "x" * 5000}]))
     with monkeypatch.context() as patch:
-        patch.setattr(newest, "MAX_UNPACKED_RECORDS_BYTES", 4000)
+        patch.setattr(newest, "MAX_DECOMPRESSED_RECORDS_BYTES", 4000)
         with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it has more than 4,000 bytes"):
             read_run(folder)
-    monkeypatch.setattr(newest, "MAX_PACKED_RECORDS_LINES", 4000)
+    monkeypatch.setattr(newest, "MAX_COMPRESSED_RECORDS_LINES", 4000)
     for line in (b"{}\n", b"\n"):
         (folder / "runs.jsonl.xz").write_bytes(lzma.compress(line * 5000))
         with pytest.raises(ResultsError, match=r"runs\.jsonl\.xz: it has more than 4,000 lines"):
@@ -214,16 +214,18 @@ def test_packed_records_that_would_fill_the_memory_are_refused(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", ["MAX_UNPACKED_RECORDS_BYTES", "MAX_PACKED_RECORDS_LINES"])
+@pytest.mark.parametrize(
+    "limit", ["MAX_DECOMPRESSED_RECORDS_BYTES", "MAX_COMPRESSED_RECORDS_LINES"]
+)
 def test_what_could_not_be_read_back_is_not_kept(
     run: Path, keep_results: ModuleType, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     """Exactly what can be packed can be read: a limit that just holds, and one less."""
     lines = list(records.result_lines(run))
-    packed = kept.pack_records(lines)
+    packed = kept.compress_records(lines)
     size = {
-        "MAX_UNPACKED_RECORDS_BYTES": len(lzma.decompress(packed)),
-        "MAX_PACKED_RECORDS_LINES": len(lines),
+        "MAX_DECOMPRESSED_RECORDS_BYTES": len(lzma.decompress(packed)),
+        "MAX_COMPRESSED_RECORDS_LINES": len(lines),
     }[limit]
     monkeypatch.setattr(newest, limit, size)
     assert keep_results.keep(run).is_dir()
@@ -239,7 +241,7 @@ def test_unpacked_records_of_any_size_are_read_back(tmp_path: Path) -> None:
     made = [runs.record(cell, {"train_time_s": 0.1}, reason="x" * 4000) for cell in cells]
     folder = runs.write_run(tmp_path, cells, made)
     before = read_run(folder).cells
-    (folder / "runs.jsonl.xz").write_bytes(kept.pack_records(records.result_lines(folder)))
+    (folder / "runs.jsonl.xz").write_bytes(kept.compress_records(records.result_lines(folder)))
     (folder / "runs.jsonl").unlink()
     assert read_run(folder).cells == before
     assert len(before) == 400

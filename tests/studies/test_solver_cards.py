@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svmbench.base import parallel_map
-from svmbench.base.kept_entries import KeptEntries
+from svmbench.base.cached_entries import CachedEntries
 from svmbench.studies import solver_cards
 
 CARDS = [["alsvm", {"task": "binary"}, ["one", "two"]], ["csvc", {}, []]]
@@ -34,7 +34,7 @@ def reads(private_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what this process has read, as another process would not know it."""
     solver_cards.solver_cards.cache_clear()
-    monkeypatch.setattr(solver_cards, "_cards", KeptEntries("cards", solver_cards.__file__))
+    monkeypatch.setattr(solver_cards, "_cards", CachedEntries("cards", solver_cards.__file__))
 
 
 def test_a_later_process_finds_the_cards(reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_other_surroundings_have_other_cards(
 def test_damaged_cards_are_read_again(
     reads: list[int], damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = KeptEntries("cards", solver_cards.__file__).place()
+    place = CachedEntries("cards", solver_cards.__file__).place()
     place.parent.mkdir(parents=True)
     place.write_text(f'{{"these": {damage}}}')
     assert solver_cards.solver_cards() == [tuple(card) for card in CARDS]
@@ -74,7 +74,7 @@ def test_kept_cards_are_those_of_the_solvers(
     monkeypatch.delenv("SVMBENCH_PLUGINS", raising=False)
     forget(monkeypatch)
     read = solver_cards.solver_cards()
-    assert KeptEntries("cards", solver_cards.__file__).place().exists()
+    assert CachedEntries("cards", solver_cards.__file__).place().exists()
     forget(monkeypatch)
     assert solver_cards.solver_cards() == read
     facts = {name: (card, deviations) for name, card, deviations in read}

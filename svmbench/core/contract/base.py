@@ -73,7 +73,7 @@ class TrainingData:
     decisions: np.ndarray | None = None
 
 
-class Uncounted:
+class UntimedSeconds:
     """Seconds of this process that no measurement counts.
 
     A solver that runs another program adds the time for handing its data over and back. A path adds
@@ -85,8 +85,8 @@ class Uncounted:
 
 
 def now() -> tuple[float, float]:
-    """Return the wall and CPU seconds of this process, without those that are uncounted."""
-    return perf_counter() - Uncounted.wall_s, process_time() - Uncounted.cpu_s
+    """Return the wall and CPU seconds of this process, without those that are not to be timed."""
+    return perf_counter() - UntimedSeconds.wall_s, process_time() - UntimedSeconds.cpu_s
 
 
 class PathPoint(NamedTuple):
@@ -302,10 +302,10 @@ class Solver(Versioned):
         for _, part in self._parts(data, along.splits):
             for value in along.values:
                 model = self._sibling(**{along.over: value})
-                own = model.prepare(part.X, part.y)
+                prepared = model.prepare(part.X, part.y)
                 self._pass_on(model)
                 start = perf_counter()
-                model.train(own)
+                model.train(prepared)
                 yield PathPoint(model, perf_counter() - start, dict(model.counters_))
 
     def _parts(
@@ -550,25 +550,25 @@ class Weighted(BinaryClassifier):
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         """Return each sample's weight times its class's, shape (n_samples,); None if all are 1."""
-        own = as_weights(sample_weight, labels)
-        if own is None and self.class_weight is None:
+        given = as_weights(sample_weight, labels)
+        if given is None and self.class_weight is None:
             return None
-        weights = self._class_weights(labels, own)
-        return effective(weights if own is None else weights * own, labels)
+        weights = self._class_weights(labels, given)
+        return effective(weights if given is None else weights * given, labels)
 
-    def _class_weights(self, labels: np.ndarray, own: np.ndarray | None) -> np.ndarray:
-        return class_weights(self.class_weight, labels, own if self.balances_weights else None)
+    def _class_weights(self, labels: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+        return class_weights(self.class_weight, labels, given if self.balances_weights else None)
 
     def _weigh_against_rest(
         self, labels: np.ndarray, label: Any, sample_weight: Any
     ) -> np.ndarray | None:
         """Return the weights where the rest has class weight 1, as in LIBLINEAR; None if all 1."""
-        own = as_weights(sample_weight, labels)
-        if own is None and self.class_weight is None:
+        given = as_weights(sample_weight, labels)
+        if given is None and self.class_weight is None:
             return None
         is_one = labels == label
-        weights = np.where(is_one, self._class_weights(labels, own), 1.0)
-        return effective(weights if own is None else weights * own, is_one)
+        weights = np.where(is_one, self._class_weights(labels, given), 1.0)
+        return effective(weights if given is None else weights * given, is_one)
 
     def _weights_of(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
         """Return the given weights, or the weights of classes -1 and +1; for a bare `solve`."""
@@ -598,11 +598,13 @@ def as_weights(sample_weight: Any, labels: np.ndarray) -> np.ndarray | None:
     """Return a user's weights as float64 (n_samples,), or None; ValueError for another shape."""
     if sample_weight is None:
         return None
-    own = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if own.shape != labels.shape:
-        msg = f"sample_weight has shape {own.shape}, and there are {len(labels)} samples"
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != labels.shape:
+        msg = f"sample_weight has shape {weights.shape}, and there are {len(labels)} samples"
         raise ValueError(msg)
-    return own
+    return weights
 
 
 def effective(weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -643,7 +645,7 @@ def validated(
     elif not (
         is_ready and seen.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in seen
     ):
-        found = validate_data(
+        checked = validate_data(
             estimator,
             X,
             y,
@@ -652,7 +654,7 @@ def validated(
             dtype=np.float64,
             order="C",
         )
-        X, y = found if has_labels else (found, y)
+        X, y = checked if has_labels else (checked, y)
         X = canonical_csr(X) if reset and sp.issparse(X) else X
     return (X, y) if has_labels else X
 
@@ -746,9 +748,9 @@ def warn_without_margin(model: Any, data: Any) -> bool:
 def warn_if_useless(model: Any, data: Any) -> None:
     """Warn if a converged model is useless: no margin, or an objective far from the optimum.
 
-    A model's method `what_is_useless`, if it has one, returns the predicate of a warning, or "".
+    A model's method `no_margin_warning`, if it has one, returns the predicate of a warning, or "".
     """
-    ask = getattr(model, "what_is_useless", None)
+    ask = getattr(model, "no_margin_warning", None)
     what = ask(data) if ask is not None else ""
     if what:
         warn_user(f"{model.declaration.name} {what}")

@@ -129,8 +129,8 @@ class LinearClassifier(BinaryClassifier):
         trace: list[tuple[float, int, float]] | None = None,
     ) -> Self:
         """Store a solution whose last weight is that of the constant feature, if there is one."""
-        own, b = (w[:-1], float(w[-1] * self.bias)) if self.bias else (w, 0.0)
-        return self._store(LinearSolution(own, b, n_iter, stop_reason, counters, trace or []))
+        weights, b = (w[:-1], float(w[-1] * self.bias)) if self.bias else (w, 0.0)
+        return self._store(LinearSolution(weights, b, n_iter, stop_reason, counters, trace or []))
 
     def _store(self, solution: LinearSolution) -> Self:
         if not (np.all(np.isfinite(solution.w)) and np.isfinite(solution.b)):

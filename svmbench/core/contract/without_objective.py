@@ -34,4 +34,4 @@ class LinearClassifierWithoutObjective(LinearClassifier):
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         signs = (np.where(y == label, 1, -1) for label in self.classes_)
-        return self._join([self._alone().fit(X, one) for one in signs])
+        return self._join([self._alone().fit(X, labels) for labels in signs])

@@ -92,8 +92,9 @@ class CSVC(Weighted, ClassifierWithC):
         ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``; of several classes sums over the pairs.
     estimators_ : list of CSVC
-        The model of each pair of more than two classes. Where pairs were solved together, up to
-        4,000 samples each, their ``counters_`` are the last two alone: work is known in all.
+        The model of each pair of more than two classes. Pairs of up to 4,000 samples are solved
+        together; their ``counters_`` have only the numbers of support vectors, since the work is
+        counted for all pairs together.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class CSVC(Weighted, ClassifierWithC):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what only larger problems need, and problems of a given matrix."""
+        """Run the compiled code of larger problems and of precomputed matrices."""
         super().warm_up_rest()
         solver.warm_up_solver()
         pairs.warm_up_pairs()
@@ -151,8 +152,8 @@ class CSVC(Weighted, ClassifierWithC):
     ) -> KernelSolution:
         """Solve on one kernel matrix; see the base class.
 
-        Without `weights` (n_samples,), what multiplies C for each sample, `class_weight` counts,
-        for the classes -1 and +1.
+        `weights` (n_samples,) are factors of C. Without them, `class_weight` has the factors of the
+        classes -1 and +1.
         """
         weights = self._weights_of(y, weights)
         problem = csvc_problem(y, float(self.C), offset=bool(self.fit_intercept), weights=weights)
@@ -162,7 +163,7 @@ class CSVC(Weighted, ClassifierWithC):
         self, source: KernelSource, problem: QPProblem, start: np.ndarray | None
     ) -> KernelSolution:
         """Solve from signed multipliers, or from zero."""
-        found = solver.solve_qp(
+        result = solver.solve_qp(
             source,
             problem,
             start=start,
@@ -172,21 +173,22 @@ class CSVC(Weighted, ClassifierWithC):
             n_jobs=self.n_jobs,
             gap=self._gap,
         )
-        b = float(thresholds(problem, found.beta, found.v).sum())
+        b = float(thresholds(problem, result.beta, result.v).sum())
         return KernelSolution(
-            coefficients=found.beta,
+            coefficients=result.beta,
             b=b,
-            n_iter=found.steps,
-            stop_reason=found.stop_reason,
-            counters=found.counters,
+            n_iter=result.steps,
+            stop_reason=result.stop_reason,
+            counters=result.counters,
             # v = p - K beta.
-            decisions=problem.linear - found.v + b,
+            decisions=problem.linear - result.v + b,
         )
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
-        """Where they don't serve, evaluate those of the support vectors: only they have a loss.
+        """Return the known decision values, with those of support vectors evaluated if necessary.
 
-        The search has checked in double precision which samples violate their margin.
+        Only support vectors have a loss: the search has checked in double precision which samples
+        violate their margin.
         """
         f = super()._known_decisions(data)
         if f is not None or data.decisions is None or self.stop_reason_ != STOP_REASONS[CONVERGED]:
@@ -207,7 +209,7 @@ class CSVC(Weighted, ClassifierWithC):
     def train_jointly(self, joint: JointData) -> JointSolution:
         """Solve the problems of all pairs of classes on the rows of one kernel matrix."""
         source = KernelSource.from_inputs(joint.points, self.function)
-        found = pairs.solve_pairs(
+        solution = pairs.solve_pairs(
             source,
             joint.layout,
             float(self.C),
@@ -217,8 +219,8 @@ class CSVC(Weighted, ClassifierWithC):
             cache_mb=float(self.cache_mb),
             n_jobs=self.n_jobs,
         )
-        self._warn_unless_finished(reason_of_all(found.stop_reasons))
-        return found
+        self._warn_unless_finished(reason_of_all(solution.stop_reasons))
+        return solution
 
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
@@ -231,14 +233,14 @@ class CSVC(Weighted, ClassifierWithC):
             return super().solve_along(source, y, over, values)
         if self.fit_intercept:
             tol, max_iter = float(self.tol), most_iterations(self.max_iter)
-            found = along_c(K, y, values, tol=tol, max_iter=max_iter, gap=self._gap)
+            solutions = along_c(K, y, values, tol=tol, max_iter=max_iter, gap=self._gap)
         else:
-            found = []
+            solutions = []
             for C in values:
-                start = found[-1].coefficients.copy() if found else None
+                start = solutions[-1].coefficients.copy() if solutions else None
                 problem = csvc_problem(y, float(C), offset=False)
-                found.append(self._solve(KernelSource.precomputed(K), problem, start))
-        for place, one in enumerate(found):
+                solutions.append(self._solve(KernelSource.precomputed(K), problem, start))
+        for place, solution in enumerate(solutions):
             # The matrix was computed for the first.
-            one.counters["kernel_evaluations"] = K.size if place == 0 else 0
-        return found
+            solution.counters["kernel_evaluations"] = K.size if place == 0 else 0
+        return solutions

@@ -55,19 +55,18 @@ from svmbench.core.numeric.arrays import raw
 #: Samples of a pair up to which its matrix is copied to where it stays in the cache.
 COPY_MAX_SAMPLES = 128
 
-#: Samples up to which rows are made in float64, so that nothing is left to check; and samples of a
-#: class, on average, below which they are: checking each pair would cost more than that.
+#: Rows are made in float64, which leaves nothing to check, for up to this many samples, and for
+#: classes with fewer than this many samples on average: checking each pair would cost more.
 PAIRS_FLOAT32_MIN_SAMPLES, PAIRS_FLOAT32_MIN_CLASS = 400, 150
 
 #: Samples up to which a check makes all gradients exact, and with them the objective of `fit`.
 CHECK_ALL_MAX_SAMPLES = 1000
 
-#: Samples up to which all rows are made at once, as they are of small classes: choosing them would
-#: cost more than they do.
+#: Up to this many samples all rows are made at once: choosing some would cost more than making all.
 ALL_ROWS_MAX_SAMPLES = 3000
 
-#: At each end of each class, a stop asks for one sample for this many multipliers above 0, for one
-#: at least and for this many at most.
+#: A pair that misses a run asks for further ones at each end of each class: one for every ASK_SHARE
+#: multipliers above 0, but at least one and at most ASK_MOST.
 ASK_SHARE, ASK_MOST = 4, 8
 
 #: Samples of a pair above which it is solved alone: working sets and shrinking are faster there.
@@ -181,10 +180,10 @@ def steps_of_pair(
         is_there, j = ia >= 0 and ib >= 0, -1
         if is_there:
             # j by WSS 2, on either class's run of row i; the violation is the larger of both.
-            top, own = v[i], diag[at]
+            top, square = v[i], diag[at]
             a, b = values[ia : ia + m], values[ib : ib + w]
-            j, gap = select_j(v[:m], down[:m], a, diag[a0:a1], top, own, score[:m])
-            k, wide = select_j(v[m:], down[m:], b, diag[b0:b1], top, own, score[m:])
+            j, gap = select_j(v[:m], down[:m], a, diag[a0:a1], top, square, score[:m])
+            k, wide = select_j(v[m:], down[m:], b, diag[b0:b1], top, square, score[m:])
             if k >= 0 and (j < 0 or score[m + k] > score[j]):
                 j = m + k
             reason = why_stop(max(gap, wide), steps, j, criteria)
@@ -196,7 +195,7 @@ def steps_of_pair(
         if not is_there:
             ask_ahead(ranges, variables, (up, down), slots, wanted, j if j >= 0 else i)
             return steps, ROWS_MISSING
-        kernel = own, diag[at], a[j] if j < m else b[j - m]
+        kernel = square, diag[at], a[j] if j < m else b[j - m]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
         if not has_moved:
             return steps, STALLED
@@ -221,7 +220,7 @@ def steps_of_small_pair(
     a0, a1, b0, b1 = ranges
     m, w = a1 - a0, b1 - b0
     n = m + w
-    K, own = scratch[0][: n * n].reshape(n, n), scratch[1][:n]
+    K, diagonal = scratch[0][: n * n].reshape(n, n), scratch[1][:n]
     for k in range(n):
         at = a0 + k if k < m else b0 + k - m
         first, second, row = slots[0][at], slots[1][at], K[k]
@@ -229,8 +228,8 @@ def steps_of_small_pair(
             row[j] = values[first + j]
         for j in range(w):
             row[m + j] = values[second + j]
-        own[k] = diag[at]
-    return pair_steps(K, own, bounds, criteria, *variables)
+        diagonal[k] = diag[at]
+    return pair_steps(K, diagonal, bounds, criteria, *variables)
 
 
 @compiled
@@ -260,16 +259,18 @@ def steps_of_all(
             a, b = pairs.first[p], pairs.second[p]
             ranges = starts[a], starts[a + 1], starts[b], starts[b + 1]
             begin, end = offsets[p], offsets[p + 1]
-            own = Bounds(bounds.low[begin:end], bounds.high[begin:end])
-            its = variables[0][begin:end], variables[1][begin:end]
+            pair_bounds = Bounds(bounds.low[begin:end], bounds.high[begin:end])
+            pair_variables = variables[0][begin:end], variables[1][begin:end]
             where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
             left = StoppingCriteria(criteria.tol, criteria.max_iter - steps[p], NO_LIMIT)
             if all_there and end - begin <= COPY_MAX_SAMPLES:
                 taken, reason = steps_of_small_pair(
-                    values, where, diag, ranges, own, left, its, scratch
+                    values, where, diag, ranges, pair_bounds, left, pair_variables, scratch
                 )
             else:
-                taken, reason = steps_of_pair(values, where, diag, ranges, own, left, its, asked)
+                taken, reason = steps_of_pair(
+                    values, where, diag, ranges, pair_bounds, left, pair_variables, asked
+                )
             steps[p] += taken
             reasons[p] = reason
 
@@ -325,7 +326,7 @@ class ClassRows:
             self.slots = starts[:-1, None] + n * np.arange(n)
             return
         self.are_whole = False
-        # Before there are any, steps of length 0 read this.
+        # The first step has length 0, and reads these zeros: no run is made yet.
         self.made = int(np.max(np.diff(starts)))
         self.values = np.empty(max(self.made, min(n * n + self.made, most)), dtype=rows.dtype)
         self.values[: self.made] = 0.0
@@ -458,14 +459,14 @@ class PairSearch:
 
     def problem(self, p: int) -> QPProblem:
         """Return the problem of pair `p`."""
-        own = self.layout.variables(p)
-        linear, low, high = self.linear[own], self.bounds.low[own], self.bounds.high[own]
+        chosen = self.layout.variables(p)
+        linear, low, high = self.linear[chosen], self.bounds.low[chosen], self.bounds.high[chosen]
         return QPProblem(linear, low, high, np.zeros(len(linear), dtype=np.int64), 1)
 
     def violation(self, p: int) -> tuple[float, float]:
         """Return the violation m - M of pair `p`, and its tolerance."""
-        own = self.layout.variables(p)
-        m, M = up_low_extremes(*(each[own] for each in (*self.bounds, *self.variables)))
+        chosen = self.layout.variables(p)
+        m, M = up_low_extremes(*(each[chosen] for each in (*self.bounds, *self.variables)))
         return m - M, self.tol
 
     def tolerance_alone(self, p: int) -> float | ShareOfMargin:
@@ -473,7 +474,7 @@ class PairSearch:
         return self.tol
 
     def check(self, pairs: np.ndarray, last: np.ndarray) -> None:
-        """Check pairs in float64: one that violates goes on, alone where float32 is exhausted.
+        """Check pairs in float64: those that violate go on, alone if float32 gets no further.
 
         `last` (n_pairs,) has the violation at the last check of each pair; changed in place.
         """
@@ -502,50 +503,52 @@ class PairSearch:
         assert inputs is not None, "pairs are trained together from inputs"
         X, function = inputs
         used, starts, coefficients = layout.gather(beta)
-        found = np.zeros((len(layout.order), len(layout.starts) - 2))
-        sums = OwnPairs(coefficients, starts, layout.codes, found)
+        sums_of_pairs = np.zeros((len(layout.order), len(layout.starts) - 2))
+        sums = OwnPairs(coefficients, starts, layout.codes, sums_of_pairs)
         add_up(function, function.take(X, used), X, sums, n_jobs=self.pool.size)
-        self.evaluations += len(found) * len(used)
+        self.evaluations += len(sums_of_pairs) * len(used)
         is_asked = np.zeros(len(layout.first), dtype=bool)
         is_asked[pairs] = True
-        own = np.flatnonzero(np.repeat(is_asked, np.diff(layout.offsets)))
-        v[own] = self.linear[own] - found[layout.places[own], layout.others[own]]
+        chosen = np.flatnonzero(np.repeat(is_asked, np.diff(layout.offsets)))
+        v[chosen] = (
+            self.linear[chosen] - sums_of_pairs[layout.places[chosen], layout.others[chosen]]
+        )
 
     def correct(self, p: int) -> None:
         """Replace the gradients of a pair near its gap by their values in float64."""
-        layout, own = self.layout, self.layout.variables(p)
-        beta, v = (each[own] for each in self.variables)
-        places, support = layout.places[own], np.flatnonzero(beta)
+        layout, chosen = self.layout, self.layout.variables(p)
+        beta, v = (each[chosen] for each in self.variables)
+        places, support = layout.places[chosen], np.flatnonzero(beta)
 
         def exact(at: np.ndarray) -> np.ndarray:
             K = self.source.block(places[at], places[support])
-            return self.linear[own][at] - K @ beta[support]
+            return self.linear[chosen][at] - K @ beta[support]
 
         correct_near(lambda width: self.near(p, width), exact, v, self.violation(p)[1])
 
     def near(self, p: int, width: float) -> np.ndarray:
         """Mark the variables of pair `p` that could violate if v errs by `width`."""
-        own = self.layout.variables(p)
-        return is_near(own.start, own.stop, self.bounds, self.variables, width)
+        chosen = self.layout.variables(p)
+        return is_near(chosen.start, chosen.stop, self.bounds, self.variables, width)
 
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself."""
-        own, counted = self.layout.variables(p), self.source.kernel_evaluations
-        found = solve_qp(
-            self.source.subset(self.layout.places[own]),
+        chosen, counted = self.layout.variables(p), self.source.kernel_evaluations
+        result = solve_qp(
+            self.source.subset(self.layout.places[chosen]),
             self.problem(p),
-            start=self.variables[0][own],
+            start=self.variables[0][chosen],
             tol=self.tolerance_alone(p),
             max_iter=self.max_iter - int(self.steps[p]),
             cache_mb=self.cache_mb,
             n_jobs=self.pool.size,
         )
-        self.variables[0][own], self.variables[1][own] = found.beta, found.v
-        self.steps[p] += found.steps
-        self.reasons[p], self.is_alone[p] = found.reason, True
-        self.checks += found.checks or 0
+        self.variables[0][chosen], self.variables[1][chosen] = result.beta, result.v
+        self.steps[p] += result.steps
+        self.reasons[p], self.is_alone[p] = result.reason, True
+        self.checks += result.checks or 0
         # The source has counted those in float64 already.
-        self.evaluations += found.evaluations - (self.source.kernel_evaluations - counted)
+        self.evaluations += result.evaluations - (self.source.kernel_evaluations - counted)
 
     def support(self) -> dict[str, int]:
         """Count the support vectors of all pairs, and those at their bound."""

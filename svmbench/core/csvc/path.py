@@ -72,14 +72,14 @@ def follow_c(
     y: np.ndarray,
     values: np.ndarray,
     criteria: StoppingCriteria,
-    found: CPath,
+    path: CPath,
 ) -> None:
-    """Solve for every value of C, ascending, and write the solutions to `found`.
+    """Solve for every value of C, ascending, and write the solutions to `path`.
 
     The limit of `criteria`, if not negative, is a share of C n.
     """
     n = len(y)
-    betas, offsets, steps, reasons = found.betas, found.offsets, found.steps, found.reasons
+    betas, offsets, steps, reasons = path.betas, path.offsets, path.steps, path.reasons
     beta, v = np.zeros(n), y.copy()
     one_group, settled = np.zeros(n, dtype=np.int64), False
     for c in range(len(values)):
@@ -91,9 +91,9 @@ def follow_c(
             if c > 0:
                 stretch(y, values[c - 1], C, beta, v)
             low, high = label_bounds(y, C)
-            own = StoppingCriteria(criteria.tol, criteria.max_iter, criteria.limit * C * n)
+            at_c = StoppingCriteria(criteria.tol, criteria.max_iter, criteria.limit * C * n)
             steps[c], reasons[c] = shrinking_steps(
-                K, diag, Bounds(low, high), own, beta, v, one_group
+                K, diag, Bounds(low, high), at_c, beta, v, one_group
             )
             settle_at_bounds(low, high, beta)
             offsets[c] = threshold(low, high, beta, v)
@@ -120,10 +120,10 @@ def along_c(
     """
     m = len(values)
     counts = np.empty((2, m), dtype=np.int64)
-    found = CPath(np.empty((m, len(y))), np.empty(m), counts[0], counts[1])
+    path = CPath(np.empty((m, len(y))), np.empty(m), counts[0], counts[1])
     criteria = StoppingCriteria(tol, max_iter, NO_LIMIT if gap is None else gap)
     C = np.array(values, dtype=np.float64)
-    follow_c(raw(K), raw(K.diagonal().copy()), raw(y), C, criteria, found)
+    follow_c(raw(K), raw(K.diagonal().copy()), raw(y), C, criteria, path)
     return [
         KernelSolution(
             coefficients=beta,
@@ -132,5 +132,5 @@ def along_c(
             stop_reason=STOP_REASONS[reason],
             counters={"kernel_evaluations": 0, "updates": int(steps)},
         )
-        for beta, b, steps, reason in zip(*found, strict=True)
+        for beta, b, steps, reason in zip(*path, strict=True)
     ]

@@ -269,11 +269,11 @@ def least_gap(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> float:
     """
     rise = 0.0
     for g in range(problem.n_sums):
-        own = np.flatnonzero(problem.group == g)
-        own = own[np.argsort(-v[own])]
-        low, room = problem.low[own], (problem.high - problem.low)[own]
-        x = low + np.clip(beta[own].sum() - low.sum() - (np.cumsum(room) - room), 0.0, room)
-        rise += float(v[own] @ (x - beta[own]))
+        members = np.flatnonzero(problem.group == g)
+        members = members[np.argsort(-v[members])]
+        low, room = problem.low[members], (problem.high - problem.low)[members]
+        x = low + np.clip(beta[members].sum() - low.sum() - (np.cumsum(room) - room), 0.0, room)
+        rise += float(v[members] @ (x - beta[members]))
     return rise
 
 
@@ -281,12 +281,12 @@ def thresholds(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> np.ndarra
     """Return the multiplier of each kept sum, shape (n_sums,); for a C-SVC that is its offset."""
     if problem.n_sums == 1:
         return np.array([threshold(problem.low, problem.high, beta, v)])
-    found = np.empty(problem.n_sums)
+    levels = np.empty(problem.n_sums)
     for g in range(problem.n_sums):
-        own = np.flatnonzero(problem.group == g)
-        part = problem.take(own)
-        found[g] = threshold(part.low, part.high, beta[own], v[own])
-    return found
+        members = np.flatnonzero(problem.group == g)
+        part = problem.take(members)
+        levels[g] = threshold(part.low, part.high, beta[members], v[members])
+    return levels
 
 
 @compiled

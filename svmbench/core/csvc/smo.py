@@ -76,7 +76,8 @@ MIN_CURVATURE = 1e-12
 #: Stop reasons. ``ROWS_MISSING``: ``pairs`` needs some rows, or ``working_sets`` the full matrix.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
-#: In words; ``no margin``: rho may be 0 (``solver``). ``ROWS_MISSING`` ends no search: it has none.
+#: The stop reasons in words. ``no margin``: rho may be 0 (``solver``). ``ROWS_MISSING`` has none,
+#: since it ends no search.
 STOP_REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
 
 #: Returned instead of a stop reason: take another step.
@@ -228,12 +229,12 @@ def select_j(
     row: np.ndarray,
     diag: np.ndarray,
     m: float,
-    own: float,
+    square: float,
     score: np.ndarray,
 ) -> tuple[int, float]:
     """Return j by WSS 2, or -1 if no j in I_low violates with i; and the gap m - M.
 
-    `row` is row i of K, with the dtype of `diag`, the diagonal; m is v_i, `own` is K_ii; `score`
+    `row` is row i of K, with the dtype of `diag`, the diagonal; m is v_i, `square` is K_ii; `score`
     (float32) is a scratch array.
     """
     wide_vectors()
@@ -252,7 +253,7 @@ def select_j(
             widest = larger(widest, distance)
             d = larger(np.float32(distance), zero)
             # a_ij = K_ii + K_jj - 2 K_ij; the score is b_ij^2 / a_ij.
-            curvature = larger(np.float32(own + others[k] - (kernel[k] + kernel[k])), tiny)
+            curvature = larger(np.float32(square + others[k] - (kernel[k] + kernel[k])), tiny)
             scores[k] = d * (d / curvature)
             best = larger(best, scores[k])
         gap = max(gap, widest)
@@ -377,9 +378,9 @@ def grouped_steps(
         widest, most = -np.inf, np.float32(0.0)
         for g in range(n_sums):
             # update_gradient by the last step, once for each sample; i, j of group g by WSS 2.
-            own = slice(begins[g], ends[g])
-            rows = K[last_i, own], K[last_j, own]
-            a = update_gradient_select_i(v[own], up[g, own], rows[0], rows[1], last_t)
+            members = slice(begins[g], ends[g])
+            rows = K[last_i, members], K[last_j, members]
+            a = update_gradient_select_i(v[members], up[g, members], rows[0], rows[1], last_t)
             if not is_sorted:
                 last_t = 0.0
             if a < 0:
@@ -387,7 +388,15 @@ def grouped_steps(
             a += begins[g]
             if single is not None:
                 make_row(single, a)
-            b, gap = select_j(v[own], down[g, own], K[a, own], diag[own], v[a], diag[a], score[own])
+            b, gap = select_j(
+                v[members],
+                down[g, members],
+                K[a, members],
+                diag[members],
+                v[a],
+                diag[a],
+                score[members],
+            )
             b += begins[g]
             widest = max(widest, gap)
             if b >= begins[g] and score[b] > most:
@@ -470,7 +479,7 @@ def select_second(
     n = len(v)
     zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
     inverse = 1.0 / max(np.float64(diag[i]), MIN_CURVATURE)
-    own, share = v[i] * inverse, np.float32(inverse)
+    scaled, share = v[i] * inverse, np.float32(inverse)
     most, piece = zero, -1
     for start in range(0, n, SELECTION_PIECE):
         stop = start + SELECTION_PIECE
@@ -479,7 +488,7 @@ def select_second(
         kernel, others = row[start:stop], diag[start:stop]
         best = zero
         for k in range(len(values)):
-            r = np.float32(values[k] - own * np.float64(kernel[k]))
+            r = np.float32(values[k] - scaled * np.float64(kernel[k]))
             d = larger(larger(r + raised[k], lowered[k] - r), zero)
             c = np.float32(kernel[k])
             curvature = larger(np.float32(others[k]) - c * (c * share), tiny)
@@ -750,9 +759,9 @@ def shrinking_steps(
         look = max_iter if n_sums == 1 else NEWTON_LOOK_STEPS
     # All samples, as views: steps on them act on beta and v.
     whole = ActivePart(np.arange(n), group, low, high, beta, v)
-    # values, own: the part's matrix and diagonal. before: beta when v of all was last up to date.
+    # values, diagonal: those of the part's matrix. before: beta when v of all was last up to date.
     # idle: updates of v at samples to shrink since the last copy; each costs like copying a value.
-    part, values, own, is_whole, before = whole, K, diag, True, beta.copy()
+    part, values, diagonal, is_whole, before = whole, K, diag, True, beta.copy()
     while True:
         reason = NOT_YET
         # Test the duality gap, if it has a limit; v of shrunk samples may be out of date.
@@ -766,10 +775,10 @@ def shrinking_steps(
             some = StoppingCriteria(tol, min(look, max_iter - steps), limit)
             limits = Bounds(part.low, part.high)
             if n_sums == 1:
-                taken, reason = pair_steps(values, own, limits, some, part.beta, part.v)
+                taken, reason = pair_steps(values, diagonal, limits, some, part.beta, part.v)
             else:
                 taken, reason = grouped_steps(
-                    values, own, part.group, limits, some, part.beta, part.v
+                    values, diagonal, part.group, limits, some, part.beta, part.v
                 )
             steps += taken
             if n_sums > 1 and reason == MAX_ITER and steps < max_iter:
@@ -783,7 +792,7 @@ def shrinking_steps(
             # Steps on the active samples ended: reconstruct v, and go on with all samples.
             write_back(part, beta, v)
             reconstruct_gradient(K, part.members, before, beta, v)
-            part, values, own, is_whole, idle = whole, K, diag, True, 0.0
+            part, values, diagonal, is_whole, idle = whole, K, diag, True, 0.0
         elif n >= SHRINK_MIN_SAMPLES:
             # shrink, once idle pays for the copy (m x m values) and a later reconstruction of v. If
             # some are shrunk already, reconstruct their v first: all shrunk samples share `before`.
@@ -796,7 +805,12 @@ def shrinking_steps(
                     reconstruct_gradient(K, part.members, before, beta, v)
                 before[:] = beta
                 kept = np.flatnonzero(stays)
-                values, own, is_whole, idle = block_of(values, kept, kept), own[kept], False, 0.0
+                values, diagonal, is_whole, idle = (
+                    block_of(values, kept, kept),
+                    diagonal[kept],
+                    False,
+                    0.0,
+                )
                 low_kept, high_kept = part.low[kept], part.high[kept]
                 beta_kept, v_kept = part.beta[kept], part.v[kept]
                 places, group_kept = part.members[kept], part.group[kept]

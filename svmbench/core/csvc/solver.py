@@ -106,11 +106,13 @@ Matrix = np.ndarray | SingleRows
 #: Samples up to which steps read a full matrix, without working sets.
 FULL_MATRIX_MAX_SAMPLES = 2000
 
-#: Rows when a step needs them: up to so many features, if at most this share of the start is not 0.
+#: Rows are made when a step needs them for up to SINGLE_MAX_FEATURES features, if at most the share
+#: SINGLE_MAX_START of the first multipliers is not 0.
 SINGLE_MAX_FEATURES, SINGLE_MAX_START = 12, 0.125
 
-#: Steps after which single rows are first judged. All rows are computed once more than this share
-#: of them has been; or if the violation has not fallen, with more than so many new rows a step.
+#: Single rows are first judged after SINGLE_STEPS steps. All rows are computed once more than
+#: SINGLE_MAX_SHARE of them were needed; or if the violation has not fallen although each step made
+#: more than SINGLE_MANY new rows on average.
 SINGLE_STEPS, SINGLE_MAX_SHARE, SINGLE_MANY = 32, 0.25, 1.5
 
 #: Samples below which the matrix is in float64; a float32 matrix and a check would cost more.
@@ -238,13 +240,13 @@ def solve_qp(
     if is_stored or source.n_samples < FLOAT32_MIN_SAMPLES:
         K = source.whole(cache_mb)
         if K is not None:
-            found = _on_matrix(K, problem, start, criteria, share)
-            settle_at_bounds(problem.low, problem.high, found.beta)
-            return replace(found, checks=None if is_stored else 0)
+            result = _on_matrix(K, problem, start, criteria, share)
+            settle_at_bounds(problem.low, problem.high, result.beta)
+            return replace(result, checks=None if is_stored else 0)
     with ThreadPool(n_jobs) as pool:
-        found = Refinement(source, problem, pool, cache_mb).run(start, criteria, share)
-    settle_at_bounds(problem.low, problem.high, found.beta)
-    return found
+        result = Refinement(source, problem, pool, cache_mb).run(start, criteria, share)
+    settle_at_bounds(problem.low, problem.high, result.beta)
+    return result
 
 
 def _on_matrix(
@@ -263,17 +265,17 @@ def _on_matrix(
         v = gradient(raw(K), raw(problem.linear), beta)
     diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
     tolerance = Tolerance(share, criteria, problem, diag, (beta, v))
-    found, over = QPResult(beta, v, 0, None, CONVERGED, K.size), None
+    result, over = QPResult(beta, v, 0, None, CONVERGED, K.size), None
     while over is None:
-        part = tolerance.criteria(found.steps)
+        part = tolerance.criteria(result.steps)
         if problem.n_sums == 1:
             steps, reason = shrinking_steps(raw(K), diag, bounds, part, beta, v, problem.group)
         else:
             steps, reason = until_gap(K, problem, part, beta, v)
-        found.steps += steps
-        over = tolerance.settle(reason, found.steps, beta, v)
-    found.reason = over
-    return found
+        result.steps += steps
+        over = tolerance.settle(reason, result.steps, beta, v)
+    result.reason = over
+    return result
 
 
 def until_gap(
@@ -317,60 +319,60 @@ class Refinement:
         # members: samples of a search by working sets: all, or those just checked. With K: unused.
         everyone = members = np.arange(len(problem.low))
         before = source.kernel_evaluations
-        found = QPResult(np.zeros(len(everyone)), np.array(problem.linear))
+        result = QPResult(np.zeros(len(everyone)), np.array(problem.linear))
         rows: Rows = SourceRows(source, np.float64)
         if fits_float32(source, rows.diagonal):
             rows = float32_rows(source)
         exact = exact_values(source, rows)
         K = self.matrix_of_few(rows, start, criteria.limit)
         if start is not None:
-            found.beta = np.array(start, dtype=np.float64)
-            self.set_gradient(rows, K, found)
-        tolerance = Tolerance(share, criteria, problem, rows.diagonal, (found.beta, found.v))
+            result.beta = np.array(start, dtype=np.float64)
+            self.set_gradient(rows, K, result)
+        tolerance = Tolerance(share, criteria, problem, rows.diagonal, (result.beta, result.v))
         made, checks, last = 0, 0, np.inf  # made: values of old rows, not in the source's count
         while True:
             tol = tolerance.now
-            inner = self.take_steps(rows, K, members, tolerance.criteria(found.steps), found)
-            if found.reason == ROWS_MISSING:
+            inner = self.take_steps(rows, K, members, tolerance.criteria(result.steps), result)
+            if result.reason == ROWS_MISSING:
                 made += single_values(K)
                 K, members = rows.whole(K.K if isinstance(K, SingleRows) else None), everyone
                 continue
-            if found.reason == GAP:
-                if gap_of_problem(problem, found.beta, found.v) <= criteria.limit:
+            if result.reason == GAP:
+                if gap_of_problem(problem, result.beta, result.v) <= criteria.limit:
                     break
                 # The limit was met with outdated v of shrunk samples. With v up to date, it isn't.
                 members = everyone
                 continue
-            if found.reason == MAX_ITER:
+            if result.reason == MAX_ITER:
                 verdict = OVER
             elif rows.dtype == np.float64:
                 # The v of shrunk samples has been reconstructed: they may violate after all.
-                gap = up_low_sets(problem, found.beta, found.v).gap
-                verdict = OVER if found.reason == STALLED or gap <= tol else GO_ON
+                gap = up_low_sets(problem, result.beta, result.v).gap
+                verdict = OVER if result.reason == STALLED or gap <= tol else GO_ON
             else:
-                gap, members = check_in_float64(exact, problem, found.beta, found.v, tol)
+                gap, members = check_in_float64(exact, problem, result.beta, result.v, tol)
                 checks += 1
-                verdict = judge_check(gap, last, tol, found.reason)
+                verdict = judge_check(gap, last, tol, result.reason)
                 last = gap
                 if verdict == OVER:
-                    found.reason = CONVERGED
+                    result.reason = CONVERGED
             if verdict == OVER:
                 # A relative tolerance depends on the margin at this beta, so more steps may follow.
-                over = tolerance.settle(found.reason, found.steps, found.beta, found.v)
+                over = tolerance.settle(result.reason, result.steps, result.beta, result.v)
                 if over is not None:
-                    found.reason = over
+                    result.reason = over
                     break
                 members, last = everyone, np.inf
             elif verdict == EXHAUSTED:
-                found.fallbacks.append(f"{found.stop_reason}, in its set {STOP_REASONS[inner]}")
-                found.v = exact_gradient(exact, problem.linear, found.beta, everyone)
+                result.fallbacks.append(f"{result.stop_reason}, in its set {STOP_REASONS[inner]}")
+                result.v = exact_gradient(exact, problem.linear, result.beta, everyone)
                 made += rows.evaluations + single_values(K)
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
-        found.checks = checks
+        result.checks = checks
         made += rows.evaluations + single_values(K)
-        found.evaluations = source.kernel_evaluations - before + made
-        return found
+        result.evaluations = source.kernel_evaluations - before + made
+        return result
 
     def matrix_of_few(self, rows: Rows, start: np.ndarray | None, limit: float) -> Matrix | None:
         """Return the matrix of few samples, without a row if few may be enough; else None."""
@@ -381,37 +383,39 @@ class Refinement:
         single = SingleRows.of(rows, SINGLE_MAX_FEATURES) if may_do else None
         return rows.whole() if single is None else single
 
-    def single_steps(self, single: SingleRows, criteria: StoppingCriteria, found: QPResult) -> None:
+    def single_steps(
+        self, single: SingleRows, criteria: StoppingCriteria, result: QPResult
+    ) -> None:
         """Take steps, and make the rows that they need; ``ROWS_MISSING`` asks for all rows.
 
         It does so once many rows are made; or if the violation has not fallen, although nearly
         every step made two rows.
         """
-        problem, beta, v, look = self.problem, found.beta, found.v, SINGLE_STEPS
-        begin, most = up_low_sets(problem, beta, v).gap, found.steps + criteria.max_iter
+        problem, beta, v, look = self.problem, result.beta, result.v, SINGLE_STEPS
+        begin, most = up_low_sets(problem, beta, v).gap, result.steps + criteria.max_iter
         while True:
             before = np.count_nonzero(single.is_made)
-            some = criteria._replace(max_iter=min(look, most - found.steps))
-            steps, found.reason = steps_on_matrix(single.K, problem, some, beta, v, single)
-            found.steps += steps
-            if found.reason != MAX_ITER or found.steps == most:
+            some = criteria._replace(max_iter=min(look, most - result.steps))
+            steps, result.reason = steps_on_matrix(single.K, problem, some, beta, v, single)
+            result.steps += steps
+            if result.reason != MAX_ITER or result.steps == most:
                 return
             made = np.count_nonzero(single.is_made)
             if made > SINGLE_MAX_SHARE * len(v) or (
                 made - before > SINGLE_MANY * steps and up_low_sets(problem, beta, v).gap >= begin
             ):
-                found.reason = ROWS_MISSING
+                result.reason = ROWS_MISSING
                 return
             look *= 2
 
-    def set_gradient(self, rows: Rows, K: np.ndarray | SingleRows | None, found: QPResult) -> None:
+    def set_gradient(self, rows: Rows, K: np.ndarray | SingleRows | None, result: QPResult) -> None:
         """Set v = p - K beta at the start, with the kernel values of the search."""
         if isinstance(K, np.ndarray):
-            found.v = gradient(raw(K), raw(self.problem.linear), found.beta)
+            result.v = gradient(raw(K), raw(self.problem.linear), result.beta)
             return
-        moved = np.flatnonzero(found.beta)
-        found.v = np.array(self.problem.linear)
-        subtract_kernel(rows, moved, found.beta[moved], rows.columns(None), found.v, self.pool)
+        moved = np.flatnonzero(result.beta)
+        result.v = np.array(self.problem.linear)
+        subtract_kernel(rows, moved, result.beta[moved], rows.columns(None), result.v, self.pool)
 
     def take_steps(
         self,
@@ -419,23 +423,23 @@ class Refinement:
         K: Matrix | None,
         members: np.ndarray,
         criteria: StoppingCriteria,
-        found: QPResult,
+        result: QPResult,
     ) -> int:
         """Take steps on the matrix `K`; if it is None, on `members`, by working sets.
 
         Return why the steps in the last working set stopped.
         """
         if isinstance(K, SingleRows):
-            self.single_steps(K, criteria, found)
-            return found.reason
+            self.single_steps(K, criteria, result)
+            return result.reason
         if K is not None:
-            steps, found.reason = until_gap(K, self.problem, criteria, found.beta, found.v)
-            found.steps += steps
-            return found.reason
-        active = ActiveSamples(members, self.problem, found.beta, found.v)
+            steps, result.reason = until_gap(K, self.problem, criteria, result.beta, result.v)
+            result.steps += steps
+            return result.reason
+        active = ActiveSamples(members, self.problem, result.beta, result.v)
         sets = WorkingSetSearch(rows, active, criteria.tol, self.cache_mb, self.pool)
-        found.reason = sets.run(criteria.max_iter, criteria.limit)
-        found.steps += sets.steps
+        result.reason = sets.run(criteria.max_iter, criteria.limit)
+        result.steps += sets.steps
         # Reconstruct the gradient of shrunk samples (Chang and Lin 2011, section 5.1).
         active.finish(rows, self.pool)
         return sets.inner_reason
@@ -489,9 +493,9 @@ def correct_near(
     while True:
         at = np.flatnonzero(near(width) & ~done)
         if len(at):
-            found = exact(at)
-            error = max(error, float(np.max(np.abs(found - v[at]))))
-            v[at] = found
+            corrected = exact(at)
+            error = max(error, float(np.max(np.abs(corrected - v[at]))))
+            v[at] = corrected
             done[at] = True
         # Assume that v errs by at most e = CHECK_SAFETY * error at unchecked samples. `near` marked
         # all that could violate if v errs by `width`: e <= width is enough. Else 2 e: e may grow.
@@ -512,21 +516,22 @@ def exact_gradient(
 ) -> np.ndarray:
     """Return ``(linear - K beta)[samples]`` in float64; `samples` are distinct and ascending."""
     is_support, v = beta != 0.0, linear.copy()
-    support, own = np.flatnonzero(is_support), samples[is_support[samples]]
-    is_support[own] = False
+    support, inside = np.flatnonzero(is_support), samples[is_support[samples]]
+    is_support[inside] = False
     others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
-    # idle x support, own x others. Support vectors: own (in `samples`) and others; idle: beta = 0.
-    for rows, columns in ((idle, support), (own, others)):
+    # idle x support, inside x others. Support vectors: inside (in `samples`) and others. idle: in
+    # `samples`, with beta = 0.
+    for rows, columns in ((idle, support), (inside, others)):
         height = max(1, CHECK_VALUES // max(1, len(columns)))
         for top in range(0, len(rows), height):
             part = rows[top : top + height]
             v[part] -= source.block(part, columns) @ beta[columns]
-    # own x own is symmetric: compute each kernel value once, and use it for both samples.
-    height = max(1, min(CHECK_ROWS, CHECK_VALUES // max(1, len(own))))
-    for top in range(0, len(own), height):
-        part, later = own[top : top + height], own[top + height :]
-        K = source.block(part, own[top:])
-        v[part] -= K @ beta[own[top:]]
+    # inside x inside is symmetric: compute each kernel value once, and use it for both samples.
+    height = max(1, min(CHECK_ROWS, CHECK_VALUES // max(1, len(inside))))
+    for top in range(0, len(inside), height):
+        part, later = inside[top : top + height], inside[top + height :]
+        K = source.block(part, inside[top:])
+        v[part] -= K @ beta[inside[top:]]
         v[later] -= beta[part] @ K[:, len(part) :]
     return v[samples]
 
@@ -615,14 +620,14 @@ def warm_up_solver(kept: str | np.ndarray = "sum") -> None:
     problem = make_qp(y, np.minimum(y, 0.0), np.maximum(y, 0.0), kept)
     search, everyone = Refinement(source, problem, pool, 1.0), np.arange(4)
     for rows in makers:
-        found = QPResult(np.zeros(4), y.copy())
+        result = QPResult(np.zeros(4), y.copy())
         # Search among all samples, then among three of them; drop one to compile the shrinking.
         for members in (everyone, np.array([0, 2, 3])):
-            active = ActiveSamples(members, problem, found.beta, found.v)
+            active = ActiveSamples(members, problem, result.beta, result.v)
             sets = WorkingSetSearch(rows, active, 1e-3, 1.0, pool)
             sets.run(100, 0.0)
             sets.drop(np.arange(len(members)) > 0)
             active.finish(rows, pool)
-        check_in_float64(exact_values(source, rows), problem, found.beta, found.v, 1e-3)
+        check_in_float64(exact_values(source, rows), problem, result.beta, result.v, 1e-3)
         K = SingleRows.of(rows, 2) or rows.whole()
-        search.take_steps(rows, K, everyone, StoppingCriteria(1e-3, 9, 0.0), found)
+        search.take_steps(rows, K, everyone, StoppingCriteria(1e-3, 9, 0.0), result)

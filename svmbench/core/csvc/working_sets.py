@@ -46,13 +46,13 @@ from svmbench.core.kernels.rows import PIECE_COLUMNS, SPAN, RowCache, Rows, subt
 #: shape can have another last bit.
 PASSING_COLUMNS = PIECE_COLUMNS
 
-#: Samples of a working set; twice as many where more multipliers than that are free, since in small
-#: sets free multipliers take turns and undo each other's steps.
+#: Samples of a working set; twice as many if more multipliers than that are free. The steps in a
+#: small set undo those of free multipliers in the last one.
 SET_SAMPLES = 512
 
-#: The set of free multipliers is settled once less than this share of it has changed over so many
-#: sets. The next set then has this many times their number, which holds them all; below half of the
-#: share, all active samples are one set.
+#: The free multipliers are settled once less than SETTLED_CHANGE of them changed over SETTLED_SETS
+#: working sets. The next set then has SETTLED_ROOM times their number of samples, so that it holds
+#: them all; if less than half of SETTLED_CHANGE changed, it has all active samples.
 SETTLED_CHANGE, SETTLED_SETS, SETTLED_ROOM = 0.1, 4, 1.3
 
 #: Samples of the largest set; share of `cache_mb` for its kernel values, or for a full matrix.
@@ -144,8 +144,8 @@ def least_finite(values: np.ndarray, wanted: int) -> np.ndarray:
     """Return the positions of the `wanted` least finite values."""
     if wanted >= len(values):
         return np.flatnonzero(np.isfinite(values))
-    found = np.argpartition(values, wanted)[:wanted]
-    return found[np.isfinite(values[found])]
+    least = np.argpartition(values, wanted)[:wanted]
+    return least[np.isfinite(values[least])]
 
 
 def from_both_ends(
@@ -181,8 +181,8 @@ class WorkingSetSearch:
         # Why the steps inside the last set stopped. After no step at all: ``CONVERGED`` if the set
         # has no pair that violates, else float32 gets no further.
         self.inner_reason = CONVERGED
-        # Multipliers that moved in the last set; the cost of carrying samples that could be shrunk,
-        # a column, in units of reading a stored value.
+        # The number of multipliers that moved in the last set. The cost per column of updating
+        # samples that could be shrunk, in units of reading a stored value.
         self.moved, self.carried = 0, 0.0
         # The samples whose multipliers were free before the last sets, the oldest first.
         self.free: deque[np.ndarray] = deque(maxlen=SETTLED_SETS + 1)
@@ -258,7 +258,7 @@ class WorkingSetSearch:
         stay, known = self.working[first:], self.block[first:, first:]
         new = from_both_ends(v_up, v_low, stay, size - len(stay))
         if size == n:
-            # All are wanted: also samples that can only rise and are not in the upper half.
+            # The set has all active samples: add those that neither end has chosen.
             new = np.concatenate([new, np.setdiff1d(np.arange(n), np.concatenate([stay, new]))])
         self.working = np.concatenate([stay, new])
         old = len(stay)

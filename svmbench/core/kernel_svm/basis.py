@@ -136,11 +136,11 @@ class Basis:
 
     def distance(self, z: np.ndarray) -> tuple[float, float, np.ndarray]:
         """Return a point's squared distance from the span, K(z, z), and its coordinates there."""
-        one = z[np.newaxis]
-        own = float(self.function.diagonal(one)[0])
-        with_others = self.function.between(one, self.points)[0] if self.n else np.empty(0)
+        row_of_z = z[np.newaxis]
+        square = float(self.function.diagonal(row_of_z)[0])
+        with_others = self.function.between(row_of_z, self.points)[0] if self.n else np.empty(0)
         row = self.coordinates(with_others)
-        return own - float(row @ row), own, row
+        return square - float(row @ row), square, row
 
     def add(
         self,
@@ -150,8 +150,8 @@ class Basis:
     ) -> bool:
         """Add a point unless it is in the span; return whether it was added."""
         k = self.n
-        pivot, own, row = self.distance(z)
-        if not pivot > PIVOT_TOL[self.dtype] * max(scale, own):
+        pivot, square, row = self.distance(z)
+        if not pivot > PIVOT_TOL[self.dtype] * max(scale, square):
             self.refused += 1
             return False
         if self._near is None or near_z is None:

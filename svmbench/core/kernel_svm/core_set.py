@@ -313,12 +313,12 @@ def grow_core_set(
 
 def precisions(tol: float) -> list[float]:
     """Return the precisions that are worked through, from 0.1 by halves down to `tol`."""
-    found = []
+    values = []
     eps = FIRST_EPS
     while eps > tol:
-        found.append(eps)
+        values.append(eps)
         eps *= EPS_FACTOR
-    return [*found, tol]
+    return [*values, tol]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

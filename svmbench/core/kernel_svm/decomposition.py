@@ -216,7 +216,7 @@ class Chunking(WorkingSetClassifier):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what only problems of several chunks need."""
+        """Run the compiled code that only problems of several chunks need."""
         super().warm_up_rest()
         close_up(np.zeros((2, 2)), np.arange(2))
 

@@ -198,17 +198,17 @@ class FeatureMapSVM(BasisClassifier):
             bias=0.0,
             seed=seed,
         )
-        found, _ = coordinate_descent(made.features, y, HINGE, parameters)
+        solution, _ = coordinate_descent(made.features, y, HINGE, parameters)
         coefficients = np.zeros(source.n_samples)
-        coefficients[made.basis] = made.coefficients(found.w)
+        coefficients[made.basis] = made.coefficients(solution.w)
         counters = {
-            **found.counters,
+            **solution.counters,
             "basis_vectors": len(made.basis),
             "dropped_pivots": min(m, source.n_samples) - len(made.basis),
             "kernel_evaluations": source.n_samples * len(made.basis),
         }
-        self._dual = found.dual
-        return KernelSolution(coefficients, 0.0, found.n_iter, found.stop_reason, counters)
+        self._dual = solution.dual
+        return KernelSolution(coefficients, 0.0, solution.n_iter, solution.stop_reason, counters)
 
     def train(self, data: TrainingData) -> Self:
         """Map, solve, and store the expansion over the basis."""

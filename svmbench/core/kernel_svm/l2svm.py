@@ -134,7 +134,7 @@ class L2Classifier(ClassifierWithC):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what only larger problems need."""
+        """Run the compiled code that only larger problems need."""
         super().warm_up_rest()
         warm_up_row_cache()
 
@@ -181,11 +181,11 @@ class L2Classifier(ClassifierWithC):
         beta = np.zeros(len(y)) if beta is None else beta
         state = L2State(store, diag, y, float(self.C), beta, np.empty(len(y)))
         state.rebuild()
-        found: list[KernelSolution] = []
+        solutions: list[KernelSolution] = []
         for C in map(float, values):
             state = state._replace(C=C)
-            if found:
-                self._restart(state, found[-1].n_iter)
+            if solutions:
+                self._restart(state, solutions[-1].n_iter)
             rounded = state.store.rounded
             inner = (1.0 - ROUNDING_TOL_SHARE) * tol if rounded else tol
             reason, counters = self._minimise(state, inner)
@@ -201,5 +201,5 @@ class L2Classifier(ClassifierWithC):
             solution = KernelSolution(
                 beta.copy(), float(beta.sum()), counters["updates"], reason, counters
             )
-            found.append(solution)
-        return found
+            solutions.append(solution)
+        return solutions

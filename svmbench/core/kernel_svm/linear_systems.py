@@ -160,8 +160,8 @@ class Preconditioner:
         m = min(SAMPLED_MAX_ROWS, max(1, int(SAMPLED_SHARE * n)))
         J = np.sort(np.random.default_rng(0).permutation(n)[:m])
         K_J = K[J] + constant
-        own = K_J[:, J]
-        L, order, rank, _ = dpstrf(own, lower=1, tol=least * float(np.max(np.diag(own))))
+        chosen = K_J[:, J]
+        L, order, rank, _ = dpstrf(chosen, lower=1, tol=least * float(np.max(np.diag(chosen))))
         # The transpose of C-ordered rows is a Fortran matrix, which is solved for in place.
         rows = K_J[order[:rank] - 1].T
         factor = np.tril(L[:rank, :rank])
@@ -199,7 +199,7 @@ def solve_shifted(
     """Return the solutions of ``(K + constant + nu_k I) beta_k = y`` that are worth it."""
     least = PIVOT_TOL[K.dtype.type]
     K = np.asarray(K, dtype=np.float64)
-    found = [Shifted() for _ in nu]
+    solutions = [Shifted() for _ in nu]
     preconditioner = Preconditioner(K, constant, least)
     preconditioner.at(nu)
     length_y = float(np.linalg.norm(y))
@@ -232,13 +232,13 @@ def solve_shifted(
             sizes = np.sqrt(_dots(B[again], B[again])[:, 0])
             near = length[again] <= np.maximum(target, BACKWARD_ERROR * (norm * sizes + length_y))
             for k in again[near]:
-                found[left[k]] = Shifted(B[k].copy(), step, bool(length[k] <= target))
+                solutions[left[k]] = Shifted(B[k].copy(), step, bool(length[k] <= target))
             drifts[left[again]] += 1
             keep[again] &= ~near & (drifts[left[again]] <= MAX_DRIFTS)
         if step % FORECAST_ITERATIONS == 0:
             keep &= _worthwhile(length / length_y, residual, step, worth, keep)
         for k in left[~keep]:
-            found[k] = found[k]._replace(steps=step)
+            solutions[k] = solutions[k]._replace(steps=step)
         if not keep.all():
             left, R, before, B, P = left[keep], R[keep], before[keep], B[keep], P[keep]
             slope = slope[keep]
@@ -248,7 +248,7 @@ def solve_shifted(
             # Polak and Ribiere's form: a residual computed anew may have jumped.
             P = Z + _dots(Z, R - before) / slope * P
             slope = _dots(R, Z)
-    return found
+    return solutions
 
 
 def _multiply(K: np.ndarray, constant: float, V: np.ndarray, nu: np.ndarray) -> np.ndarray:

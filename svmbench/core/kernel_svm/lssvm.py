@@ -191,21 +191,21 @@ class LSSVM(ClassifierWithC):
         shared = [Shifted() for _ in nu]
         if len(nu) > 1 and len(y) >= REFINED_MIN_SAMPLES:
             shared = solve_shifted(K, y, nu, constant, RELATIVE_RESIDUAL)
-        found: list[KernelSolution] = []
+        solutions: list[KernelSolution] = []
         for each, (beta, n_steps, certified) in zip(nu, shared, strict=True):
             solved = (
                 solve_directly(K, y, float(each), constant, roomy)
                 if beta is None
                 else Solved(beta, factorisations=0, certified=certified)
             )
-            found.append(
+            solutions.append(
                 KernelSolution(
                     coefficients=solved.beta,
                     b=constant * float(solved.beta.sum()),
                     n_iter=1,
                     stop_reason="closed form",
                     counters={
-                        "kernel_evaluations": 0 if found else K.size,
+                        "kernel_evaluations": 0 if solutions else K.size,
                         "factorisations": solved.factorisations,
                         "refinements": solved.refinements,
                         "shared_steps": n_steps,
@@ -214,7 +214,7 @@ class LSSVM(ClassifierWithC):
                     },
                 )
             )
-        return found
+        return solutions
 
     def _matrix(self, source: KernelSource) -> np.ndarray:
         """Return the kernel matrix; before any work, raise BudgetError if it does not fit."""

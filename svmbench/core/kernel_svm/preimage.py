@@ -61,7 +61,7 @@ CACHED_VALUES = 1 << 17
 def weigh_by_kernel(
     values: np.ndarray,  # float32 (m, n): products of m points with n samples
     lengths: np.ndarray,  # (n,): squared lengths of samples
-    own: np.ndarray,  # (m,): points
+    point_squares: np.ndarray,  # (m,): points
     weights: np.ndarray,  # float32 (n,)
     factor: np.float32,
     power: np.ndarray,  # int32 (n,): scratch
@@ -71,7 +71,7 @@ def weigh_by_kernel(
     n = len(lengths)
     squares = np.empty(n, dtype=np.float32)
     for q in range(len(values)):
-        row, length, total = values[q], own[q], 0.0
+        row, length, total = values[q], point_squares[q], 0.0
         for k in range(n):
             squares[k] = length + lengths[k] - np.float32(2.0) * row[k]
         gauss_of_squares(squares, factor, power, row)
@@ -91,9 +91,9 @@ def column_dense(
         np.empty(NEAR_PIECE, dtype=np.float32),
         np.empty(NEAR_PIECE, dtype=np.int32),
     )
-    own = np.float32(0.0)
+    square = np.float32(0.0)
     for j in range(d):
-        own += z[j] * z[j]
+        square += z[j] * z[j]
     for first in range(0, n, NEAR_PIECE):
         m = min(NEAR_PIECE, n - first)
         for k in range(m):
@@ -101,7 +101,7 @@ def column_dense(
             product = np.float32(0.0)
             for j in range(d):
                 product += x[j] * z[j]
-            squares[k] = own + lengths[first + k] - np.float32(2.0) * product
+            squares[k] = square + lengths[first + k] - np.float32(2.0) * product
         gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
 
 
@@ -144,9 +144,9 @@ def add_sparse(
     )
     squares = np.empty(NEAR_PIECE, dtype=np.float32)
     of_ones = len(values) == 0
-    own, height = 0.0, 0.0
+    square, height = 0.0, 0.0
     for j in range(len(z)):
-        own += z[j] * z[j]
+        square += z[j] * z[j]
     top = np.uint64(0)
     for first in range(0, len(ends), NEAR_PIECE):
         m = min(NEAR_PIECE, len(ends) - first)
@@ -159,7 +159,7 @@ def add_sparse(
             else:
                 for p in range(start, end):
                     product += np.float64(values[p]) * z[np.uint32(features[p])]
-            squares[k] = np.float32(own + lengths[first + k] - 2.0 * product)
+            squares[k] = np.float32(square + lengths[first + k] - 2.0 * product)
             start = end
         gauss_of_squares(squares[:m], factor, power[:m], kernel[:m])
         start = top
@@ -193,10 +193,10 @@ def add_sparse_of_four(
         np.empty(NEAR_PIECE, dtype=np.int32),
     )
     of_ones = len(values) == 0
-    own = np.zeros(4)
+    z_squares = np.zeros(4)
     for j in range(len(Z)):
         for q in range(4):
-            own[q] += Z[j, q] * Z[j, q]
+            z_squares[q] += Z[j, q] * Z[j, q]
     top, v = np.uint64(0), 1.0
     for first in range(0, len(ends), NEAR_PIECE):
         m = min(NEAR_PIECE, len(ends) - first)
@@ -212,10 +212,10 @@ def add_sparse_of_four(
                 c += v * Z[i, 2]
                 d += v * Z[i, 3]
             length = lengths[first + k]
-            squares[0, k] = np.float32(own[0] + length - 2.0 * a)
-            squares[1, k] = np.float32(own[1] + length - 2.0 * b)
-            squares[2, k] = np.float32(own[2] + length - 2.0 * c)
-            squares[3, k] = np.float32(own[3] + length - 2.0 * d)
+            squares[0, k] = np.float32(z_squares[0] + length - 2.0 * a)
+            squares[1, k] = np.float32(z_squares[1] + length - 2.0 * b)
+            squares[2, k] = np.float32(z_squares[2] + length - 2.0 * c)
+            squares[3, k] = np.float32(z_squares[3] + length - 2.0 * d)
             start = end
         for q in range(4):
             gauss_of_squares(squares[q, :m], factor, power[:m], kernel[q, :m])
@@ -255,9 +255,9 @@ def column_sparse(
         np.empty(NEAR_PIECE, dtype=np.float32),
         np.empty(NEAR_PIECE, dtype=np.int32),
     )
-    n, own = len(lengths), 0.0
+    n, square = len(lengths), 0.0
     for j in range(len(z)):
-        own += z[j] * z[j]
+        square += z[j] * z[j]
     for first in range(0, n, NEAR_PIECE):
         m = min(NEAR_PIECE, n - first)
         for k in range(m):
@@ -265,7 +265,7 @@ def column_sparse(
             product = 0.0
             for p in range(np.uint32(starts[i]), np.uint32(starts[i + 1])):
                 product += data[p] * z[np.uint32(indices[p])]
-            squares[k] = np.float32(own + lengths[i] - 2.0 * product)
+            squares[k] = np.float32(square + lengths[i] - 2.0 * product)
         gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
 
 
@@ -286,7 +286,7 @@ class DenseSelected:
     def sums(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return pulls (m, n_features) and heights (m,) of points (m, n_features)."""
         points = np.ascontiguousarray(Z, dtype=np.float32)
-        own = squared_lengths(points)
+        point_squares = squared_lengths(points)
         pull, height = np.zeros(Z.shape), np.zeros(len(Z))
         for first in range(0, len(self._X), self._piece):
             piece = slice(first, first + self._piece)
@@ -294,7 +294,13 @@ class DenseSelected:
             values = np.matmul(points, X.T)
             power = np.empty(values.shape[1], dtype=np.int32)
             weigh_by_kernel(
-                values, self._lengths[piece], own, self._weights[piece], self._factor, power, height
+                values,
+                self._lengths[piece],
+                point_squares,
+                self._weights[piece],
+                self._factor,
+                power,
+                height,
             )
             pull += np.matmul(values, X)
         return pull, height
@@ -494,7 +500,7 @@ def fixed_point(
         np.abs(residual.weights).sum() + np.abs(residual.coefficients).sum()
     )
     selected = near.select(residual.rows, residual.weights)
-    own = squared_lengths(residual.near_points)
+    near_squares = squared_lengths(residual.near_points)
     best_of, best = Z.copy(), np.full(len(Z), -np.inf)
     first: np.ndarray | None = None
     last = np.full(len(Z), -np.inf)
@@ -502,11 +508,11 @@ def fixed_point(
     n_sums = 0
     for iteration in range(MAX_ITERATIONS + 1):
         if iteration == COMMON_ITERATIONS and len(Z) > 1:
-            one = [int(np.argmax(best))]
-            Z, best_of, best, last = Z[one], best_of[one], best[one], last[one]
-            step, grows = step[one], grows[one]
+            chosen = [int(np.argmax(best))]
+            Z, best_of, best, last = Z[chosen], best_of[chosen], best[chosen], last[chosen]
+            step, grows = step[chosen], grows[chosen]
         with np.errstate(all="ignore"):
-            pull, height = _pulls(selected, residual, own, Z, gamma)
+            pull, height = _pulls(selected, residual, near_squares, Z, gamma)
             value = np.where(np.isfinite(height), height * height, -np.inf)
             n_sums += len(Z)
             first = value.copy() if first is None else first

@@ -105,15 +105,15 @@ def release(
 @compiled
 def bind(beta: np.ndarray, low: np.ndarray, high: np.ndarray, free: np.ndarray) -> bool:
     """Bind the free variables that are at a bound, but for rounding; return whether any was."""
-    found = False
+    is_bound = False
     for k in range(len(beta)):
         if free[k]:
             margin = BOUND_SHARE * (high[k] - low[k])
             if beta[k] <= low[k] + margin:
-                beta[k], free[k], found = low[k], False, True
+                beta[k], free[k], is_bound = low[k], False, True
             elif beta[k] >= high[k] - margin:
-                beta[k], free[k], found = high[k], False, True
-    return found
+                beta[k], free[k], is_bound = high[k], False, True
+    return is_bound
 
 
 @compiled

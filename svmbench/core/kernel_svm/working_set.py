@@ -97,10 +97,12 @@ class Variables:
 
 def worst_of(violation: np.ndarray, tol: float, most: int) -> np.ndarray:
     """Return the positions of up to `most` of the largest violations above `tol`, ascending."""
-    found = np.flatnonzero(violation > tol)
-    if len(found) > most:
-        found = np.sort(found[np.argpartition(violation[found], len(found) - most)[-most:]])
-    return found
+    violators = np.flatnonzero(violation > tol)
+    if len(violators) > most:
+        violators = np.sort(
+            violators[np.argpartition(violation[violators], len(violators) - most)[-most:]]
+        )
+    return violators
 
 
 def first_of_both(y: np.ndarray, size: int) -> np.ndarray:

@@ -333,11 +333,11 @@ class KernelProduct:
         given = v.astype(self.dtype)
         for start, block in self._blocks():
             height, width = block.shape
-            own = slice(start, start + height)
-            out[own] += block[:, :height] @ given[own]
+            block_rows = slice(start, start + height)
+            out[block_rows] += block[:, :height] @ given[block_rows]
             for left in range(height, width, BLOCK_TILE):
                 tile = block[:, left : left + BLOCK_TILE]
                 others = slice(start + left, start + left + tile.shape[1])
-                out[own] += tile @ given[others]
-                out[others] += tile.T @ given[own]
+                out[block_rows] += tile @ given[others]
+                out[others] += tile.T @ given[block_rows]
         return out

@@ -95,9 +95,9 @@ def squared_distances(
         P += lengths[rows, np.newaxis]
         P += lengths[start:]
         np.maximum(P, 0.0, out=P)
-        own = P[:, : P.shape[0]]
-        np.minimum(own, own.T.copy(), out=own)
-        np.fill_diagonal(own, 0.0)
+        between_same = P[:, : P.shape[0]]
+        np.minimum(between_same, between_same.T.copy(), out=between_same)
+        np.fill_diagonal(between_same, 0.0)
         distances[rows, start:] = P
         distances[start:, rows] = P.T
     return distances
@@ -394,9 +394,9 @@ def require_kernel(solver: str, taken: Sequence[str], kernel: Any) -> None:
 
 def values_with(kernel: Callable[[Any, Any], Any], X: Any, others: Any) -> np.ndarray:
     """Return the float64 values of a kernel function; ValueError unless (len(X), len(others))."""
-    found = kernel(X, others)
+    product = kernel(X, others)
     # A product of sparse samples is sparse.
-    values = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    values = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
     expected = (_length(X), _length(others))
     if values.shape != expected:
         msg = f"kernel returned values of shape {values.shape}, and there are {expected} samples"

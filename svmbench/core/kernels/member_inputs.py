@@ -71,7 +71,7 @@ def fill(inputs: MemberInputs, i: int, members: np.ndarray, n: int, out: np.ndar
     A member below 0 is no sample; its value means nothing.
     """
     lengths, row, squares = inputs.lengths, inputs.row, inputs.squares
-    own, is_rbf = lengths[i], inputs.factor != np.float32(0.0)
+    square, is_rbf = lengths[i], inputs.factor != np.float32(0.0)
     if len(inputs.dense) > 0:
         x = inputs.dense[i]
         for k in range(n):
@@ -80,7 +80,7 @@ def fill(inputs: MemberInputs, i: int, members: np.ndarray, n: int, out: np.ndar
             for j in range(len(x)):
                 product += x[j] * z[j]
             if is_rbf:
-                squares[k] = np.float32(own + lengths[max(members[k], 0)] - 2.0 * product)
+                squares[k] = np.float32(square + lengths[max(members[k], 0)] - 2.0 * product)
             else:
                 out[k] = product
     else:
@@ -93,7 +93,7 @@ def fill(inputs: MemberInputs, i: int, members: np.ndarray, n: int, out: np.ndar
             for p in range(np.uint32(starts[m]), np.uint32(starts[m + 1])):
                 product += data[p] * row[np.uint32(indices[p])]
             if is_rbf:
-                squares[k] = np.float32(own + lengths[m] - 2.0 * product)
+                squares[k] = np.float32(square + lengths[m] - 2.0 * product)
             else:
                 out[k] = product
         for p in range(starts[i], starts[i + 1]):

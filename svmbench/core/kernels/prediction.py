@@ -210,11 +210,11 @@ class OneSum(KernelSums):
 
     def add(self, part: np.ndarray, first: int, K: np.ndarray) -> None:
         """Add products; see :class:`KernelSums`."""
-        own = raw(self.coefficients[first : first + K.shape[1]])
+        coefficients = raw(self.coefficients[first : first + K.shape[1]])
         if K.dtype == np.float32:
-            add_products(K, own, part)
+            add_products(K, coefficients, part)
         else:
-            part += K @ own
+            part += K @ coefficients
 
 
 class Tiles(Protocol):
@@ -303,7 +303,7 @@ class SparseTiles:
     ) -> None:
         self.function, self.n_points = function, points.shape[0]
         self.parts = csr_parts(X)
-        self.own, self.lengths = raw(squared_lengths(X)), raw(squared_lengths(points))
+        self.row_squares, self.lengths = raw(squared_lengths(X)), raw(squared_lengths(points))
         self.is_sparse = sp.issparse(points)
         if self.is_sparse:
             # By features, tile for tile: what a non-zero meets lies side by side.
@@ -316,16 +316,16 @@ class SparseTiles:
 
     def rows(self, top: int, bottom: int) -> tuple[int, np.ndarray]:
         """Return the first row and squared lengths; see :class:`Tiles`."""
-        return top, self.own[top:bottom]
+        return top, self.row_squares[top:bottom]
 
     def fill(self, rows: tuple[int, np.ndarray], first: int, end: int, out: np.ndarray) -> None:
         """Multiply by non-zeros and transform; see :class:`Tiles`."""
-        top, own = rows
+        top, row_squares = rows
         if self.is_sparse:
             products_of_two_sparse(*self.parts, top, *self.others[first // TILE_POINTS], out)
         else:
             products_of_sparse(*self.parts, top, self.columns, first, out)
-        _transform(self.function, out, own, self.lengths[first:end])
+        _transform(self.function, out, row_squares, self.lengths[first:end])
 
 
 class DenseTiles:
@@ -385,30 +385,32 @@ class DenseTiles:
     def rows(self, top: int, bottom: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return inputs, squared lengths, and whether to take differences; see :class:`Tiles`."""
         A = np.ascontiguousarray(self._moved(top, bottom), dtype=self.dtype)
-        own = squared_lengths(A)
+        row_squares = squared_lengths(A)
         if not self.is_rbf:
-            return A, own, False
-        rounding = max(self._rounding(each, self.dtype) for each in (own, self.lengths))
+            return A, row_squares, False
+        rounding = max(self._rounding(each, self.dtype) for each in (row_squares, self.lengths))
         apart = not rounding < TILE_MAX_ROUNDING[self.dtype]
         if apart:
             A = A if self.dtype == np.float32 else _dense(self.X[top:bottom])
             A = np.ascontiguousarray(in_fours(in_fours(A, 1), 0))
-        return A, own, apart
+        return A, row_squares, apart
 
     def fill(
         self, rows: tuple[np.ndarray, np.ndarray, bool], first: int, end: int, out: np.ndarray
     ) -> None:
         """Multiply or subtract, and transform; see :class:`Tiles`."""
-        A, own, apart = rows
+        A, row_squares, apart = rows
         if not apart:
             np.matmul(A, self.points[first:end].T, out=out)
-            _transform(self.function, out, own, self.lengths[first:end])
+            _transform(self.function, out, row_squares, self.lengths[first:end])
             return
         halves = out if len(A) == len(out) else np.empty((len(A), end - first), dtype=self.dtype)
         subtract_half_distances(A, self.columns, first, self.dtype(0.5), halves)
         if halves is not out:
             out[:] = halves[: len(out)]
-        _transform(self.function, out, np.zeros_like(own), np.zeros_like(self.lengths[first:end]))
+        _transform(
+            self.function, out, np.zeros_like(row_squares), np.zeros_like(self.lengths[first:end])
+        )
 
 
 def _transform(function: KernelFunction, P: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:

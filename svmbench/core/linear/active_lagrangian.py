@@ -226,11 +226,13 @@ def lagrangian(
         if violation <= tol:
             # Setting small or negative multipliers to 0 can matter much: test the gap without them.
             settled = np.where(slack > 0.0, 0.0, np.maximum(u, 0.0))
-            own = np.asarray(transposed @ (y * settled))
-            values = Values(f=np.asarray(X @ own), square=float(own @ own), y=y, alpha=settled)
+            w_settled = np.asarray(transposed @ (y * settled))
+            values = Values(
+                f=np.asarray(X @ w_settled), square=float(w_settled @ w_settled), y=y, alpha=settled
+            )
             primal = SQUARED_HINGE.primal(values, C)
             if primal - SQUARED_HINGE.dual(values, C) <= tol * primal:
-                return settled, own, step, "converged"
+                return settled, w_settled, step, "converged"
         if step < max_iter:
             slack = np.maximum(slack - (STEP / nu) * u, 0.0)
     return u, w, max_iter, "max_iter"

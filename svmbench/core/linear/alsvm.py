@@ -109,10 +109,10 @@ class TrainingSet:
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """Return ``q - A w`` of all samples; kept samples enter by their residuals."""
-        found = self.q - self.A @ w
+        gradient = self.q - self.A @ w
         if self.X is not None:
-            found += np.asarray(self.X.T @ (self.y - np.asarray(self.X @ w).ravel())).ravel()
-        return found
+            gradient += np.asarray(self.X.T @ (self.y - np.asarray(self.X @ w).ravel())).ravel()
+        return gradient
 
     def add(self, X: Any, y: np.ndarray) -> None:
         """Add samples; keep them if others are kept."""

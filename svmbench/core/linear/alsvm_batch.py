@@ -212,10 +212,10 @@ class ALSVMBatch(LinearClassifierWithC):
         for sums, shared, passes in self._sums(data, splits):
             for model in models:
                 start = perf_counter()
-                found = copy(model)._solve(sums)
+                fitted = copy(model)._solve(sums)
                 cost = shared + perf_counter() - start
-                more = found.counters_["passes"] - 1
-                yield PathPoint(found, cost, {**found.counters_, "passes": passes + more})
+                more = fitted.counters_["passes"] - 1
+                yield PathPoint(fitted, cost, {**fitted.counters_, "passes": passes + more})
                 passes = 0
 
     def fit_blocks(self, blocks: Iterable[Any], *, n_features: int | None = None) -> Self:
@@ -326,8 +326,8 @@ class ALSVMBatch(LinearClassifierWithC):
             sums = statistics.sums(self.bias, without)
         self.classes_, self.n_features_in_ = statistics.classes, statistics.n_features
         self.__dict__.pop("several_", None)
-        w, said = sums.solve(1.0 / (2.0 * self.C))
-        self._store_weights(w, said, _work(1, int(said != CLOSED_FORM)))
+        w, method = sums.solve(1.0 / (2.0 * self.C))
+        self._store_weights(w, method, _work(1, int(method != CLOSED_FORM)))
         return self._value(w, sums)
 
     def _solve_triangle(self, triangles: list[np.ndarray], sums: Sums, without: int | None) -> None:
@@ -381,10 +381,10 @@ class ALSVMBatch(LinearClassifierWithC):
         w: np.ndarray | None
         if way == KERNEL:
             w = solve_kernel(data.native, data.y, self.bias, nu)
-            said, factorisations = BY_DUAL, 1
+            method, factorisations = BY_DUAL, 1
         else:
             w, steps = solve_steps(data.native, data.y, self.bias, nu)
-            said = BY_STEPS
+            method = BY_STEPS
         if w is None:
             return False
         counters = {
@@ -393,7 +393,7 @@ class ALSVMBatch(LinearClassifierWithC):
             "fallbacks": 0,
             "conjugate_gradient_steps": steps,
         }
-        self._store_weights(w, said, counters)
+        self._store_weights(w, method, counters)
         return True
 
     def _solve(self, sums: _Sums) -> Self:
@@ -402,14 +402,14 @@ class ALSVMBatch(LinearClassifierWithC):
         sound = w is not None
         if w is None:
             w, _ = least_squares.solve_triangle(*sums.triangle(self.bias), nu)
-        said = CLOSED_FORM if sound else least_squares.BY_SAMPLES
-        return self._store_weights(w, said, _work(1 if sound else 2, int(not sound)))
+        method = CLOSED_FORM if sound else least_squares.BY_SAMPLES
+        return self._store_weights(w, method, _work(1 if sound else 2, int(not sound)))
 
-    def _store_weights(self, w: np.ndarray, said: str, counters: dict[str, int]) -> Self:
+    def _store_weights(self, w: np.ndarray, method: str, counters: dict[str, int]) -> Self:
         return self._store_with_bias(
             w,
             n_iter=max(1, counters.get("conjugate_gradient_steps", 1)),
-            stop_reason=said,
+            stop_reason=method,
             counters=counters,
         )
 
@@ -423,13 +423,13 @@ def _triangles(
 ) -> list[np.ndarray]:
     """Return each fold's triangular factor, with the labels as last column, in one more pass."""
     d = statistics.n_features
-    found = [np.empty((0, d + bool(bias) + 1)) for _ in range(statistics.n_folds)]
+    triangles = [np.empty((0, d + bool(bias) + 1)) for _ in range(statistics.n_folds)]
     for _, X, y, folds in blocks:
         X, signs = as_block(X, d), np.where(y == statistics.classes[1], 1.0, -1.0)
         for fold in np.unique(folds):
             rows = np.flatnonzero(folds == fold)
-            found[fold] = least_squares.stacked(found[fold], X[rows], signs[rows], bias)
-    return found
+            triangles[fold] = least_squares.stacked(triangles[fold], X[rows], signs[rows], bias)
+    return triangles
 
 
 def folds_of(

@@ -367,9 +367,9 @@ class NewtonL2(Weighted, LinearClassifierWithC):
             part = data if splits is None else self._sibling().prepare(part.X, part.y)
             samples, w, start = self._samples(part), None, perf_counter()
             for model in models:
-                found = copy(model)
-                w = found._minimise(samples, w)
-                yield PathPoint(found, perf_counter() - start, dict(found.counters_))
+                fitted = copy(model)
+                w = fitted._minimise(samples, w)
+                yield PathPoint(fitted, perf_counter() - start, dict(fitted.counters_))
                 start = perf_counter()
 
     def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

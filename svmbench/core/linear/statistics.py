@@ -336,17 +336,17 @@ def gather_statistics(
     `seed` is of the folds, where the blocks bring none: see :func:`folds_of_rows`. ValueError as of
     :meth:`Statistics.update`, with the row at which the block begins; or if there are no rows.
     """
-    found = Statistics(n_folds, n_features)
+    gathered = Statistics(n_folds, n_features)
     for start, X, y, folds in numbered(blocks, n_folds, seed):
         try:
-            found.update(X, y, folds)
+            gathered.update(X, y, folds)
         except ValueError as error:
             msg = f"rows from {start + 1:,} on: {error}"
             raise ValueError(msg) from error
-    if not found.n_samples:
+    if not gathered.n_samples:
         msg = "there are no rows"
         raise ValueError(msg)
-    return found
+    return gathered
 
 
 def numbered(
@@ -390,16 +390,16 @@ def _signed(labels: tuple[Any, ...], y: np.ndarray) -> tuple[tuple[Any, ...], np
     first = labels[0] if labels else y[0]
     is_first = y == first
     rest = y[~is_first]
-    found = (*labels[:1], *labels[1:]) or (first,)
-    if len(rest) and len(found) < 2:
-        found = (*found, rest[0])
-    wrong = rest[rest != found[1]] if len(rest) else rest
+    seen = (*labels[:1], *labels[1:]) or (first,)
+    if len(rest) and len(seen) < 2:
+        seen = (*seen, rest[0])
+    wrong = rest[rest != seen[1]] if len(rest) else rest
     if len(wrong) or first != first:  # NaN equals nothing
         third = wrong[0] if len(wrong) else first
-        shown = ", ".join(str(label) for label in found if label == label)
+        shown = ", ".join(str(label) for label in seen if label == label)
         msg = f"the label {third} is a third beside {shown}; the problem has two classes"
         raise ValueError(msg)
-    return found, np.where(is_first, 1.0, -1.0)
+    return seen, np.where(is_first, 1.0, -1.0)
 
 
 def _far_means(X: Any) -> np.ndarray:

@@ -27,7 +27,7 @@ from svmbench.core.contract.base import (
     Solver,
     Splits,
     TrainingData,
-    Uncounted,
+    UntimedSeconds,
     now,
     require_count,
     require_n_jobs,
@@ -60,15 +60,15 @@ from svmbench.core.numeric.arrays import canonical_csr
 
 
 @contextmanager
-def uncounted() -> Iterator[None]:
+def untimed() -> Iterator[None]:
     """Leave what runs in this context out of every measurement."""
     wall, cpu = now()
     try:
         yield
     finally:
         end_wall, end_cpu = now()
-        Uncounted.wall_s += end_wall - wall
-        Uncounted.cpu_s += end_cpu - cpu
+        UntimedSeconds.wall_s += end_wall - wall
+        UntimedSeconds.cpu_s += end_cpu - cpu
 
 
 @dataclass(frozen=True)
@@ -298,8 +298,8 @@ class KernelSolver(Solver):
         if self.kernel != "linear":
             msg = f"only a linear kernel has coef_, and this one is {self.kernel!r}"
             raise AttributeError(msg)
-        (found := self._model.normals()).flags.writeable = False
-        return found
+        (weights := self._model.normals()).flags.writeable = False
+        return weights
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -415,9 +415,9 @@ class KernelSolver(Solver):
                 first.prepare(part.X, part.y)
             source = KernelSource.from_inputs(part.X, first.function)
             points, is_said = first._points(source, part.y, over, values), False
-            for one, (solution, cost, statistics) in zip(models, points, strict=True):
-                with uncounted():
-                    model = one._sibling()
+            for unfitted, (solution, cost, statistics) in zip(models, points, strict=True):
+                with untimed():
+                    model = unfitted._sibling()
                     model.gamma_ = first.gamma_
                     model._store(solution, part)
                     # Once for a path: the warning names a useful nu.
@@ -429,14 +429,14 @@ class KernelSolver(Solver):
     ) -> Iterator[PathPoint]:
         """Yield the solutions on one kernel matrix, each with its cost."""
         start = perf_counter()
-        found = self.solve_along(source, y, over, values)
+        solutions = self.solve_along(source, y, over, values)
         share = (perf_counter() - start) / max(1, len(values))
-        if isinstance(found, list):
-            for solution in found:
+        if isinstance(solutions, list):
+            for solution in solutions:
                 yield PathPoint(solution, share, solution.counters)
             return
         start = perf_counter()
-        for solution in found:
+        for solution in solutions:
             yield PathPoint(solution, share + perf_counter() - start, solution.counters)
             start = perf_counter()
 

@@ -62,10 +62,10 @@ class PairsAlone:
         """Return the training data, and in `native` those of each pair."""
         parts = []
         for pair, model in zip(self.pairs, self.models, strict=True):
-            own = None if weights is None else weights[pair.rows]
+            pair_weights = None if weights is None else weights[pair.rows]
             is_given = getattr(model, "kernel", None) == PRECOMPUTED
             part = X[np.ix_(pair.rows, pair.rows)] if is_given else X[pair.rows]
-            parts.append(prepare_part(model, part, pair.signs, own))
+            parts.append(prepare_part(model, part, pair.signs, pair_weights))
         return TrainingData(X=X, y=codes.astype(np.float64), native=parts, weights=weights)
 
     def train(self, data: TrainingData) -> None:
@@ -109,7 +109,7 @@ class PairsTogether:
     iterations: np.ndarray
     stop_reason: str
     counters: dict[str, int]
-    found: JointSolution
+    solution: JointSolution
 
     def __init__(self, estimator: Any, pairs: Pairs) -> None:
         self.kernel_model, self.pairs = estimator, pairs
@@ -139,19 +139,21 @@ class PairsTogether:
     def train(self, data: TrainingData) -> None:
         """Train all pairs at once."""
         joint: JointData = data.native
-        self.found = self.kernel_model.train_jointly(joint)
+        self.solution = self.kernel_model.train_jointly(joint)
         self._parameter = self.kernel_model._sum_weight(data)
-        self.iterations, self.counters = self.found.n_iter, self.found.counters
-        self.stop_reason = reason_of_all(self.found.stop_reasons)
+        self.iterations, self.counters = self.solution.n_iter, self.solution.counters
+        self.stop_reason = reason_of_all(self.solution.stop_reasons)
         self._weights, self._models = joint.weights, None
-        self.shared = self.found.shared_points(self.kernel_model.function, joint.points, self.pairs)
+        self.shared = self.solution.shared_points(
+            self.kernel_model.function, joint.points, self.pairs
+        )
 
     def evaluate_objective(self, data: TrainingData) -> Objectives:
         """Evaluate the objectives from the models and the samples alone."""
         assert self.shared is not None, "train comes before evaluate_objective"
         joint: JointData = data.native
         decisions = self.shared.decide_own(joint.points, joint.layout.codes)
-        self.found, self._models = self.found.with_decisions(decisions), None
+        self.solution, self._models = self.solution.with_decisions(decisions), None
         return self.finish_fit(data)
 
     def finish_fit(self, data: TrainingData) -> Objectives:
@@ -160,7 +162,7 @@ class PairsTogether:
         The gradient is exact up to 1,000 samples, and beyond that right to about each pair's gap.
         """
         model = self.kernel_model
-        primal, dual = self.found.objectives(model.problem, self._parameter, self._weights)
+        primal, dual = self.solution.objectives(model.problem, self._parameter, self._weights)
         if not np.isfinite(primal):
             msg = f"the {model.kernel} kernel overflows on the training samples; scale the features"
             raise FloatingPointError(msg)
@@ -173,12 +175,13 @@ class PairsTogether:
     def _model_of(self, p: int) -> Any:
         """Return the model of pair `p`; only all pairs together have counters of the search."""
         assert self.shared is not None, "train comes before models"
-        model, values = copy(self.kernel_model), self.found.values(self._weights, p)
+        model, values = copy(self.kernel_model), self.solution.values(self._weights, p)
         model.keep_pair(self.shared, p)
         model.expansion_ = replace(model.expansion_, rho=values.rho)
         model.objective_ = model.problem.primal(values, self._parameter)
         model.dual_objective_ = model.problem.dual(values, self._parameter)
-        model.n_iter_, model.stop_reason_ = int(self.found.n_iter[p]), self.found.stop_reasons[p]
+        model.n_iter_ = int(self.solution.n_iter[p])
+        model.stop_reason_ = self.solution.stop_reasons[p]
         assert values.alpha is not None, "every sample has a multiplier"
         _, upper = model.problem.bounds(self._parameter, len(values.alpha))
         most = upper * (1.0 if values.weights is None else values.weights)
@@ -205,8 +208,8 @@ def training_of_pairs(estimator: Any, X: Any, codes: np.ndarray) -> PairsAlone |
 def prepare_part(model: Any, X: Any, signs: np.ndarray, weights: np.ndarray | None) -> TrainingData:
     """Return a solver's training data for a pair, without checking samples and parameters again."""
     model.classes_, model.n_features_in_ = np.array([-1.0, 1.0]), X.shape[1]
-    found: TrainingData = model._convert(model._two_classes(X, signs, weights))
-    return found
+    prepared: TrainingData = model._convert(model._two_classes(X, signs, weights))
+    return prepared
 
 
 class OneVsOne(ClassifierMixin, Solver):
@@ -331,16 +334,16 @@ class OneVsOne(ClassifierMixin, Solver):
 
     def evaluate_objective(self, data: TrainingData) -> Self:
         """Set ``objective_``, the sum of the pairs' objectives."""
-        return self._keep(self._trained.evaluate_objective(data))
+        return self._store_objectives(self._trained.evaluate_objective(data))
 
     def finish_fit(self, data: TrainingData) -> Self:
         """End `fit`: as `evaluate_objective`, from the search's decision values if it kept them."""
-        return self._keep(self._trained.finish_fit(data))
+        return self._store_objectives(self._trained.finish_fit(data))
 
-    def _keep(self, found: Objectives) -> Self:
-        self.objective_ = found.primal
-        if found.dual is not None:
-            self.dual_objective_ = found.dual
+    def _store_objectives(self, objectives: Objectives) -> Self:
+        self.objective_ = objectives.primal
+        if objectives.dual is not None:
+            self.dual_objective_ = objectives.dual
         return self
 
     def pair_decisions(self, X: Any) -> np.ndarray:
@@ -361,6 +364,6 @@ class OneVsOne(ClassifierMixin, Solver):
         return self.classes_[winners]
 
     def __sklearn_tags__(self) -> Tags:
-        tags, own = super().__sklearn_tags__(), self.estimator.__sklearn_tags__().input_tags
-        tags.input_tags.sparse, tags.input_tags.pairwise = own.sparse, own.pairwise
+        tags, inner = super().__sklearn_tags__(), self.estimator.__sklearn_tags__().input_tags
+        tags.input_tags.sparse, tags.input_tags.pairwise = inner.sparse, inner.pairwise
         return tags

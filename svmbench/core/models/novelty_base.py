@@ -122,7 +122,7 @@ class KernelDetector(KernelSolver, NoveltyDetector):
         """Number of support vectors, int32 of shape (1,)."""
         return np.array([len(self.expansion_.coefficients)], dtype=np.int32)
 
-    def what_is_useless(self, data: TrainingData) -> str:
+    def no_margin_warning(self, data: TrainingData) -> str:
         """Return the predicate of a warning if there is no margin, else ""."""
         if self.stop_reason_ != NO_MARGIN:
             return ""

@@ -105,8 +105,8 @@ class SharedPoints:
             points, X = without_empty_columns(self.points, X)
             normals = self._normals(points)
             for c in np.unique(codes):
-                own, rows = np.flatnonzero((negative == c) | (positive == c)), codes == c
-                values[rows] += X[rows] @ normals[:, own]
+                involved, rows = np.flatnonzero((negative == c) | (positive == c)), codes == c
+                values[rows] += X[rows] @ normals[:, involved]
         else:
             sums = OwnPairs(self.coefficients, self.starts, codes, values)
             add_up(self.function, self.points, X, sums)
@@ -183,11 +183,11 @@ class OvoModel:
 
     def decide_by_class(self, X: Any, **options: Any) -> np.ndarray:
         """Return votes plus scaled sums of decision values, shape (n, n_classes)."""
-        found = np.empty((X.shape[0], self.n_classes))
+        by_class = np.empty((X.shape[0], self.n_classes))
         for rows in row_blocks(X.shape[0], self.pairs):
             decisions = self.decide(X[rows], **options)
-            found[rows] = values_of_classes(decisions, self.pairs, self.n_classes)
-        return found
+            by_class[rows] = values_of_classes(decisions, self.pairs, self.n_classes)
+        return by_class
 
     def elect(self, X: Any, **options: Any) -> np.ndarray:
         """Return the class with most votes, the first if tied, as LIBSVM does, shape (n,)."""
@@ -235,14 +235,14 @@ def _add_both(sums: np.ndarray, out: np.ndarray) -> None:
     """Add the two sums of each pair to `out`."""
     n = sums.shape[1]
     for i in range(len(out)):
-        own, target = sums[i], out[i]
+        row_sums, target = sums[i], out[i]
         # By squares: what one column of a row shares a cache line with serves the next columns.
         for top in range(0, n, PAIR_SQUARE):
             for left in range(top, n, PAIR_SQUARE):
                 for a in range(top, min(top + PAIR_SQUARE, n)):
                     first = a * (n - 1) - a * (a - 1) // 2 - a - 1
                     for b in range(max(left, a + 1), min(left + PAIR_SQUARE, n)):
-                        target[first + b] += own[a, b - 1] + own[b, a]
+                        target[first + b] += row_sums[a, b - 1] + row_sums[b, a]
 
 
 class OwnPairs(KernelSums):
@@ -290,9 +290,9 @@ def _add_own(
             # A point of the row's class has a part in all pairs of that, another in one of them.
             these = range(n_classes - 1) if d == c else range(c - (c > d), c - (c > d) + 1)
             for e in these:
-                own, total = coefficients[e, begin:end], 0.0
+                weights, total = coefficients[e, begin:end], 0.0
                 for k in range(len(values)):
-                    total += own[k] * values[k]
+                    total += weights[k] * values[k]
                 out[i, e if d == c else d - (d > c)] += total
 
 
@@ -314,8 +314,8 @@ def lay_out(
     others = np.empty(offsets[-1], dtype=np.int16)
     for p in range(len(first)):
         a, b, k = first[p], second[p], offsets[p]
-        for own, other, sign in ((a, b - 1, -1.0), (b, a, 1.0)):
-            for place in range(starts[own], starts[own + 1]):
+        for this, other, sign in ((a, b - 1, -1.0), (b, a, 1.0)):
+            for place in range(starts[this], starts[this + 1]):
                 places[k], others[k], signs[k] = place, other, sign
                 k += 1
     return places, others, signs
@@ -373,10 +373,10 @@ class Layout:
         These are their places (n_used,), ascending; the first of each class (n_classes + 1,); and
         the coefficients (n_classes - 1, n_used) in the order of `SharedPoints`.
         """
-        found: tuple[np.ndarray, np.ndarray, np.ndarray] = gather_support(
+        support: tuple[np.ndarray, np.ndarray, np.ndarray] = gather_support(
             coefficients, self.places, self.others, self.starts
         )
-        return found
+        return support
 
     @property
     def codes(self) -> np.ndarray:
@@ -427,12 +427,12 @@ class JointSolution:
         samples of all pairs.
         """
         layout, beta = self.layout, self.coefficients
-        own = slice(None) if p is None else layout.variables(p)
+        chosen = slice(None) if p is None else layout.variables(p)
         b = np.repeat(self.b, np.diff(layout.offsets)) if p is None else self.b[p]
-        f, y = self.decisions[own], layout.signs[own]
-        square = float(beta[own] @ (f - b))
-        weighted = None if weights is None else weights[layout.places[own]]
-        return Values(f=f, square=square, y=y, alpha=beta[own] * y, weights=weighted)
+        f, y = self.decisions[chosen], layout.signs[chosen]
+        square = float(beta[chosen] @ (f - b))
+        weighted = None if weights is None else weights[layout.places[chosen]]
+        return Values(f=f, square=square, y=y, alpha=beta[chosen] * y, weights=weighted)
 
     def objectives(
         self, problem: Problem, parameter: float, weights: np.ndarray | None

@@ -37,16 +37,17 @@ from svmbench.core.numeric.submatrix import gather
 #: less than pairs do.
 LEAST_RIDGE, LARGEST_RIDGE = 1e-13, 1e-2
 
-#: Where the gap is above the objective the margin is nearly 0: the ridge to begin with.
+#: The first ridge if the margin is nearly 0, which a gap above the objective shows.
 FIRST_RIDGE = 1e-6
 
-#: The ridge times this after a step that fails, and after one that succeeds.
+#: Factors of the ridge: after a step that fails, and after a step that succeeds.
 UP, DOWN = 100.0, 0.1
 
-#: Steps in a row, and factors of one step.
+#: Largest number of steps, and of Cholesky factors in one step.
 STEPS, PIVOTS = 40, 8
 
-#: A gap above this share of the last is little progress; so many in a row are the end.
+#: A step makes progress if its gap is at most LITTLE times the best so far. The steps end after
+#: PATIENCE steps in a row without progress.
 LITTLE, PATIENCE = 0.9, 4
 
 #: A multiplier stays at its bound if its gradient is beyond the margin by at most this share of the
@@ -152,8 +153,8 @@ def _direction(
         factor = cho_factor(part, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
-    found = solve_with_sum(factor, right, shift)
-    return found if found is not None and np.all(np.isfinite(found)) else None
+    direction = solve_with_sum(factor, right, shift)
+    return direction if direction is not None and np.all(np.isfinite(direction)) else None
 
 
 def solve_with_sum(factor: Any, right: np.ndarray, shift: float) -> np.ndarray | None:

@@ -89,7 +89,7 @@ class UnitProblem:
         return 0.5 * float(point.a @ (self.linear - point.v)) + self.constant
 
     def gap(self, point: QPPoint) -> float:
-        """Return the duality gap of a feasible point: an upper bound of how far it is from best."""
+        """Return the duality gap of a feasible point: at least its distance from the optimum."""
         d = -point.v
         return float(point.a @ d) - least(d, self.total)
 
@@ -119,7 +119,7 @@ class UnitProblem:
         return "converged" if is_near else "stalled"
 
     def reaches(self, point: QPPoint, target: float) -> bool:
-        """Evaluate the gap of a point, by a gradient good enough for it; return if it is small."""
+        """Return True if the gap is at most `target`; first renew a gradient that is inexact."""
         if point.drift > len(point.a) or (
             point.drift and target <= FOLLOWED_ROUNDINGS * self.floor(point)
         ):
@@ -142,7 +142,7 @@ class UnitProblem:
         return QPPoint(a, negative_gradient(self.Q, self.linear, a))
 
     def refresh(self, point: QPPoint) -> None:
-        """Compute the gradient anew, free of what rounding has added up to."""
+        """Compute the gradient anew, without the rounding of the steps."""
         point.v[:] = negative_gradient(self.Q, self.linear, point.a)
         point.drift = 0
 
@@ -205,7 +205,7 @@ def move_point(Q: np.ndarray, point: QPPoint, a: np.ndarray) -> None:
 
 
 def least(d: np.ndarray, total: float | None) -> float:
-    """Return ``min <d, s>`` over 0 <= s <= 1 of sum `total`, or of any: the smallest count."""
+    """Return ``min <d, s>`` over 0 <= s <= 1 of sum `total`, or of any sum if that is None."""
     if total is None:
         return float(np.minimum(d, 0.0).sum())
     whole = min(int(total), len(d))
@@ -219,11 +219,11 @@ def least(d: np.ndarray, total: float | None) -> float:
 def order_of_margin(n: int, total: float) -> tuple[int, int]:
     """Return the order statistics of d that the margin lies between, from the largest on.
 
-    With ``i = n - total``: where i is no integer the margin is the ceil(i)-th largest d, and both
-    are ceil(i); where it is one, the margin lies between the (i+1)-th and the i-th largest.
+    With ``i = n - total``: if i is no integer, the margin is the ceil(i)-th largest d, and both
+    positions are ceil(i). If i is an integer, the margin lies between the (i+1)-th and the i-th.
 
-    Return above, below (counted from 1; 0 where nothing bounds it from above, n + 1 where nothing
-    does from below).
+    Return the position of the upper and of the lower bound, counted from 1 for the largest d. The
+    first is 0 without an upper bound, the second n + 1 without a lower bound.
     """
     i = n - total
     nearest = round(i)

@@ -139,9 +139,9 @@ class CSVMBounded(OnFullMatrix, KernelClassifier):
             coefficients = C * point.a * y
             # From the gradient of the scale of a, Q a - 1/C.
             square = C**2 * float(point.a @ (1.0 / C - point.v))
-            found = step.solution(coefficients, self.square * float(coefficients.sum()), square)
-            found.n_iter = point.steps
-            yield found
+            solution = step.solution(coefficients, self.square * float(coefficients.sum()), square)
+            solution.n_iter = point.steps
+            yield solution
 
 
 def _solve_rest(
@@ -151,7 +151,7 @@ def _solve_rest(
     one: np.ndarray,
     settings: dict[str, Any],
 ) -> QPPoint:
-    """Solve among what was not screened, from a feasible point."""
+    """Solve for the unscreened multipliers from a feasible point; return the whole solution."""
     rest = np.flatnonzero(~(zero | one))
     if len(rest) == len(zero):
         return solve_by_name(problem, start=point, **settings)
@@ -165,10 +165,10 @@ def _solve_rest(
         small = UnitProblem(Q, None, linear)
         constant = problem.value(point) - small.value(small.at(part))
         small = UnitProblem(Q, None, linear, constant=constant)
-        found = solve_by_name(small, start=small.at(part), **settings)
-        a[rest] = found.a
+        solved = solve_by_name(small, start=small.at(part), **settings)
+        a[rest] = solved.a
         point.steps, point.newton_steps, point.reason = (
-            found.steps, found.newton_steps, found.reason)  # fmt: skip
+            solved.steps, solved.newton_steps, solved.reason)  # fmt: skip
         move_point(problem.Q, point, a)
     point.gap = problem.gap(point)
     return point

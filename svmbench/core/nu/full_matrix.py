@@ -2,7 +2,7 @@
 
 Q_ij = y_i y_j (K_ij + s^2), where s is the constant feature's value of an absorbed offset, and 0
 without one. It is made when data are prepared, so that training times leave it out, as the paper's
-do; the estimators' `solve` makes it of whatever kernel source it is handed.
+do; the estimators' `solve` makes it from its kernel source.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from svmbench.core.models.kernel_base import (
     KernelParameters,
     KernelSolution,
     KernelSolver,
-    uncounted,
+    untimed,
 )
 from svmbench.core.nu import qp_solvers
 
@@ -42,7 +42,7 @@ assert not set(OWN_COUNTERS) & set(COUNTERS)
 
 @dataclass
 class ScreenedSolution(KernelSolution):
-    """A solution of a path, with what its parts took."""
+    """A solution of a path, with the times of its parts."""
 
     # ``delta_s``, ``screening_s``, ``solve_s``: wall time, seconds
     times: dict[str, float] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         Q = signed_matrix(source, y, self.square, float(self.cache_mb))
         return SignedMatrix(Q, function or KernelFunction(self.kernel), self.square)
 
-    def _own(self, data: TrainingData) -> np.ndarray:
+    def _matrix_of(self, data: TrainingData) -> np.ndarray:
         """Return the Q of prepared data; make it again if a parameter of Q has changed since."""
         held = data.native
         if held.function != self.function or held.square != self.square:
@@ -185,18 +185,18 @@ class OnFullMatrix(KernelParameters, KernelSolver):
 
     def train(self, data: TrainingData) -> Self:
         """Solve on the matrix that `prepare` has made, and store the model."""
-        Q = self._own(data)
-        (found,) = self.follow(Q, data.y, [float(getattr(self, self.along))])
-        return self._store(found, data)
+        Q = self._matrix_of(data)
+        (solution,) = self.follow(Q, data.y, [float(getattr(self, self.along))])
+        return self._store(solution, data)
 
     def solve(
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Solve on one kernel matrix; `start` is ignored."""
         Q = signed_matrix(source, y, self.square, float(self.cache_mb))
-        (found,) = self.follow(Q, y, [float(getattr(self, self.along))])
-        found.counters = {"kernel_evaluations": Q.size, **found.counters}
-        return found
+        (solution,) = self.follow(Q, y, [float(getattr(self, self.along))])
+        solution.counters = {"kernel_evaluations": Q.size, **solution.counters}
+        return solution
 
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
@@ -206,10 +206,10 @@ class OnFullMatrix(KernelParameters, KernelSolver):
             yield from super().solve_along(source, y, over, values)
             return
         Q = signed_matrix(source, y, self.square, float(self.cache_mb))
-        for position, found in enumerate(self.follow(Q, y, [float(value) for value in values])):
+        for position, solution in enumerate(self.follow(Q, y, [float(value) for value in values])):
             made = 0 if position else Q.size
-            found.counters = {"kernel_evaluations": made, **found.counters}
-            yield found
+            solution.counters = {"kernel_evaluations": made, **solution.counters}
+            yield solution
 
     def _ascend(self, values: Sequence[Any]) -> bool:
         """Return True if the values ascend; a solver that needs ascending values refuses others."""
@@ -230,20 +230,22 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         for model in models:
             model._check_parameters()
         for train, part in self._parts(data, splits):
-            own, first = part, self
+            prepared, first = part, self
             if train is not None:
                 first = self._sibling()
-                own = first.prepare(part.X, part.y)
-            points = first.follow(first._own(own), own.y, [float(value) for value in values])
+                prepared = first.prepare(part.X, part.y)
+            points = first.follow(
+                first._matrix_of(prepared), prepared.y, [float(value) for value in values]
+            )
             start, is_said = perf_counter(), False
-            for one, found in zip(models, points, strict=True):
+            for unfitted, solution in zip(models, points, strict=True):
                 cost = perf_counter() - start
-                with uncounted():
-                    model = one._sibling()
+                with untimed():
+                    model = unfitted._sibling()
                     model.gamma_ = first.gamma_
-                    model._store(found, own)
+                    model._store(solution, prepared)
                     # Once for a path: the warning names a useful nu.
-                    is_said = is_said or warn_without_margin(model, own)
+                    is_said = is_said or warn_without_margin(model, prepared)
                 yield PathPoint(model, cost, dict(model.counters_))
                 start = perf_counter()
 

@@ -37,7 +37,8 @@ INTERIOR_RIDGE = 1e-15
 #: Iterations in a row that may fail to halve the gap.
 INTERIOR_PATIENCE = 8
 
-#: Seconds a cubed sample of one factor, as measured once; it only says when to begin.
+#: Seconds of a Cholesky factor of n samples, divided by n^3, as measured once. It only decides when
+#: the method begins.
 FACTOR_SECONDS = 1.5e-11
 
 #: Factors that a solution usually takes.
@@ -55,16 +56,16 @@ class _System:
 
     lower: Any  # Cholesky factor of Q + D, as scipy has it
     ones: np.ndarray | None  # (n,) or None: ``(Q + D)^-1 e``; None where no sum is kept
-    # (n,): of the gradient of the Lagrangian
+    # (n,): the gradient of the Lagrangian, which is 0 at the optimum
     residual: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    off: float = 0.0  # what the sum of x lacks
+    off: float = 0.0  # the kept sum minus the sum of x
 
     def direction(
         self, state: tuple[np.ndarray, ...], lift_z: np.ndarray, lift_w: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
         """Return the changes of x, y, z and w.
 
-        `lift_z` and `lift_w` are what the products x z and s w are to change by, to first order.
+        `lift_z` and `lift_w` are the wanted changes of the products x z and s w, to first order.
         """
         x, s, z, w = state
         right = lift_z / x - lift_w / s - self.residual
@@ -98,12 +99,12 @@ def solve_interior(
     z = np.maximum(gradient - y, 0.0) + spread
     w = np.maximum(y - gradient, 0.0) + spread
     factor = np.empty((n, n))
-    best, found, waited, factors = np.inf, (x, s, z, w), 0, 0
+    best, best_point, waited, factors = np.inf, (x, s, z, w), 0, 0
     for _ in range(ITERATIONS):
         reached = float(x @ gradient) - least(gradient, total)
         waited = 0 if reached < 0.5 * best else waited + 1
         if reached < best:
-            best, found = reached, (x, s, z, w)
+            best, best_point = reached, (x, s, z, w)
         if best <= gap or waited > INTERIOR_PATIENCE:
             break
         factors += 1
@@ -129,24 +130,24 @@ def solve_interior(
         t = _reach(((x, dx), (s, -dx), (z, dz), (w, dw)), SHORT_OF_BOUND)
         x, s, y, z, w = x + t * dx, s - t * dx, y + t * dy, z + t * dz, w + t * dw
         gradient = Q @ x + problem.linear
-    inside = np.clip(found[0], 0.0, 1.0)
+    inside = np.clip(best_point[0], 0.0, 1.0)
     if total is not None:
         mend(inside, total)
     centred = problem.at(inside)
     centred.newton_steps = factors
-    return centred, _on_bounds(problem, *found)
+    return centred, _on_bounds(problem, *best_point)
 
 
 def _on_bounds(
     problem: UnitProblem, x: np.ndarray, s: np.ndarray, z: np.ndarray, w: np.ndarray
 ) -> QPPoint:
-    """Put on its bound what is nearer to it than its multiplier is to 0, in one scale."""
+    """Move x_i to a bound if its distance from it is less than the bound's multiplier, scaled."""
     size = max(float(problem.diag.mean()), np.finfo(np.float64).tiny)
     a = np.where(z > size * x, 0.0, np.where(w > size * s, 1.0, np.clip(x, 0.0, 1.0)))
     if problem.total is None:
         return problem.at(a)
     missing, free = problem.total - float(a.sum()), np.count_nonzero((a > 0.0) & (a < 1.0))
-    # The rest must be able to make up the sum without a change that is felt.
+    # The free multipliers must restore the sum by small changes; otherwise keep the point inside.
     if abs(missing) > 1e-3 * free:
         a = np.clip(x, 0.0, 1.0)
     mend(a, problem.total)

@@ -9,7 +9,7 @@ Returned
     The variables of every pair with its gradient, once the violation of each is at most tol, or tol
     times rho where rho is below 1.
 Method
-    That of ``csvc.pairs``, which has the runs of kernel rows, and the loop of steps and checks. A
+    As in ``csvc.pairs``, whose runs of kernel rows and whose loop of steps and checks it uses. A
     step moves two variables of one class. To choose them it reads a run of a row in each class, to
     update the gradient both runs of the two rows. The steps come in stages, since the tolerance
     depends on rho: each stage ends at a tenth of the violation, until w proves that there is a
@@ -97,12 +97,12 @@ def judge(
     (beta, v), gap, violation, rho = variables, 0.0, -np.inf, 0.0
     for begin, end, sign in ((0, n_first, 0.5), (n_first, len(v), -0.5)):
         low, high = bounds.low[begin:end], bounds.high[begin:end]
-        own, slope = beta[begin:end], v[begin:end]
+        multipliers, slope = beta[begin:end], v[begin:end]
         # On the margin of the first (negative) class v is b + rho, and on the other's b - rho.
-        level = threshold(low, high, own, slope)
+        level = threshold(low, high, multipliers, slope)
         rho += sign * level
-        gap += duality_gap(low, high, own, slope, level)
-        m, M = up_low_extremes(low, high, own, slope)
+        gap += duality_gap(low, high, multipliers, slope, level)
+        m, M = up_low_extremes(low, high, multipliers, slope)
         violation = max(violation, m - M)
     return violation, rho, gap < PROVES_MARGIN * -np.dot(beta, v)
 
@@ -111,8 +111,8 @@ def judge(
 def next_stage(judged: tuple[float, float, bool], tol: float, rounding: float) -> tuple[float, int]:
     """Return the violation that the next steps are to reach, and ``NOT_YET`` or a stop reason.
 
-    The first is a tenth of the present one, or what the tolerance asks for; the reason is
-    ``CONVERGED``, or ``STALLED`` if rounding allows for no smaller violation, without a margin.
+    The next violation is a tenth of the present one, or the one that the tolerance demands. The
+    reason is ``CONVERGED``, or, without a margin, ``STALLED`` once the violation is mere rounding.
     """
     violation, rho, has_margin = judged
     if not has_margin:
@@ -154,29 +154,29 @@ def steps_of_nu_pair(
     while True:
         # update_gradient by the last step, and i = argmax of v over I_up of each class.
         for g in range(2):
-            own = parts[g][0]
-            size = own.stop - own.start
+            members = parts[g][0]
+            size = members.stop - members.start
             rows = values[last_i[g] : last_i[g] + size], values[last_j[g] : last_j[g] + size]
-            tops[g] = update_gradient_select_i(v[own], up[own], rows[0], rows[1], t)
+            tops[g] = update_gradient_select_i(v[members], up[members], rows[0], rows[1], t)
         # j by WSS 2 in each class; the better of the two pairs.
         i, j, between, missing = -1, -1, 0, -1
         widest, most = -np.inf, np.float32(0.0)
         for g in range(2):
-            own, place = parts[g]
+            members, place = parts[g]
             if tops[g] < 0:
                 continue
-            a = tops[g] + own.start
+            a = tops[g] + members.start
             run = slots[g][place + a]
             if run < 0:
                 missing = a
                 continue
-            row = values[run : run + own.stop - own.start]
-            others = diag[place + own.start : place + own.stop]
+            row = values[run : run + members.stop - members.start]
+            others = diag[place + members.start : place + members.stop]
             top, square = v[a], diag[place + a]
-            b, gap = select_j(v[own], down[own], row, others, top, square, score[own])
+            b, gap = select_j(v[members], down[members], row, others, top, square, score[members])
             widest = max(widest, gap)
-            if b >= 0 and score[own.start + b] > most:
-                i, j, most, between = a, own.start + b, score[own.start + b], run + b
+            if b >= 0 and score[members.start + b] > most:
+                i, j, most, between = a, members.start + b, score[members.start + b], run + b
         if missing < 0:
             reason = why_stop(widest, steps, j, criteria)
             if reason != NOT_YET:
@@ -225,18 +225,22 @@ def steps_of_all(
         a, b = pairs.first[p], pairs.second[p]
         ranges = starts[a], starts[a + 1], starts[b], starts[b + 1]
         begin, end, n_first = offsets[p], offsets[p + 1], starts[a + 1] - starts[a]
-        own = Bounds(bounds.low[begin:end], bounds.high[begin:end])
-        its = variables[0][begin:end], variables[1][begin:end]
+        pair_bounds = Bounds(bounds.low[begin:end], bounds.high[begin:end])
+        pair_variables = variables[0][begin:end], variables[1][begin:end]
         where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
         most = min(criteria.max_iter, COPY_STEPS if all_there else STEPS_A_SAMPLE * (end - begin))
-        rounding = unit * np.sum(np.abs(its[0]))
+        rounding = unit * np.sum(np.abs(pair_variables[0]))
         while True:
-            tol, reason = next_stage(judge(n_first, own, its), criteria.tol, rounding)
+            tol, reason = next_stage(
+                judge(n_first, pair_bounds, pair_variables), criteria.tol, rounding
+            )
             if reason != NOT_YET:
                 reasons[p] = reason
                 break
             part = StoppingCriteria(tol, most - steps[p], NO_LIMIT)
-            taken, reason = steps_of_nu_pair(values, where, diag, ranges, own, part, its, asked)
+            taken, reason = steps_of_nu_pair(
+                values, where, diag, ranges, pair_bounds, part, pair_variables, asked
+            )
             steps[p] += taken
             if reason != CONVERGED:
                 reasons[p] = reason
@@ -301,8 +305,8 @@ class NuJointSolution(JointSolution):
     def values(self, weights: np.ndarray | None, p: int | None = None) -> Values:
         """Return the values of the problem of pair `p`; the sum of all is no such problem."""
         assert p is not None, "each pair has a rho of its own"
-        own = self.layout.variables(p)
-        weighted = None if self.pair_weights is None else self.pair_weights[own]
+        chosen = self.layout.variables(p)
+        weighted = None if self.pair_weights is None else self.pair_weights[chosen]
         values = super().values(None, p)
         return replace(values, rho=float(self.rho[p]), weights=weighted)
 
@@ -386,8 +390,8 @@ class NuPairSearch(PairSearch):
 
     def problem(self, p: int) -> QPProblem:
         """Return the problem of pair `p`."""
-        own, m = self.layout.variables(p), self.first_size(p)
-        linear, low, high = self.linear[own], self.bounds.low[own], self.bounds.high[own]
+        chosen, m = self.layout.variables(p), self.first_size(p)
+        linear, low, high = self.linear[chosen], self.bounds.low[chosen], self.bounds.high[chosen]
         return QPProblem(linear, low, high, (np.arange(len(linear)) >= m).astype(np.int64), 2)
 
     def rounding(self, p: int) -> float:
@@ -396,8 +400,8 @@ class NuPairSearch(PairSearch):
 
     def judge(self, p: int) -> tuple[float, float, bool]:
         """Return the violation of pair `p`, its rho, and whether it is proven to be above 0."""
-        own = self.layout.variables(p)
-        low, high, beta, v = (each[own] for each in (*self.bounds, *self.variables))
+        chosen = self.layout.variables(p)
+        low, high, beta, v = (each[chosen] for each in (*self.bounds, *self.variables))
         return judge(self.first_size(p), Bounds(low, high), (beta, v))
 
     def violation(self, p: int) -> tuple[float, float]:
@@ -408,9 +412,9 @@ class NuPairSearch(PairSearch):
 
     def near(self, p: int, width: float) -> np.ndarray:
         """Mark the variables of pair `p` that could violate if v errs by `width`."""
-        own = self.layout.variables(p)
-        middle = own.start + self.first_size(p)
-        parts = ((own.start, middle), (middle, own.stop))
+        chosen = self.layout.variables(p)
+        middle = chosen.start + self.first_size(p)
+        parts = ((chosen.start, middle), (middle, chosen.stop))
         return np.concatenate([is_near(*at, self.bounds, self.variables, width) for at in parts])
 
     def tolerance_alone(self, p: int) -> ShareOfMargin:
@@ -430,8 +434,8 @@ class NuPairSearch(PairSearch):
         From near w = 0 ``solve_qp`` would ask for a tiny violation at once, and count no steps.
         """
         if not self.judge(p)[2]:
-            own = self.layout.variables(p)
-            self.variables[0][own] = self.start[own]
+            chosen = self.layout.variables(p)
+            self.variables[0][chosen] = self.start[chosen]
         super().solve_alone(p)
 
     def solve_on_copy(self, p: int, runs: ClassRows) -> None:
@@ -439,14 +443,14 @@ class NuPairSearch(PairSearch):
 
         Steps on kernel values in float32 are checked in float64 later.
         """
-        own = self.layout.variables(p)
-        if not runs.are_whole or own.stop - own.start > COPY_MAX_SAMPLES:
+        chosen = self.layout.variables(p)
+        if not runs.are_whole or chosen.stop - chosen.start > COPY_MAX_SAMPLES:
             self.solve_alone(p)
             return
-        places = self.layout.places[own]
+        places = self.layout.places[chosen]
         n = len(self.layout.order)
         K = runs.values.reshape(n, n)[np.ix_(places, places)]
-        problem, (beta, v) = self.problem(p), (each[own] for each in self.variables)
+        problem, (beta, v) = self.problem(p), (each[chosen] for each in self.variables)
         begun = int(self.steps[p])
         most = min(self.max_iter, begun + NO_MARGIN_STEPS_A_SAMPLE * len(v))
         reason = NOT_YET
@@ -537,9 +541,9 @@ def solve_nu_pairs(
     search = NuPairSearch(
         source, layout, high, start, tol=tol, max_iter=max_iter, cache_mb=cache_mb
     )
-    found = search.run()
-    assert isinstance(found, NuJointSolution), "NuPairSearch.solution makes it"
-    return replace(found, pair_weights=pair_weights)
+    solution = search.run()
+    assert isinstance(solution, NuJointSolution), "NuPairSearch.solution makes it"
+    return replace(solution, pair_weights=pair_weights)
 
 
 def warm_up_nu_pairs() -> None:

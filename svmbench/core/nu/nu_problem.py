@@ -35,8 +35,8 @@ SCALE_SAMPLES = 300
 #: C of the C-SVC of `useful_nu`, in units of 1 / (mean squared distance from the mean).
 C_IN_SCALE = 10.0
 
-#: It stops once mean hinge loss plus ``||w||^2 / (2 C N)`` is so near to the least; or at a
-#: violation of C_SVC_TOL, or after so many steps a sample.
+#: The C-SVC of `useful_nu` stops once its duality gap is at most C_SVC_GAP, in units of C N, or its
+#: violation at most C_SVC_TOL; or after C_SVC_STEPS steps for each sample.
 C_SVC_GAP, C_SVC_TOL, C_SVC_STEPS = 1e-2, 1e-2, 20
 
 
@@ -122,9 +122,9 @@ def useful_nu(
         return largest_nu(y, weights)
     C, signs = C_IN_SCALE / scale, np.ones(n) if is_signed else y
     box = csvc_problem(signs, C, offset=not is_signed, weights=weights)
-    found = solve_qp(source, box, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
-    b = float(thresholds(box, found.beta, found.v).sum())
-    losses = np.maximum(0.0, 1.0 - signs * (box.linear - found.v + b))
-    square = float(found.beta @ (box.linear - found.v))
+    result = solve_qp(source, box, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
+    b = float(thresholds(box, result.beta, result.v).sum())
+    losses = np.maximum(0.0, 1.0 - signs * (box.linear - result.v + b))
+    square = float(result.beta @ (box.linear - result.v))
     mean = float(losses.mean() if weights is None else weights @ losses / n)
     return mean + square / (C * n)

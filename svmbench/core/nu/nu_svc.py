@@ -87,8 +87,9 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         ``kernel_evaluations``, ``updates`` (steps), ``checks`` (of the gradient in float64),
         ``support_vectors``, ``bounded_support_vectors``; of several classes sums over the pairs.
     estimators_ : list of NuSVC
-        The model of each pair of more than two classes. Where pairs were solved together, up to
-        4,000 samples each, their ``counters_`` are the last two alone: work is known in all.
+        The model of each pair of more than two classes. Pairs of up to 4,000 samples are solved
+        together; their ``counters_`` have only the numbers of support vectors, since the work is
+        counted for all pairs together.
 
     Raises
     ------
@@ -122,7 +123,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what larger problems need, and problems of a given matrix."""
+        """Run the compiled code of larger problems and of precomputed matrices."""
         super().warm_up_rest()
         warm_up_solver(np.array([0, 0, 1, 1]))
         warm_up_nu_pairs()
@@ -137,24 +138,24 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         weights = super()._weigh(labels, sample_weight)
         return None if weights is None else weights / weights.mean()
 
-    def what_is_useless(self, data: TrainingData) -> str:
+    def no_margin_warning(self, data: TrainingData) -> str:
         """Return the predicate of a warning where there is no margin, else ""."""
         if isinstance(data.native, JointData):
-            return self._what_is_useless_of(data.native)
+            return self._no_margin_of_pairs(data.native)
         if self.stop_reason_ != NO_MARGIN:
             return ""
         useful = useful_nu(self._source(data), data.y, data.weights)
         return no_margin(self.nu, useful, largest_nu(data.y, data.weights))
 
-    def _what_is_useless_of(self, joint: JointData) -> str:
+    def _no_margin_of_pairs(self, joint: JointData) -> str:
         """Return the predicate for pairs that were trained together: a nu that serves them all."""
         if not self._without_margin:
             return ""
         layout, most = joint.layout, np.inf
         source, useful = KernelSource.from_inputs(joint.points, self.function), 0.0
         for p in range(len(layout.first)):
-            own = layout.variables(p)
-            places, signs = layout.places[own], layout.signs[own]
+            chosen = layout.variables(p)
+            places, signs = layout.places[chosen], layout.signs[chosen]
             weights = None if joint.weights is None else joint.weights[places]
             weights = None if weights is None else weights / weights.mean()
             # The pairs that have a margin limit nu, too.
@@ -169,7 +170,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
 
     def train_jointly(self, joint: JointData) -> JointSolution:
         """Solve the problems of all pairs of classes on the rows of one kernel matrix."""
-        found = solve_nu_pairs(
+        solution = solve_nu_pairs(
             KernelSource.from_inputs(joint.points, self.function),
             joint.layout,
             float(self.nu),
@@ -178,11 +179,11 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
         )
-        reasons = found.stop_reasons
+        reasons = solution.stop_reasons
         self._without_margin = [p for p, reason in enumerate(reasons) if reason == NO_MARGIN]
         unfinished = [reason for reason in reasons if reason in UNFINISHED]
         self._warn_unless_finished(reason_of_all(unfinished or reasons))
-        return found
+        return solution
 
     def solve(
         self,
@@ -207,7 +208,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             positive, negative = thresholds(box, beta, v)
             return 0.5 * float(negative - positive)
 
-        found = solve_qp(
+        result = solve_qp(
             source if source.is_stored else source.subset(order),
             box,
             start=first,
@@ -216,16 +217,16 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             cache_mb=float(self.cache_mb),
         )
         # On the margin of a class, -v = sum_j beta_j K_ij is +-rho - b, in this scale.
-        positive, negative = thresholds(box, found.beta, found.v)
+        positive, negative = thresholds(box, result.beta, result.v)
         b = 0.5 * float(positive + negative) / n
         beta, v = np.empty(n), np.empty(n)
-        beta[order], v[order] = found.beta, found.v
+        beta[order], v[order] = result.beta, result.v
         return KernelSolution(
             beta * (1.0 / n),
             b=b,
             rho=0.5 * float(negative - positive) / n,
-            n_iter=found.steps,
-            stop_reason=found.stop_reason,
-            counters=found.counters,
+            n_iter=result.steps,
+            stop_reason=result.stop_reason,
+            counters=result.counters,
             decisions=b - v / n,
         )

@@ -14,7 +14,7 @@ Reference
     Problems (2) and (4), algorithm 1, table II, corollaries 3 and 4 of the SRBO paper; Schölkopf,
     Platt, Shawe-Taylor, Smola and Williamson 2001.
 Deviations
-    - Those of the parts: ``screening`` (margin), ``path`` (delta), ``pairwise`` (DCDM).
+    - See the modules: ``screening`` (margin), ``path`` (delta), ``pairwise`` (DCDM).
     - The sum of the multipliers is kept where the paper bounds it below: a solution with a larger
       sum can be scaled down, and stays one.
     - The paper's text absorbs the offset; its program appends the constant before the kernel is
@@ -56,10 +56,10 @@ def solution_of(
     point = step.point
     coefficients = scale * point.a * y
     norm = -(scale**2) * float(point.a @ point.v)
-    found = step.solution(coefficients, square * float(coefficients.sum()), norm)
+    solution = step.solution(coefficients, square * float(coefficients.sum()), norm)
     # The margin can't be negative, and where it is 0 so is w.
-    found.rho = max(0.0, scale * margin(point, step.total))
-    return found
+    solution.rho = max(0.0, scale * margin(point, step.total))
+    return solution
 
 
 @dataclass(eq=False, repr=False)
@@ -95,7 +95,9 @@ class OnNuPath(OnFullMatrix):
 
         For checks of screening; `accuracy` is the relative duality gap of the first solution.
         """
-        return path.beside_unscreened(self._own(data), values, PathSettings.of(self), accuracy)
+        return path.beside_unscreened(
+            self._matrix_of(data), values, PathSettings.of(self), accuracy
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -129,11 +131,11 @@ class _NuSVM(OnNuPath, KernelClassifier):
     _: KW_ONLY
     fit_intercept: bool = True
 
-    def what_is_useless(self, data: TrainingData) -> str:
+    def no_margin_warning(self, data: TrainingData) -> str:
         """Return the predicate of a warning where there is no margin, else ""."""
         if self.stop_reason_ != NO_MARGIN:
             return ""
-        source = KernelSource.precomputed(self._own(data))
+        source = KernelSource.precomputed(self._matrix_of(data))
         return no_margin(self.nu, useful_nu(source, data.y, is_signed=True))
 
     def follow(
@@ -194,8 +196,8 @@ class NuSVM(_NuSVM):
 class SRBONuSVM(_NuSVM):
     """``nu-svm`` along a path of nu, where each solution settles multipliers of the next.
 
-    A single fit has nothing to screen with and is that of ``nu-svm``; what this solver is for is
-    `path` (and :class:`svmbench.NuPath`).
+    Use its `path`, or :class:`svmbench.NuPath`. A single fit has no earlier solution to screen
+    with, and is that of ``nu-svm``.
 
     Examples
     --------
@@ -212,7 +214,7 @@ class SRBONuSVM(_NuSVM):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what only a path gets to."""
+        """Run the compiled code that only a path needs."""
         super().warm_up_rest()
         for screen in ("srbo", "srbo-descent"):
             model = cls(screen=screen, gamma=1.0)
@@ -238,10 +240,10 @@ class _OCSVM(OnNuPath, KernelDetector):
         """Yield the solution at each nu."""
         n = len(Q)
         for step in path.follow_nu(Q, [value * n for value in values], PathSettings.of(self)):
-            found = solution_of(step, np.ones(n), 1.0 / step.total, 0.0)
-            found.rho = margin(step.point, step.total) / step.total
-            found.b = -found.rho
-            yield found
+            solution = solution_of(step, np.ones(n), 1.0 / step.total, 0.0)
+            solution.rho = margin(step.point, step.total) / step.total
+            solution.b = -solution.rho
+            yield solution
 
 
 @declare(

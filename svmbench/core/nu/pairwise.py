@@ -24,10 +24,10 @@ Reference of ``dcdm-pairwise``
     do (Fan, Chen and Lin 2005, WSS 2; the steps are those of ``csvc``), and all free ones where
     that is cheaper.
 Deviations
-    - Where pairs have taken as long as a step of ``block_pivoting`` would, such steps of many
-      multipliers: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for
+    - Once pairs have taken as long as a step of many multipliers would (``block_pivoting``), such
+      steps are taken: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for
       the gap that interior-point methods reach.
-    - The interior-point method of ``interior`` where both together have taken a share of its time.
+    - Once both have taken most of the time of an interior-point method, it is used (``interior``).
     - Where no sum is kept (the C-SVM), one multiplier moves, or two where that gains.
     - It stops by the duality gap, which says how far the objective is from the optimum, and not by
       the largest violation, which doesn't.
@@ -55,8 +55,8 @@ CLOSER, CLOSER_WITHOUT_SUM = 0.2, 0.1
 #: Steps along a path's tangent in a row, each of which loses one free multiplier to a bound.
 IN_A_ROW = 12
 
-#: A gap above this share of the best so far is no progress, and so many rounds without any in a
-#: row are the end.
+#: A round makes progress if its gap is at most LITTLE times the best so far. The search ends after
+#: PATIENCE rounds in a row without progress.
 LITTLE, PATIENCE = 0.9, 6
 
 #: Pair steps of a round: at least the first number in all; at most the second for each sample.
@@ -161,21 +161,21 @@ def _round_without_sum(
 def take_interior(
     problem: UnitProblem,
     point: QPPoint,  # changed in place
-    gap: float,  # what to ask of that method
+    gap: float,  # the duality gap that the method is to reach
 ) -> bool:  # whether the point was changed
-    """Go to what the interior-point method finds, if that is nearer to the optimum."""
-    centred, found = interior.solve_interior(problem, gap=gap)
+    """Go to the solution of the interior-point method, if its objective is lower."""
+    centred, on_bounds = interior.solve_interior(problem, gap=gap)
     point.newton_steps += centred.newton_steps
-    # On its bounds it is a little off, and what is free must follow; what is inside is the best
-    # that float64 allows where that leads nowhere.
+    # Moving multipliers to their bounds has changed the point a little, so the free ones are solved
+    # for again. If that fails, take the point inside the box: float64 allows no better one.
     if problem.total is not None:
-        block_pivoting.run_block_pivoting(problem, found, gap)
-    point.newton_steps += found.newton_steps
-    if problem.gap(found) > max(10.0 * gap, problem.gap(centred)):
-        found = centred
-    if not problem.value(found) < problem.value(point):
+        block_pivoting.run_block_pivoting(problem, on_bounds, gap)
+    point.newton_steps += on_bounds.newton_steps
+    if problem.gap(on_bounds) > max(10.0 * gap, problem.gap(centred)):
+        on_bounds = centred
+    if not problem.value(on_bounds) < problem.value(point):
         return False
-    point.a[:], point.v[:], point.drift = found.a, found.v, 0
+    point.a[:], point.v[:], point.drift = on_bounds.a, on_bounds.v, 0
     return True
 
 
@@ -271,8 +271,8 @@ def dcdm_sweeps(
     Q: np.ndarray,  # (n, n)
     diag: np.ndarray,  # (n,)
     total: float,  # least sum
-    near: float,  # what counts as at a bound
-    epsilon: float,  # as a gradient of 0
+    near: float,  # multipliers within this distance of a bound count as at the bound
+    epsilon: float,  # gradients up to this size count as 0
     max_sweeps: int,
     a: np.ndarray,  # (n,)
     v: np.ndarray,  # (n,)

@@ -234,7 +234,8 @@ def lifted(
 ) -> QPPoint:
     """Move the last solution to a new sum: along the path's tangent, then greedily.
 
-    A multiple of a solution with w = 0 has w = 0 too, so that is taken where it is in the box.
+    If the last solution has w = 0, so has each multiple of it: the one with the new sum is returned
+    if it lies in the box.
     """
     point = last.copy()
     multiple = point.a * (problem.sum / float(point.a.sum()))
@@ -322,9 +323,9 @@ def bilevel(
     part = start.a[chosen]
     linear = -last.v[chosen] - start.v[chosen] - Q @ part
     small = UnitProblem(Q, float(part.sum()), linear, constant=-0.5 * float(last.a @ last.v))
-    found = _solved(small, settings, small.at(part), tol=DELTA_TOL)
+    solved = _solved(small, settings, small.at(part), tol=DELTA_TOL)
     after = start.a.copy()
-    after[chosen] = found.a
+    after[chosen] = solved.a
     move_point(problem.Q, start, after)
     return start
 
@@ -419,11 +420,11 @@ def solve_rest(
         Q = gather(problem.Q, rest, rest, np.float64)
         linear = -start.v[rest] - Q @ part
         value = -0.5 * float(start.a @ start.v)
-        mine = 0.5 * float(part @ (linear - start.v[rest]))
-        small = UnitProblem(Q, total, linear, constant=value - mine)
-        found = _solved(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
-        steps, newton_steps, reason = found.steps, found.newton_steps, found.reason
-        a[rest] = found.a
+        value_of_part = 0.5 * float(part @ (linear - start.v[rest]))
+        small = UnitProblem(Q, total, linear, constant=value - value_of_part)
+        solved = _solved(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
+        steps, newton_steps, reason = solved.steps, solved.newton_steps, solved.reason
+        a[rest] = solved.a
         move_point(problem.Q, start, a)
     start.steps, start.newton_steps, start.reason = steps, newton_steps, reason
     target = problem.target(start, settings.tol)

@@ -67,8 +67,8 @@ def _clarabel(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
     cones.append(clarabel.NonnegativeConeT(2 * n))
     A, b = sp.vstack(rows, format="csc"), np.concatenate(right)
     upper = sp.triu(sp.csc_matrix(problem.Q), format="csc")
-    found = clarabel.DefaultSolver(upper, problem.linear, A, b, cones, settings).solve()
-    return np.asarray(found.x), int(found.iterations)
+    solution = clarabel.DefaultSolver(upper, problem.linear, A, b, cones, settings).solve()
+    return np.asarray(solution.x), int(solution.iterations)
 
 
 def _cvxopt(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
@@ -88,7 +88,7 @@ def _cvxopt(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
         "reltol": 0.1 * tol,
         "feastol": LIBRARY_RESIDUAL,
     }
-    found = cvxopt.solvers.coneqp(
+    solution = cvxopt.solvers.coneqp(
         cvxopt.matrix(problem.Q),
         cvxopt.matrix(problem.linear),
         G,
@@ -96,7 +96,7 @@ def _cvxopt(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
         **summed,
         options=options,
     )
-    return np.asarray(found["x"]).ravel(), int(found["iterations"])
+    return np.asarray(solution["x"]).ravel(), int(solution["iterations"])
 
 
 #: Solver's name → package, and what calls it.
@@ -134,10 +134,10 @@ def solve_with_library(
     total = problem.total
     if n == 0 or (total is not None and not 0.0 < total < n):
         # Nothing to choose: some libraries fail where no point is inside.
-        found, iterations = np.full(n, 1.0 if total else 0.0), 0
+        solution, iterations = np.full(n, 1.0 if total else 0.0), 0
     else:
-        found, iterations = LIBRARIES[name][1](problem, tol)
-    a = np.clip(np.nan_to_num(found, nan=problem.uniform().a.mean() if n else 0.0), 0.0, 1.0)
+        solution, iterations = LIBRARIES[name][1](problem, tol)
+    a = np.clip(np.nan_to_num(solution, nan=problem.uniform().a.mean() if n else 0.0), 0.0, 1.0)
     a[a < ON_BOUND] = 0.0
     a[a > 1.0 - ON_BOUND] = 1.0
     if total is not None:

@@ -48,8 +48,8 @@ def append_row(
 ) -> bool:
     """Let a point join the corral: a row more of the factor; False if it depends on the others."""
     values, mine = K[point], L[size]
-    own = values[point] + shift
-    left, rest = own, 1.0
+    diagonal = values[point] + shift
+    left, rest = diagonal, 1.0
     for i in range(size):
         row, total = L[i], 0.0
         for j in range(i):
@@ -58,7 +58,7 @@ def append_row(
         mine[i] = total
         left -= total * total
         rest -= total * y[i]
-    if left <= PIVOT * own:
+    if left <= PIVOT * diagonal:
         return False
     mine[size] = np.sqrt(left)
     y[size] = rest / mine[size]

@@ -172,44 +172,44 @@ def solve_min_norm(
     rounding = epsilon * total * float(squares.sum(axis=1).max())
     share = total * len(rows) / n
     beta = lowest(sample @ np.asarray(sample.mean(axis=0)).ravel(), share, high)
-    found = QPResult(beta, np.zeros(n), evaluations=len(rows))
+    result = QPResult(beta, np.zeros(n), evaluations=len(rows))
     # Roughly: the rows that are left out move w more.
     corral = Corral(sample, share, high, np.zeros(X.shape[1]))
-    beta, found.steps = corral.run(beta, tol, rounding, max_iter, SAMPLE_GAP)
+    beta, result.steps = corral.run(beta, tol, rounding, max_iter, SAMPLE_GAP)
     f = X @ (beta @ sample)
-    found.evaluations += found.steps * len(rows) + n
-    found.beta = lowest(f, total, high)
+    result.evaluations += result.steps * len(rows) + n
+    result.beta = lowest(f, total, high)
     best, waited = np.inf, 0
     while True:
-        band = choose_band(f, found.beta, high)
-        is_fixed = found.beta > 0.0
+        band = choose_band(f, result.beta, high)
+        is_fixed = result.beta > 0.0
         is_fixed[band] = False
         inner = X[band]
         fixed = high * (is_fixed.astype(np.float64) @ X)
         rest = total - high * int(np.count_nonzero(is_fixed))
         corral = Corral(inner, rest, high, fixed)
-        beta, steps = corral.run(found.beta[band], SHORT * tol, rounding, max_iter - found.steps)
+        beta, steps = corral.run(result.beta[band], SHORT * tol, rounding, max_iter - result.steps)
         # Convex combinations of a bound are that bound but for rounding.
         beta[beta > (1.0 - LEAST_WEIGHT) * high] = high
         beta[beta < LEAST_WEIGHT * high] = 0.0
-        found.beta[band] = beta
+        result.beta[band] = beta
         w = fixed + beta @ inner
         f = X @ w
-        found.steps += steps
-        found.evaluations += (steps + 1) * len(band) + n
-        violation, rho = violation_and_rho(f, found.beta, high)
-        found.v = -f
+        result.steps += steps
+        result.evaluations += (steps + 1) * len(band) + n
+        violation, rho = violation_and_rho(f, result.beta, high)
+        result.v = -f
         if violation <= max(tol * min(1.0, abs(rho)), rounding):
             # The duality gap is at most the violation times the sum of the multipliers; below
             # ||w||^2 it proves that there is a margin (``csvc/solver``).
-            found.reason = CONVERGED if violation * total < float(w @ w) else NO_MARGIN
-            return found
+            result.reason = CONVERGED if violation * total < float(w @ w) else NO_MARGIN
+            return result
         square = float(w @ w)
         waited = 0 if square < best else waited + 1
         best = min(best, square)
-        if found.steps >= max_iter or waited == PATIENCE or len(band) == n:
-            found.reason = MAX_ITER if found.steps >= max_iter else STALLED
-            return found
+        if result.steps >= max_iter or waited == PATIENCE or len(band) == n:
+            result.reason = MAX_ITER if result.steps >= max_iter else STALLED
+            return result
 
 
 def band_rows(n: int) -> int:

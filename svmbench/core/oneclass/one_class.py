@@ -97,17 +97,17 @@ class BoxDetector(KernelParameters, KernelDetector):
 
     @classmethod
     def warm_up_rest(cls) -> None:
-        """Call what only larger problems need, and problems of a given matrix."""
+        """Run the compiled code of larger problems and of precomputed matrices."""
         super().warm_up_rest()
         warm_up_solver()
         for dtype in (np.float32, np.float64):
             cls().solve(KernelSource.precomputed(np.eye(2, dtype=dtype)), np.ones(2))
 
-    def _threshold(self, box: QPProblem, found: QPResult) -> float:
+    def _threshold(self, box: QPProblem, result: QPResult) -> float:
         """Return the gradient that separates what is inside from what is outside."""
         # Below nu N = 1 a sample that is outside costs more than any margin gains.
-        is_hard = float(self.nu) * len(found.v) < 1.0
-        return float(found.v.max() if is_hard else thresholds(box, found.beta, found.v)[0])
+        is_hard = float(self.nu) * len(result.v) < 1.0
+        return float(result.v.max() if is_hard else thresholds(box, result.beta, result.v)[0])
 
     def _search(
         self, source: KernelSource, box: QPProblem, start: np.ndarray, share: ShareOfMargin
@@ -176,19 +176,19 @@ class OneClass(BoxDetector):
         scale = scale_of(n, nu)
         box, first = one_class_problem(n, nu)
         share = ShareOfMargin(float(self.tol), lambda beta, v: -float(thresholds(box, beta, v)[0]))
-        found = self._solve_linear(source, scale, box)
-        if found is None or found.reason == STALLED:
-            found = self._search(source, box, first if found is None else found.beta, share)
+        result = self._solve_linear(source, scale, box)
+        if result is None or result.reason == STALLED:
+            result = self._search(source, box, first if result is None else result.beta, share)
         # On the boundary -v is <w, phi(x)> in this scale; -v is larger where alpha is 0.
-        rho = -self._threshold(box, found) / scale
+        rho = -self._threshold(box, result) / scale
         return KernelSolution(
-            found.beta / scale,
+            result.beta / scale,
             b=-rho,
             rho=rho,
-            n_iter=found.steps,
-            stop_reason=found.stop_reason,
-            counters=found.counters,
-            decisions=-found.v / scale - rho,
+            n_iter=result.steps,
+            stop_reason=result.stop_reason,
+            counters=result.counters,
+            decisions=-result.v / scale - rho,
         )
 
     def _solve_linear(self, source: KernelSource, scale: float, box: QPProblem) -> QPResult | None:

@@ -103,17 +103,17 @@ class SVDD(BoxDetector):
             return float(thresholds(box, beta, v)[0] + 0.5 * beta @ (0.5 * diagonal - v / scale))
 
         share = ShareOfMargin(float(self.tol), radius, can_vanish=False)
-        found = self._search(source, box, first, share)
-        alpha = found.beta / scale
-        half = self._threshold(box, found) / scale
-        square = float(alpha @ (0.5 * diagonal - found.v / scale))
+        result = self._search(source, box, first, share)
+        alpha = result.beta / scale
+        half = self._threshold(box, result) / scale
+        square = float(alpha @ (0.5 * diagonal - result.v / scale))
         return KernelSolution(
             alpha,
             b=half,
             rho=2.0 * half + square,
-            n_iter=found.steps,
-            stop_reason=found.stop_reason,
-            counters=found.counters,
+            n_iter=result.steps,
+            stop_reason=result.stop_reason,
+            counters=result.counters,
         )
 
     def _decide(self, X: Any, *, precision: str = "double", n_jobs: int = 1) -> np.ndarray:

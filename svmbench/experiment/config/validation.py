@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from svmbench.base.kept_entries import KeptEntries, surroundings
+from svmbench.base.cached_entries import CachedEntries, surroundings
 from svmbench.base.paths import read_regular
 from svmbench.experiment.config.find import find_config
 
@@ -25,7 +25,7 @@ class Outline(NamedTuple):
 
 
 #: Outlines of valid configs, by a hash of the file and of everything else that validity depends on.
-_outlines = KeptEntries("configs", __file__)
+_outlines = CachedEntries("configs", __file__)
 
 
 class Validation:
@@ -62,12 +62,12 @@ class Validation:
             apply_profile(config, profile)
         outline = Outline(len(config.blocks), tuple(config.profiles))
         if key and key == self._key(path) and _is_self_contained(config):
-            _outlines.own[key] = outline
+            _outlines.new[key] = outline
         return outline
 
-    def keep(self) -> None:
+    def write_cache(self) -> None:
         """Write the outlines to the cache, for later processes."""
-        _outlines.keep()
+        _outlines.write()
 
     def _key(self, path: Path) -> str:
         """Return the key of a config's outline, or an empty text if it can't be cached."""

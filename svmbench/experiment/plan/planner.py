@@ -300,7 +300,9 @@ def _open(
     if spec.openml is not None:
         from svmbench.data import openml
 
-        openml.keep(openml.Reference(spec.openml, spec.sha256), official=None if prepare else False)
+        openml.cached_answers(
+            openml.Reference(spec.openml, spec.sha256), official=None if prepare else False
+        )
         return open_chosen(spec.choice)
     if spec.file:
         if on_event and spec.in_blocks:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, TypeGuard
 
-from svmbench.base.kept_entries import KeptEntries
+from svmbench.base.cached_entries import CachedEntries
 
 #: The package whose own module paths are left out of hashes.
 OWN_PACKAGE = "svmbench"
@@ -65,7 +65,7 @@ def parse_source(content: bytes) -> ParsedSource:
 
 
 #: The parsed files, by the hash of their bytes.
-_parsed = KeptEntries("statements", __file__)
+_parsed = CachedEntries("statements", __file__)
 
 
 def kept_source(content: bytes) -> ParsedSource:
@@ -82,9 +82,9 @@ def kept_source(content: bytes) -> ParsedSource:
     name = hashlib.sha256(content).hexdigest()
     known = _checked(_parsed.find(name))
     if known is None:
-        if not _parsed.own:
-            atexit.register(_parsed.keep, _parsed.place())
-        known = _parsed.own[name] = parse_source(content)
+        if not _parsed.new:
+            atexit.register(_parsed.write, _parsed.place())
+        known = _parsed.new[name] = parse_source(content)
     return known
 
 

@@ -79,10 +79,10 @@ class _Caller:
     def __init__(
         self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray, X_test: Any
     ) -> None:
-        own = task.settings
+        block_settings = task.settings
         self.name = settings["shown"]
-        self.call: str = own["calls"].get(self.name, own["call"])
-        self.arguments = own["arguments"].get(self.name, {})
+        self.call: str = block_settings["calls"].get(self.name, block_settings["call"])
+        self.arguments = block_settings["arguments"].get(self.name, {})
         self.task, self.settings = task, settings
         self.X, self.y, self.X_test = X, task.labels(y), X_test
         self.seconds: list[timed_call.Seconds] = []
@@ -154,12 +154,12 @@ class _Caller:
 )
 def calls(task: Task) -> Outcome:
     """Make each solver's call in turn for `repeats` rounds; report ratios and costs."""
-    own = task.settings
+    block_settings = task.settings
     X, y, X_test, y_test = training_and_test(task)
-    n_test = min(len(y_test), own["max_test_samples"] or len(y_test))
+    n_test = min(len(y_test), block_settings["max_test_samples"] or len(y_test))
     X_test = folds.take(X_test, np.arange(n_test))
     callers = [_Caller(task, settings, X, y, X_test) for settings in task.spec["racers"]]
-    take_turns([caller.run for caller in callers], own["repeats"])
+    take_turns([caller.run for caller in callers], block_settings["repeats"])
     metrics: dict[str, Any] = {"n_train": len(y), "n_test": n_test}
     costs = {}
     for caller in callers:

@@ -60,7 +60,7 @@ class Certificates:
         together.are_folds = True
         for fold, of_fold in enumerate(folds):
             together.by_setting |= {
-                (fold, setting): one for setting, one in of_fold.by_setting.items()
+                (fold, setting): certificate for setting, certificate in of_fold.by_setting.items()
             }
             together.claims |= {(fold, setting): claim for setting, claim in of_fold.claims.items()}
         return together
@@ -99,20 +99,22 @@ class Certificates:
         shown = [self.by_setting[setting] for setting in settings if setting in self.by_setting]
         if not shown or len(shown) < len(settings):
             return
-        name, gaps = self.name, [one.relative_gap for one in shown]
-        if n_sampled := max(one.n_sampled or 0 for one in shown):
+        name, gaps = self.name, [certificate.relative_gap for certificate in shown]
+        if n_sampled := max(certificate.n_sampled or 0 for certificate in shown):
             notes.append(
                 f"{name}'s objective was estimated on {n_sampled:,} of {shown[0].n_samples:,} rows"
             )
         is_one = len(shown) == 1 or self.are_folds
         if is_one:
-            bounds = [one.dual for one in shown if one.dual is not None]
-            metrics[f"certified_objective:{name}"] = sum(one.primal for one in shown)
+            bounds = [certificate.dual for certificate in shown if certificate.dual is not None]
+            metrics[f"certified_objective:{name}"] = sum(
+                certificate.primal for certificate in shown
+            )
             metrics[f"certified_bound:{name}"] = sum(bounds) if len(bounds) == len(shown) else None
         known = [gap for gap in gaps if gap is not None]
         metrics[f"certified_gap:{name}"] = max(known) if len(known) == len(gaps) else None
         for accuracy in ACCURACIES:
-            solved = [one.solved_to(float(accuracy)) for one in shown]
+            solved = [certificate.solved_to(float(accuracy)) for certificate in shown]
             metrics[f"solved_{accuracy}_pct:{name}"] = 100.0 * sum(solved) / len(solved)
         # Without a bound a claim is not known to be false.
         claimed = [
@@ -121,13 +123,17 @@ class Certificates:
             if self.claims[setting] and self.by_setting[setting].dual is not None
         ]
         if claimed:
-            false = [(one, claim) for one, claim in claimed if not one.solved_to(TRUE_CLAIM)]
+            false = [
+                (certificate, claim)
+                for certificate, claim in claimed
+                if not certificate.solved_to(TRUE_CLAIM)
+            ]
             n_true = len(claimed) - len(false)
             metrics[f"claims_true_pct:{name}"] = 100.0 * n_true / len(claimed)
             # The loose settings of a ladder are meant to be inaccurate.
             if is_one and false:
                 where = f" on {len(false)} of {len(shown)} outer folds" if self.are_folds else ""
-                gaps = [one.relative_gap for one, _ in false]
+                gaps = [certificate.relative_gap for certificate, _ in false]
                 notes.append(
                     f"{name} {false[0][1]}, which is not certified{where}: {excess_in_words(gaps)}"
                 )
@@ -147,8 +153,8 @@ class Certificates:
             for C in dict.fromkeys(setting[0] for setting in costs):
                 medians = [
                     statistics.median(costs[setting].cpu)
-                    for setting, one in self.by_setting.items()
-                    if setting in costs and setting[0] == C and one.solved_to(accuracy)  # type: ignore[index]
+                    for setting, certificate in self.by_setting.items()
+                    if setting in costs and setting[0] == C and certificate.solved_to(accuracy)  # type: ignore[index]
                 ]
                 total = None if total is None or not medians else total + min(medians)
             metrics[f"cpu_time_to_{accuracy_name(accuracy)}_s:{self.name}"] = total
@@ -194,11 +200,11 @@ def share_bounds(racers: Sequence[Certificates]) -> None:
 
     bounds: dict[str, tuple[float, str]] = {}
     for racer in racers:
-        for setting, one in racer.by_setting.items():
+        for setting, certificate in racer.by_setting.items():
             identity = racer.identities[setting]
             known = bounds.get(identity, (-float("inf"), ""))
-            if one.dual is not None and one.dual > known[0]:
-                bounds[identity] = one.dual, racer.name
+            if certificate.dual is not None and certificate.dual > known[0]:
+                bounds[identity] = certificate.dual, racer.name
     for identity in {identity for racer in racers for identity in racer.weights}:
         lowest = min(
             (racer.weights[identity] for racer in racers if identity in racer.weights),
@@ -212,12 +218,14 @@ def share_bounds(racers: Sequence[Certificates]) -> None:
         if better is not None and better > dual:
             bounds[identity] = better, name or "a quadratic program"
     for racer in racers:
-        for setting, one in racer.by_setting.items():
+        for setting, certificate in racer.by_setting.items():
             dual, name = bounds.get(racer.identities[setting], (-float("inf"), ""))
-            is_whole = one.n_sampled is None
-            if is_whole and one.primal < dual - CONTRADICTION * max(abs(dual), abs(one.primal)):
+            is_whole = certificate.n_sampled is None
+            if is_whole and certificate.primal < dual - CONTRADICTION * max(
+                abs(dual), abs(certificate.primal)
+            ):
                 raise SvmbenchError(
-                    f"the objective of {racer.name}, {one.primal:.10g}, is below the bound"
+                    f"the objective of {racer.name}, {certificate.primal:.10g}, is below the bound"
                     f" {dual:.10g} that {name} gives for the same problem"
                 )
-            racer.by_setting[setting] = one.with_bound(dual if name else None)
+            racer.by_setting[setting] = certificate.with_bound(dual if name else None)

@@ -88,14 +88,16 @@ def path_is_fits(
 ) -> Iterator[Case]:
     """Compare each model of a path with a separate fit, by decision values on its rows."""
     model = task.build(**{over: values[0]})
-    own = getattr(model, "path", None)
+    path_of = getattr(model, "path", None)
     models = (
-        [point.solution for point in own(model.prepare(X, y), None, over, values)] if own else None
+        [point.solution for point in path_of(model.prepare(X, y), None, over, values)]
+        if path_of
+        else None
     )
     for position, value in enumerate(values):
         alone = task.build(**{over: value}).fit(X, y)
-        found = models[position] if models else task.build(**{over: value}).fit(X, y)
-        f, g = found.decision_function(X), alone.decision_function(X)
+        on_path = models[position] if models else task.build(**{over: value}).fit(X, y)
+        f, g = on_path.decision_function(X), alone.decision_function(X)
         scale = max(float(np.abs(g).max()), np.finfo(np.float64).tiny)
         difference = float(np.abs(f - g).max()) / scale
         # Two solutions within a tolerance are as far apart as its root, at worst.
@@ -163,18 +165,18 @@ def check_property(task: Task) -> Outcome:
     for number in range(1 if whole else settings["samples"]):
         name = "all rows" if whole else f"sample {number}"
         if name in task.done:
-            found = dict(task.done[name]["metrics"])
+            metrics = dict(task.done[name]["metrics"])
             quoted += list(task.done[name]["params"].values())
         else:
             seed = task.seed("check", number)
             kept = rows if whole else rows[
                 folds.subset_rows(inputs.y[rows], settings["sample_rows"], seed)
             ]  # fmt: skip
-            found, examples = _check_rows(task, inputs, kept, name)
+            metrics, examples = _check_rows(task, inputs, kept, name)
             quoted += examples
             quotes = {f"example {k}": text for k, text in enumerate(examples)}
-            task.emit(name, {"params": quotes, "metrics": found, "counters": {}, "undefined": {}})
-        for key, value in found.items():
+            task.emit(name, {"params": quotes, "metrics": metrics, "counters": {}, "undefined": {}})
+        for key, value in metrics.items():
             sums[key] = max(sums.get(key, 0.0), value) if key == "largest_difference" else (
                 sums.get(key, 0.0) + value
             )  # fmt: skip

@@ -212,9 +212,11 @@ def score_gamma(
     source = KernelSource.precomputed(K, workspace or Workspace())
     for f, fold in enumerate(folds):
         decisions, solutions = pair_decisions(source, fold, estimator, values)
-        reasons = [solution.stop_reason for own in solutions for solution in own]
+        reasons = [solution.stop_reason for of_pair in solutions for solution in of_pair]
         by_values = decisions.swapaxes(0, 1)
-        predicted = np.array([vote(own, fold.pairs, n_classes, ties=ties) for own in by_values])
+        predicted = np.array(
+            [vote(of_pairs, fold.pairs, n_classes, ties=ties) for of_pairs in by_values]
+        )
         accuracy[:, f] = 100.0 * np.mean(predicted == codes[fold.validation], axis=1)
         fits += len(reasons)
         unconverged += sum(reason in UNFINISHED for reason in reasons)

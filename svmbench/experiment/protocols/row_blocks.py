@@ -107,18 +107,21 @@ class BlockRows:
             Decision values; ±1 of type int8 where `signs` is set.
         """
         kind = np.int8 if signs else np.float64
-        found = [np.empty((len(own), self.count(f)), kind) for f, own in enumerate(models)]
+        decisions = [
+            np.empty((len(fold_models), self.count(f)), kind)
+            for f, fold_models in enumerate(models)
+        ]
         filled = [0] * len(models)
         for X, _, group in self:
-            for f, own in enumerate(models):
+            for f, fold_models in enumerate(models):
                 at = np.flatnonzero(group == f)
                 if not len(at):
                     continue
-                values = scores.values_of_models(own, X[at])
+                values = scores.values_of_models(fold_models, X[at])
                 end = filled[f] + len(at)
-                found[f][:, filled[f] : end] = np.where(values >= 0, 1, -1) if signs else values
+                decisions[f][:, filled[f] : end] = np.where(values >= 0, 1, -1) if signs else values
                 filled[f] = end
-        return found
+        return decisions
 
     def count(self, fold: int) -> int:
         """Return the number of rows of a fold."""

@@ -103,13 +103,13 @@ class _Racer:
 )
 def scored_race(task: Task) -> Outcome:
     """Run all racers in turn for `repeats` rounds; report costs, ratios and scores."""
-    spec, own = task.spec, task.settings
+    spec, block_settings = task.spec, task.settings
     rows = training_and_test(task)
     racers = [_Racer(task, settings, rows) for settings in spec["racers"]]
-    take_turns([racer.run for racer in racers], own["repeats"])
+    take_turns([racer.run for racer in racers], block_settings["repeats"])
     values = {racer.name: racer.values(spec["select_by"]) for racer in racers}
     # Without a reference every setting is good enough.
-    target = max(values.get(own["reference"], [-np.inf])) - own["within"]
+    target = max(values.get(block_settings["reference"], [-np.inf])) - block_settings["within"]
     metrics: dict[str, Any] = {"n_train": len(rows[1]), "n_test": len(rows[3])}
     counters: dict[str, int] = {}
     params: dict[str, Any] = {}
@@ -130,8 +130,8 @@ def scored_race(task: Task) -> Outcome:
         counters |= {f"{what}:{name}": count for what, count in counted.items()}
         params |= {f"{what}:{name}": v for what, v in racer.points[shown].items()}
         if near is None:
-            target_text = f"{own['within']:g} of {own['reference']}'s {spec['select_by']}"
-            notes.append(f"{name} never came within {target_text}")
+            best = f"{block_settings['reference']}'s {spec['select_by']}"
+            notes.append(f"{name} never came within {block_settings['within']:g} of {best}")
         if reached is not None:
             costs[name] = racer.costs[reached].metrics()
     return outcome_of_rounds(

@@ -82,11 +82,11 @@ def screening(task: Task) -> Outcome:
                 points[point] = path.point()
                 task.emit(point, points[point])
         for point, settings in racers.items():
-            name, own = settings["shown"], totals[settings["shown"]]
+            name, sums = settings["shown"], totals[settings["shown"]]
             objectives[name] += map(float, points[point]["params"]["objectives"])
             for key, value in points[point]["metrics"].items():
-                known = own.get(key, 0.0 if key in SUMMED else value)
-                own[key] = known + value if key in SUMMED else max(known, value)
+                known = sums.get(key, 0.0 if key in SUMMED else value)
+                sums[key] = known + value if key in SUMMED else max(known, value)
     return _outcome(task, totals, objectives, {"n_train": len(rows[1]), "n_test": len(rows[3])})
 
 
@@ -161,20 +161,20 @@ def _outcome(
     objectives: dict[str, list[float]],
     metrics: dict[str, Any],
 ) -> Outcome:
-    for name, own in totals.items():
-        n_values = max(1.0, own["n_values"])
+    for name, sums in totals.items():
+        n_values = max(1.0, sums["n_values"])
         metrics |= {
-            f"train_time_s:{name}": own["wall_s"] / n_values,
-            f"cpu_time_s:{name}": own["cpu_s"] / n_values,
-            f"n_values:{name}": int(own["n_values"]),
+            f"train_time_s:{name}": sums["wall_s"] / n_values,
+            f"cpu_time_s:{name}": sums["cpu_s"] / n_values,
+            f"n_values:{name}": int(sums["n_values"]),
         }
-        marks = {key: value for key, value in own.items() if key not in SUMMED}
+        marks = {key: value for key, value in sums.items() if key not in SUMMED}
         metrics |= {f"{key}:{name}": value for key, value in marks.items()}
-        if own["screens"]:
-            metrics[f"screening_ratio_pct:{name}"] = 100.0 * own["screened"] / own["multipliers"]
-            metrics[f"off_pct:{name}"] = 100.0 * own["off"] / n_values
+        if sums["screens"]:
+            metrics[f"screening_ratio_pct:{name}"] = 100.0 * sums["screened"] / sums["multipliers"]
+            metrics[f"off_pct:{name}"] = 100.0 * sums["off"] / n_values
     # Of all values together: one round, which has no spread.
-    cpu = {name: [max(own["cpu_s"], 1e-9)] for name, own in totals.items()}
+    cpu = {name: [max(sums["cpu_s"], 1e-9)] for name, sums in totals.items()}
     ratios, _ = ratios_of(task.spec["pairs"], cpu)
     metrics |= ratios
     for first, second in task.spec["pairs"]:

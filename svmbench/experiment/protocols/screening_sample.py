@@ -82,24 +82,24 @@ def screening_sample(task: Task) -> Outcome:
     X, y, _, _ = training_and_test(task)
     rows = X, task.labels(y)
     racers = task.spec["racers"]
-    drawn = {one["shown"]: _drawn(task, one) for one in racers}
-    found: dict[str, list[Mapping[str, float]]] = {name: [] for name in drawn}
+    drawn = {settings["shown"]: _drawn(task, settings) for settings in racers}
+    measured: dict[str, list[Mapping[str, float]]] = {name: [] for name in drawn}
     for number in range(max(map(len, drawn.values()))):
         points = {
-            f"{one['shown']} point={number}": one
-            for one in racers
-            if number < len(drawn[one["shown"]])
+            f"{settings['shown']} point={number}": settings
+            for settings in racers
+            if number < len(drawn[settings["shown"]])
         }
         # Compared values must come from the same turns: if a point is missing, all run again.
         known = dict(task.done) if points.keys() <= task.done.keys() else {}
-        own = list(points) if number % 2 == 0 else list(points)[::-1]
-        for point in own if not known else ():
-            one = points[point]
-            known[point] = _at_value(task, one, drawn[one["shown"]][number], rows)
+        in_turn = list(points) if number % 2 == 0 else list(points)[::-1]
+        for point in in_turn if not known else ():
+            settings = points[point]
+            known[point] = _at_value(task, settings, drawn[settings["shown"]][number], rows)
             task.emit(point, known[point])
-        for point, one in points.items():
-            found[one["shown"]].append(known[point]["metrics"])
-    return _outcome(task, found, len(y))
+        for point, settings in points.items():
+            measured[settings["shown"]].append(known[point]["metrics"])
+    return _outcome(task, measured, len(y))
 
 
 def _drawn(task: Task, settings: SolverSettings) -> list[tuple[float | None, int]]:
@@ -107,17 +107,17 @@ def _drawn(task: Task, settings: SolverSettings) -> list[tuple[float | None, int
     sizes, n_rows = task.settings["points"], task.spec["n_rows"]
     n_points = sizes[max(least for least in sizes if least <= n_rows)]
     grid, gammas = settings["grid"], task.settings["gammas"] or [None]
-    places = [(gamma, at) for gamma in gammas for at in range(len(grid))]
+    pairs = [(gamma, at) for gamma in gammas for at in range(len(grid))]
     random = np.random.default_rng(task.seed("sample", len(grid)))
-    chosen = random.choice(len(places), size=min(n_points, len(places)), replace=False)
-    return [places[i] for i in chosen]
+    chosen = random.choice(len(pairs), size=min(n_points, len(pairs)), replace=False)
+    return [pairs[i] for i in chosen]
 
 
 def _at_value(
-    task: Task, settings: SolverSettings, place: tuple[float | None, int], rows: tuple[Any, Any]
+    task: Task, settings: SolverSettings, pair: tuple[float | None, int], rows: tuple[Any, Any]
 ) -> dict[str, Any]:
     """Return the point of a solver at one pair."""
-    gamma, at = place
+    gamma, at = pair
     known = task.build_alone(settings).get_params()
     width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
     screens = known.get("screen", "none") != "none"
@@ -127,7 +127,7 @@ def _at_value(
     first = task.build(settings, **grid[0], **width)
     (over,) = grid[0] or ("",)
     if over in first.declaration.paths and hasattr(first, "path"):
-        steps = first.path(first.prepare(*rows), None, over, [one[over] for one in grid])
+        steps = first.path(first.prepare(*rows), None, over, [point[over] for point in grid])
         for _ in grid[:-1]:
             next(steps)
         solved, _, cpu = timed(partial(next, steps))
@@ -152,10 +152,12 @@ def _at_value(
     return {"params": params, "metrics": metrics, "counters": {}, "undefined": {}}
 
 
-def _outcome(task: Task, found: Mapping[str, list[Mapping[str, float]]], n_train: int) -> Outcome:
+def _outcome(
+    task: Task, measured: Mapping[str, list[Mapping[str, float]]], n_train: int
+) -> Outcome:
     columns = {
-        name: {key: np.array([one[key] for one in points]) for key in points[0]}
-        for name, points in found.items()
+        name: {key: np.array([point[key] for point in points]) for key in points[0]}
+        for name, points in measured.items()
     }
     metrics: dict[str, Any] = {"n_train": n_train}
     spread: dict[str, Any] = {}
@@ -163,13 +165,13 @@ def _outcome(task: Task, found: Mapping[str, list[Mapping[str, float]]], n_train
     def add(metric: str, over: np.ndarray, under: np.ndarray | None = None) -> None:
         metrics[metric], spread[metric] = _with_interval(over, under)
 
-    for name, own in columns.items():
-        metrics[f"n_values:{name}"] = len(own["cpu_s"])
-        add(f"train_time_s:{name}", own["wall_s"])
-        add(f"cpu_time_s:{name}", own["cpu_s"])
-        if own["screens"].any():
-            add(f"screening_ratio_pct:{name}", 100.0 * own["screened_share"])
-            add(f"off_pct:{name}", 100.0 * own["off"])
+    for name, column in columns.items():
+        metrics[f"n_values:{name}"] = len(column["cpu_s"])
+        add(f"train_time_s:{name}", column["wall_s"])
+        add(f"cpu_time_s:{name}", column["cpu_s"])
+        if column["screens"].any():
+            add(f"screening_ratio_pct:{name}", 100.0 * column["screened_share"])
+            add(f"off_pct:{name}", 100.0 * column["off"])
     for first, second in task.spec["pairs"]:
         a, b = columns[first], columns[second]
         # Costs are compared only if both solvers were timed at equally many drawn values.

@@ -86,10 +86,10 @@ def search(task: Task, rows: SplitRows) -> tuple[dict[str, Any], dict[str, float
                 y = task.labels(rows.y[train])
                 _, timing = measure.fit_once(estimator, arrays[0], y)
                 exam = scores.Exam(estimator, arrays[1], rows.y[test], (arrays[0], y))
-                found, undefined = scores.mark([task.spec["select_by"]], exam)
+                marks, undefined = scores.mark([task.spec["select_by"]], exam)
                 point = {
                     "params": params,
-                    **found,
+                    **marks,
                     "train_time_s": timing.wall_s,
                     "cpu_time_s": timing.cpu_s,
                     "stop_reason": str(estimator.stop_reason_),
@@ -152,7 +152,7 @@ def _shared_search(task: Task, rows: SplitRows) -> tuple[dict[str, Any], dict[st
     estimator = task.build()
     data = estimator.prepare(rows.X, rows.y)
     # Neither time includes `prepare`, as where every fit is timed by itself. Both include what a
-    # path leaves uncounted between its solutions: a search needs the models.
+    # path leaves untimed between its solutions: a search needs the models.
     start_wall, start_cpu = time.perf_counter(), time.process_time()
     grid_scores = GridScores(task, len(rows.splits))
     path = estimator.path(data, None, over, [point[over] for point in points], rows.splits)
@@ -204,12 +204,12 @@ class GridScores:
             Costs of the fit in seconds.
         """
         task, select_by = self._task, self._task.spec["select_by"]
-        found, undefined = scores.mark([select_by], exam)
-        self._values[p, f] = found.get(scores.find(select_by).metric, np.nan)
+        marks, undefined = scores.mark([select_by], exam)
+        self._values[p, f] = marks.get(scores.find(select_by).metric, np.nan)
         reason = str(exam.estimator.stop_reason_)
         self.unfinished += reason in UNFINISHED
         self.by_gap += reason == BY_GAP
-        point = {"params": task.spec["grid"][p], **found, **costs, "stop_reason": reason}
+        point = {"params": task.spec["grid"][p], **marks, **costs, "stop_reason": reason}
         if undefined:
             point["undefined"] = undefined
         if f"{p}/{f}" not in task.done:

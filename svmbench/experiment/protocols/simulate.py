@@ -54,7 +54,7 @@ class Simulate(TrainingBlock):
 )
 def simulate(task: Task) -> Outcome:
     """Train at each value of the grid, draw around the model, count the hits."""
-    spec, inputs, own = task.spec, inputs_of(task), task.settings
+    spec, inputs, settings = task.spec, inputs_of(task), task.settings
     rows = task.training_rows(np.arange(len(inputs.y)), inputs.y)
     X, y = inputs.whole()[rows], inputs.y[rows]
     (over,) = spec["grid"][0]
@@ -67,7 +67,7 @@ def simulate(task: Task) -> Outcome:
             continue
         data = estimator.prepare(X, task.labels(y))
         draws = estimator.train(data).candidates(data)
-        metrics = _frequency(draws, m, int(own["repeats"]), float(own["top"]))
+        metrics = _frequency(draws, m, int(settings["repeats"]), float(settings["top"]))
         counters = {name: int(count) for name, count in estimator.counters_.items()}
         dimensions = {f"solver.{over}": point[over]}
         task.emit(
@@ -76,7 +76,9 @@ def simulate(task: Task) -> Outcome:
         )
     return {
         "metrics": {
-            "n_train": len(rows), "n_points": len(spec["grid"]), "n_draws": int(own["repeats"]),
+            "n_train": len(rows),
+            "n_points": len(spec["grid"]),
+            "n_draws": int(settings["repeats"]),
         },
         "spread": {}, "counters": {}, "params": {},
     }  # fmt: skip

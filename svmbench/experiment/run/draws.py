@@ -98,7 +98,7 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
     modules: set[str] = set()
     for first in within:
         if not modules.issuperset(first.modules):
-            # To begin a run takes longer than most cells, so take its other solvers at once.
+            # Starting a run takes longer than most cells: also draw the run's other solvers now.
             for cell in (first, *runs[first.run]):
                 if not modules.issuperset(cell.modules) and drawn.take([cell]):
                     modules.update(cell.modules)

@@ -62,9 +62,9 @@ class Forecast:
 
 def in_all(forecasts: Sequence[Forecast]) -> str:
     """Return the cells and the time of several runs, one after another, in a sentence."""
-    n_cells = sum(one.n_cells for one in forecasts)
-    seconds = sum(one.seconds for one in forecasts)
-    n_unknown = sum(one.n_unknown for one in forecasts)
+    n_cells = sum(run.n_cells for run in forecasts)
+    seconds = sum(run.seconds for run in forecasts)
+    n_unknown = sum(run.n_unknown for run in forecasts)
     text = f"in all {counted(len(forecasts), 'config')} with {counted(n_cells, 'cell')} to run"
     if n_cells > n_unknown:
         text += f": about {in_words(seconds)} by recorded times"
@@ -220,7 +220,7 @@ def _by_source(cells: list[Cell], mirror: str | None) -> dict[str, list[str]]:
 
     A file of the user's own is left out, since there is nothing to fetch.
     """
-    found: dict[str, list[str]] = {}
+    names_by_source: dict[str, list[str]] = {}
     for name in dict.fromkeys(cell.shown["dataset"] for cell in cells):
         if name.startswith("openml:"):
             source = "to download from OpenML first, by 'svmbench describe' or the run itself"
@@ -230,8 +230,8 @@ def _by_source(cells: list[Cell], mirror: str | None) -> dict[str, list[str]]:
             except SvmbenchError:
                 continue
         if source:
-            found.setdefault(source, []).append(name)
-    return found
+            names_by_source.setdefault(source, []).append(name)
+    return names_by_source
 
 
 def _like(fields: Identity) -> str:

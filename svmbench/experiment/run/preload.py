@@ -15,7 +15,7 @@ import os
 import threading
 
 _loaded = threading.Event()
-gc.disable()  # until everything is loaded: nothing of it is garbage
+gc.disable()  # until everything is loaded, since none of it is garbage
 
 
 def _end_with(parent: int) -> None:

@@ -88,7 +88,7 @@ class _Host:
         self.process.wait()
 
 
-class _Beside:
+class _WorkerState:
     """The state of one Dask worker; a process may have several workers, in threads."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _Beside:
         self.host: _Host | None = None
 
 
-_beside: dict[str, _Beside] = {}
+_states: dict[str, _WorkerState] = {}
 
 
 def greet(setup: dict[str, Any]) -> str:
@@ -111,7 +111,8 @@ def greet(setup: dict[str, Any]) -> str:
     Returns
     -------
     str
-        JSON with ``environment``, ``machine`` and ``codes``; or with ``unfit`` or ``error``.
+        JSON with ``environment``, ``machine`` and ``codes``; or with ``unfit`` (why this machine
+        can't run cells) or ``error``.
     """
     return _as_text(_greet, setup)
 
@@ -129,14 +130,15 @@ def run_beside(setup: dict[str, Any], request: dict[str, Any]) -> str:
     Returns
     -------
     str
-        JSON with ``answer``, ``points`` and ``artifact``; or with ``unfit`` or ``error``.
+        JSON with ``answer``, ``points`` and ``artifact``; or with ``unfit`` (why this machine can't
+        run the cell) or ``error``.
     """
     return _as_text(_run, setup, request)
 
 
 async def end_run(run_name: str, dask_worker: Any) -> None:
     """End a run's host beside a worker, and the cell that it runs."""
-    beside = _beside.get(dask_worker.address)
+    beside = _states.get(dask_worker.address)
     if beside is not None and beside.host is not None and beside.host.run == run_name:
         await asyncio.to_thread(beside.host.end)
 
@@ -169,11 +171,11 @@ def _run(setup: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _turn() -> Iterator[_Beside]:
+def _turn() -> Iterator[_WorkerState]:
     """Wait for this worker's other cells: it runs one at a time, even with several threads."""
     from distributed import get_worker
 
-    beside = _beside.setdefault(get_worker().address, _Beside())
+    beside = _states.setdefault(get_worker().address, _WorkerState())
     while not beside.one_at_a_time.acquire(timeout=REMOTE_POLL_S):
         if not _is_wanted():
             raise UnwantedError("the task was cancelled while it waited")
@@ -183,7 +185,7 @@ def _turn() -> Iterator[_Beside]:
         beside.one_at_a_time.release()
 
 
-def _started(beside: _Beside, setup: dict[str, Any]) -> tuple[_Host, dict[str, Any]]:
+def _started(beside: _WorkerState, setup: dict[str, Any]) -> tuple[_Host, dict[str, Any]]:
     """Return the run's host and its facts; start the host if it is not running."""
     host = beside.host
     if host is not None and (host.run != setup["run"] or not host.is_there()):

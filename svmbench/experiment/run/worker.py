@@ -58,7 +58,7 @@ def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Reply:
 
     An error becomes the reply's status; each cell then scales its own inputs.
     """
-    _fence(limits)
+    _set_limits(limits)
     try:
         _make_node(spec, Path(folder))
     except MemoryError:
@@ -158,7 +158,7 @@ def run_cell(
     artifact : str or None
         File for the arrays that a plot needs.
     """
-    _fence(limits)
+    _set_limits(limits)
     start = time.perf_counter()
     try:
         outcome = _run(spec, shared, points, done, limits, artifact)
@@ -311,7 +311,7 @@ def files_of(points: str | Path) -> Path:
     return Path(points).with_suffix(".files")
 
 
-def _fence(limits: Limits) -> None:
+def _set_limits(limits: Limits) -> None:
     """Set the limits of this process, and start the threads that enforce them.
 
     The limit of the system counts from the size of the process after the threads have started:

@@ -314,7 +314,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 unfinished(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
             )
             measured = f"{better} {format_value(metric, solvers[better].value)} %, "
-            measured += f"{format_signed(-behind[best].value)} to {best}{lacking}"
+            measured += f"{format_signed(-behind[best].value)} against {best}{lacking}"
             yield Part(
                 part_label(source, condition_text(condition)),
                 holds,

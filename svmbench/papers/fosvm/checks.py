@@ -62,9 +62,9 @@ def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) ->
     behind = difference(reference, solver, claim.metrics[0])
     holds = is_within(behind, claim.limits["points"])
     ahead = difference(solver, reference, claim.metrics[0]).spelt()
-    measured = f"AUC {format_value('auc_pct', solver.value)} %, {ahead} to {REFERENCE}"
+    measured = f"AUC {format_value('auc_pct', solver.value)} %, {ahead} against {REFERENCE}"
     beside = [
-        f"{format_signed(solver.value - solvers[other].value)} to {other}"
+        f"{format_signed(solver.value - solvers[other].value)} against {other}"
         for other in BESIDE
         if other in solvers
     ]

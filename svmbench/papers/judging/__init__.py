@@ -137,7 +137,7 @@ def judge(
             for source in used:
                 if id(source) not in looked:
                     looked[id(source)] = freshness(source)
-            verdict = _dated(verdict, [looked[id(source)] for source in used])
+            verdict = _with_age(verdict, [looked[id(source)] for source in used])
         verdicts.append(verdict)
     return verdicts
 
@@ -218,7 +218,7 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     others = [name for name, facts in paper.datasets.items() if "stands_in_for" in facts]
     stand_ins = {*claim.stand_ins, *others, *(f"{name}+test" for name in others)}
     scale = scale_of(outcome, parts, CHECKS[claim.id].datasets, stand_ins)
-    verdict = _of_a_cut(Verdict(claim, outcome, reason, tuple(parts), scale), sources)
+    verdict = _with_profiles(Verdict(claim, outcome, reason, tuple(parts), scale), sources)
     notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
     notes += [
         f"The profile {source.run.profile} of {source.run.name} has changed since this run: the "
@@ -321,7 +321,7 @@ def _commands(claim: Claim, sources: Sequence[Source]) -> list[str]:
     return list(dict.fromkeys(made)) + ([claim.command] if claim.command else [])
 
 
-def _of_a_cut(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
+def _with_profiles(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
     """Return a verdict that names the profiles of its runs, where they aren't the full protocol."""
     cuts: dict[str, list[str]] = {}
     for source in sources:
@@ -363,7 +363,7 @@ def _unfinished(source: Source) -> list[str]:
     ]
 
 
-def _dated(verdict: Verdict, known: Sequence[Ages]) -> Verdict:
+def _with_age(verdict: Verdict, known: Sequence[Ages]) -> Verdict:
     """Return a verdict that says whether its records are fresh, rechecked, changed or older."""
     words = {
         cell.key: next((ages.words[cell.key] for ages in known if cell.key in ages.words), OLDER)

@@ -25,7 +25,7 @@ from svmbench.base.files import read_text
 from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.report.numbers.forecasts import Forecaster, timed_cells
 from svmbench.report.reading.folders import folders_with_tables, is_contributed, runs_below
-from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.report.reading.records import CellResult, Run, read_run, take_apart, used_environments
 
 #: The profile that only shows that everything runs.
@@ -241,7 +241,7 @@ def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
         path.name: path
         for folder in folders
         for path in folders_with_tables(folder)
-        if not any((path / name).is_file() for name in (RECORDS, PACKED_RECORDS))
+        if not any((path / name).is_file() for name in (RECORDS, COMPRESSED_RECORDS))
     }
     by_config: dict[str, list[Source]] = {}
     for run in runs:
@@ -310,7 +310,7 @@ def _counting_runs(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
             best[source.profile] = source
     others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, SMOKE_TEST_PROFILE}]
     if FULL_PROFILE in best and best[FULL_PROFILE].n_results():
-        chosen = _with_lent_cells(best[FULL_PROFILE], others)
+        chosen = _filled_in(best[FULL_PROFILE], others)
     else:
         chosen = [*others, *(best[name] for name in (FULL_PROFILE,) if name in best)] or [
             best[SMOKE_TEST_PROFILE]
@@ -329,7 +329,7 @@ def _counting_runs(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
 NOT_RUN = ("planned", "not run", "no record", "elsewhere")
 
 
-def _with_lent_cells(full: Source, others: Sequence[Source]) -> list[Source]:
+def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
     """Return the full run, and the other runs with the cells that the full run has not finished.
 
     A block is finished on a data set as a whole, so that solvers are compared within one run.
@@ -337,19 +337,19 @@ def _with_lent_cells(full: Source, others: Sequence[Source]) -> list[Source]:
     taken = set(_finished(full))
     chosen = []
     for other in others:
-        lent = set(_finished(other)) - taken
-        if lent:
-            chosen.append(_restricted_to(other, lent))
-            taken |= lent
-    places = {_place(cell) for cell in full.cells} - (taken - set(_finished(full)))
-    return [_restricted_to(full, places), *chosen]
+        added = set(_finished(other)) - taken
+        if added:
+            chosen.append(_restricted_to(other, added))
+            taken |= added
+    pairs = {_block_and_set(cell) for cell in full.cells} - (taken - set(_finished(full)))
+    return [_restricted_to(full, pairs), *chosen]
 
 
 def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
-    """Return the places where every cell has been run, and one at least has a result."""
+    """Return each block and data set whose cells have all been run, at least one with a result."""
     states: dict[tuple[str, str | None], set[str]] = {}
     for cell in source.cells:
-        states.setdefault(_place(cell), set()).add(cell.status)
+        states.setdefault(_block_and_set(cell), set()).add(cell.status)
     return (
         identity
         for identity, statuses in states.items()
@@ -357,11 +357,13 @@ def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
     )
 
 
-def _restricted_to(source: Source, places: Collection[tuple[str, str | None]]) -> Source:
-    return replace(source, cells=tuple(cell for cell in source.cells if _place(cell) in places))
+def _restricted_to(source: Source, pairs: Collection[tuple[str, str | None]]) -> Source:
+    return replace(
+        source, cells=tuple(cell for cell in source.cells if _block_and_set(cell) in pairs)
+    )
 
 
-def _place(cell: CellResult) -> tuple[str, str | None]:
+def _block_and_set(cell: CellResult) -> tuple[str, str | None]:
     return cell.block, cell.dataset
 
 

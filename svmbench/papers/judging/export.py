@@ -108,7 +108,7 @@ def as_rows(
     )
     rows = []
     for verdict in verdicts:
-        measured = escape.line(verdict.on_machines or verdict.found(room), room)
+        measured = escape.line(verdict.on_machines or verdict.finding(room), room)
         rows.append(
             (verdict.claim.id, verdict.outcome, _scale(verdict), measured, verdict.freshness)
         )

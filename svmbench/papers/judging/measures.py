@@ -83,8 +83,8 @@ class SideTest:
     Attributes
     ----------
     p_holds, p_fails : float
-        The p-values, corrected for their number, of the alternatives that the claim holds and that
-        its opposite does.
+        The p-values of the two alternatives, that the claim holds and that its opposite holds,
+        corrected for the number of tests.
     level : float
     """
 

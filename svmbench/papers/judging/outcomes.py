@@ -95,7 +95,7 @@ def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | N
     stale += tuple(
         f"{phrase!r} is no number of {source!r}"
         for phrase, source in numbers.items()
-        if phrase not in sentence or not _is_said(str(source), texts)
+        if phrase not in sentence or not _is_in_verdict(str(source), texts)
     )
     return PaperOutcome(sentence, tuple(rests_on), stale, tuple(numbers))
 
@@ -107,7 +107,7 @@ def _text(verdict: Verdict) -> str:
     return "\n".join([claim.statement, claim.rule, claim.printed, *parts])
 
 
-def _is_said(source: str, texts: Mapping[str, str]) -> bool:
+def _is_in_verdict(source: str, texts: Mapping[str, str]) -> bool:
     """Return True if the verdict on a claim has the words of ``claim: words``."""
     claim, _, words = source.partition(": ")
     return bool(words) and words in texts.get(claim, "")

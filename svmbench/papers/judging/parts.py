@@ -78,7 +78,7 @@ def within_best(
         )
         holds, lacking = open_if_missing(holds, unfinished(source, blocks, condition[0], rivals))
         text = f"{solver} {format_value(metric, present[solver].value)} %, "
-        text += f"{format_signed(-behind.value)} to {best}" if best != solver else "the best"
+        text += f"{format_signed(-behind.value)} against {best}" if best != solver else "the best"
         parts.append(
             Part(
                 part_label(source, f"{solver} on {condition_text(condition)}"),

@@ -18,17 +18,18 @@ from svmbench.papers.judging.verdict import Part
 
 #: Largest number of parts that a page shows before it folds the others.
 MAX_SHOWN_PARTS = 20
-#: Pixels: width of a picture, so that a telephone shows it at its size; its margins; a row, and
-#: from its top to the text and to the interval; an axis below its rows; the line of a legend.
+#: Width and margins of a picture in pixels; a telephone shows this width without scaling.
 _WIDTH, _MARGIN = 440, 14
+#: Height of a row in pixels, and the distances from its top to its text and to its interval.
 _ROW, _TO_TEXT, _TO_LINE = 36, 14, 25
+#: Height of an axis and of a line of the legend in pixels.
 _AXIS, _LEGEND = 44, 24
 #: Characters of a part's name, and of a sentence in place of an interval.
 _MAX_LABEL_CHARS, _MAX_SENTENCE_CHARS = 58, 66
-#: Above this ratio of the largest to the smallest number an axis is logarithmic; one about a sign
-#: is so on both sides of 0.
+#: An axis is logarithmic if the ratio of its largest to its smallest number is above this; the axis
+#: of a claim about a sign is logarithmic on both sides of 0.
 _MAX_LINEAR_RATIO = 25.0
-#: A limit below this stands for 0, which the claim excludes.
+#: A limit nearer to 0 than this excludes 0: the number must be above it, or below it.
 _TINY = 1e-300
 #: Share of an axis beyond its outermost numbers.
 _ROOM = 0.06
@@ -174,7 +175,7 @@ def _alike(rows: Sequence[_Row]) -> list[list[Part]]:
 
 
 def _sentence(part: Part) -> str:
-    """Return what stands in the place of an interval."""
+    """Return the sentence that a part without an interval shows in its place."""
     return part.measured or "not measured"
 
 

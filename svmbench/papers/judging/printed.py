@@ -1,7 +1,7 @@
 """The papers' own printed numbers as evidence: each table as if a run had measured it.
 
-The papers' numbers show what a rule makes of the paper itself; the tests list the claims that a
-paper's own table contradicts. A printed number has no uncertainty.
+Judged by a claim's rule, a paper's own numbers should support the claim. The tests list the claims
+that a paper's own table contradicts. A printed number has no uncertainty.
 """
 
 from __future__ import annotations

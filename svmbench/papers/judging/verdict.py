@@ -300,7 +300,7 @@ class Verdict:
         sizes = [size for cell in self.cells if (size := size_of(cell)) is not None]
         return (int(min(sizes)), int(max(sizes))) if sizes else None
 
-    def found(self, most: int = 60) -> str:
+    def finding(self, most: int = 60) -> str:
         """Return the findings in at most twelve words; failed parts first.
 
         Parameters
@@ -308,7 +308,7 @@ class Verdict:
         most : int, default=60
             Characters at most: names of parts that don't fit are left out.
         """
-        held, failed, undecided = _three(self.parts)
+        held, failed, undecided = _by_answer(self.parts)
         decided = len(held) + len(failed)
         if not decided:
             return self._undecided(undecided, most)
@@ -321,7 +321,7 @@ class Verdict:
         )
 
     def _undecided(self, undecided: Sequence[Part], most: int) -> str:
-        """Return the reason why no part is decided, for `found`."""
+        """Return the reason why no part is decided, for `finding`."""
         if any(part.smoke_test for part in undecided):
             return "the profile quick alone"
         if self.outcome == NOT_TESTED:
@@ -407,7 +407,7 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
     otherwise. If no part fails, it is supported. Otherwise, in this order: a claim about most parts
     is supported if more than half of all parts hold; a claim about every part is contradicted; any
     claim is contradicted if more parts fail than hold, a claim about most parts also if at least
-    half of all parts fail. What is left is mixed. The reason names failures first.
+    half of all parts fail. Any other claim is mixed. The reason names failures first.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
     missing : sequence of str
         Sentences on configs without kept results, and on data sets that no run has.
     """
-    held, failed, undecided = _three(parts)
+    held, failed, undecided = _by_answer(parts)
     lost = [part for part in undecided if part.unavailable]
     undecided = [part for part in undecided if not part.unavailable]
     decided = len(held) + len(failed)
@@ -453,7 +453,7 @@ def scale_of(
 ) -> Scale:
     """Return on how much of the paper's data and protocol an outcome rests.
 
-    A contradiction rests on the failed part that has the most of them; any other outcome on all
+    A contradiction rests on the failed parts with the fullest scale, any other outcome on all
     decided parts.
 
     Parameters
@@ -466,7 +466,7 @@ def scale_of(
     stand_ins : collection of str
         The names of data sets that stand in for others.
     """
-    held, failed, _ = _three(parts)
+    held, failed, _ = _by_answer(parts)
     decided = [*held, *failed]
     if not decided:
         return Scale(named=len(datasets))
@@ -489,7 +489,8 @@ def scale_of(
     return Scale(REDUCED if cut else FULL, cut, **coverage)
 
 
-def _three(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
+def _by_answer(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part]]:
+    """Return the parts that hold, those that fail, and the undecided ones."""
     chosen = list(parts)
     return (
         [part for part in chosen if part.holds is True],

@@ -22,7 +22,7 @@ from svmbench.base.errors import NotComparableError, ResultsError
 from svmbench.report.gate.sides import (
     CPU_TIMES,
     WALL_TIMES,
-    KeptCell,
+    ComparedCell,
     Side,
     SideRun,
     at_fold,
@@ -252,13 +252,17 @@ def compare_folders(
 
 
 def compare_cell(
-    base: KeptCell, new: KeptCell, scores: Mapping[str, Mapping[str, Any]], *, is_exact: bool
+    base: ComparedCell,
+    new: ComparedCell,
+    scores: Mapping[str, Mapping[str, Any]],
+    *,
+    is_exact: bool,
 ) -> tuple[list[Change], int]:
     """Compare one cell with the same cell of another run in all but its times.
 
     Parameters
     ----------
-    base, new : KeptCell
+    base, new : ComparedCell
     scores : dict of str to dict
         By metric: direction and tolerance.
     is_exact : bool
@@ -287,7 +291,7 @@ def compare_cell(
     return changes, sum(map(len, judge.compared.values()))
 
 
-def _is_beyond_chance(change: Change, base: KeptCell, new: KeptCell) -> bool:
+def _is_beyond_chance(change: Change, base: ComparedCell, new: ComparedCell) -> bool:
     """Return False for a change of one cell that other arithmetic may cause."""
     if change.verdict == "different":
         return False
@@ -307,9 +311,9 @@ def _is_beyond_chance(change: Change, base: KeptCell, new: KeptCell) -> bool:
     return True
 
 
-def _folds_of(run: SideRun) -> dict[tuple[Any, ...], dict[int | None, KeptCell]]:
+def _folds_of(run: SideRun) -> dict[tuple[Any, ...], dict[int | None, ComparedCell]]:
     """Return the folds with a result of each measurement."""
-    groups: dict[tuple[Any, ...], dict[int | None, KeptCell]] = {}
+    groups: dict[tuple[Any, ...], dict[int | None, ComparedCell]] = {}
     for key, cell in run.cells.items():
         if cell["status"] == "ok":
             groups.setdefault(key[:-1], {})[key[-1]] = cell
@@ -402,7 +406,7 @@ class _Judge:
     # ---------------------------------------------------------------- one by one
 
     def results(
-        self, base: Mapping[Any, list[KeptCell]], new: Mapping[Any, list[KeptCell]]
+        self, base: Mapping[Any, list[ComparedCell]], new: Mapping[Any, list[ComparedCell]]
     ) -> None:
         """Report cells that had a result and have none."""
         for (*group, fold), runs in base.items():
@@ -437,7 +441,7 @@ class _Judge:
             ] = None
         return self.exact
 
-    def _group(self, where: str, both: list[tuple[int | None, KeptCell, KeptCell]]) -> None:
+    def _group(self, where: str, both: list[tuple[int | None, ComparedCell, ComparedCell]]) -> None:
         """Compare the folds of one measurement."""
         self._scores(where, [base for _, base, _ in both], [new for *_, new in both])
         sums: dict[str, tuple[int, int]] = {}
@@ -511,7 +515,7 @@ class _Judge:
             verdict = "different"
         self._add(verdict, "counter", where, name, *values)
 
-    def _ends(self, where: str, base: KeptCell, new: KeptCell) -> None:
+    def _ends(self, where: str, base: ComparedCell, new: ComparedCell) -> None:
         """Compare why two fits with the same parameters ended, and their warnings."""
         if "stop_reason" not in base or "stop_reason" not in new:
             return
@@ -524,7 +528,7 @@ class _Judge:
             verdict = "worse" if is_more else "different"
             self._add(verdict, "result", where, "warnings", "; ".join(warned), "; ".join(warns))
 
-    def _costs(self, where: str, both: list[tuple[KeptCell, KeptCell]]) -> None:
+    def _costs(self, where: str, both: list[tuple[ComparedCell, ComparedCell]]) -> None:
         """Compare the times and the memory of a measurement with folds, outside races.
 
         Other programs may lengthen one short measurement, so that every fold must have grown. They
@@ -566,7 +570,7 @@ class _Judge:
         slack = (1.0 if self.exact else SCORE_SLACK) * facts["tolerance"]
         return loss, slack * (abs(before) if facts.get("relative") else 1.0)
 
-    def _scores(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
+    def _scores(self, where: str, base: list[ComparedCell], new: list[ComparedCell]) -> None:
         for name in self.scores:
             before, after = _mean(base, name), _mean(new, name)
             if before is None:
@@ -582,7 +586,7 @@ class _Judge:
                 verdict = "different" if abs(loss) <= allowed else "worse" if loss > 0 else "better"
                 self._add(verdict, kind, where, name, before, after)
 
-    def _fold_scores(self, where: str, base: KeptCell, new: KeptCell) -> None:
+    def _fold_scores(self, where: str, base: ComparedCell, new: ComparedCell) -> None:
         """Report a fold that lost more than a mean may lose; other folds may hide it in the mean.
 
         It is a regression if the arithmetic is equal. With other arithmetic, one row of a small
@@ -596,7 +600,7 @@ class _Judge:
                 if loss > allowed:
                     self._add(verdict, kind_of_score(name), where, name, before, after)
 
-    def _other_params(self, where: str, base: KeptCell, new: KeptCell) -> None:
+    def _other_params(self, where: str, base: ComparedCell, new: ComparedCell) -> None:
         """Compare the work of two fits with different parameters, if the arithmetic is equal.
 
         With other arithmetic, a search may choose 16 times the C, which takes 20 times the work.
@@ -616,7 +620,7 @@ class _Judge:
             if counted is None or counted > OTHER_WORK_FACTOR * max(count, 1):
                 self._add_counter("worse", where, name, base["solver"], (count, counted))
 
-    def _objectives(self, where: str, base: KeptCell, new: KeptCell) -> None:
+    def _objectives(self, where: str, base: ComparedCell, new: ComparedCell) -> None:
         """Compare the objectives of two fits with the same parameters on the same data."""
         for name, before in base["metrics"].items():
             metric, _, racer = name.partition(":")
@@ -657,7 +661,7 @@ class _Judge:
         elif self.exact and abs(after - before) > OBJECTIVE_ROUNDING * abs(before):
             self._add("different", "objective", where, name, before, after)
 
-    def _vanished(self, where: str, base: KeptCell, new: KeptCell) -> set[str]:
+    def _vanished(self, where: str, base: ComparedCell, new: ComparedCell) -> set[str]:
         """Report a fit that counted work before and counts none now.
 
         Returns the names of such solvers of a race; an empty name without a race.
@@ -676,7 +680,9 @@ class _Judge:
 
     # ---------------------------------------------------------------- times
 
-    def times(self, base: Mapping[Any, list[KeptCell]], new: Mapping[Any, list[KeptCell]]) -> None:
+    def times(
+        self, base: Mapping[Any, list[ComparedCell]], new: Mapping[Any, list[ComparedCell]]
+    ) -> None:
         """Compare the ratios of each pair: the speed of the first relative to its reference."""
         trends = Trends()
         raced = {}
@@ -729,7 +735,7 @@ class _Judge:
         for change in trends.worse(self.slowdown or MAX_SLOWDOWN):
             self._add("worse", *change)
 
-    def _waits(self, where: str, base: list[KeptCell], new: list[KeptCell]) -> None:
+    def _waits(self, where: str, base: list[ComparedCell], new: list[ComparedCell]) -> None:
         """Report racers whose wall time grew much more than their CPU time, as by sleeping."""
         cpu_growths = _moves(base, new)
         for racer, growth in _moves(base, new, "train_time_s").items():
@@ -818,7 +824,7 @@ class _Judge:
 
 
 def _moves(
-    base: Iterable[KeptCell], new: Iterable[KeptCell], metric: str = "cpu_time_s"
+    base: Iterable[ComparedCell], new: Iterable[ComparedCell], metric: str = "cpu_time_s"
 ) -> dict[str, float]:
     """Return the logarithm of the growth of each racer's time, where both sides have it."""
     before, after = list(base), list(new)
@@ -831,7 +837,7 @@ def _moves(
     return logs
 
 
-def _counts(cell: KeptCell, names: Iterable[str]) -> dict[str, int]:
+def _counts(cell: ComparedCell, names: Iterable[str]) -> dict[str, int]:
     """Return the metrics of a cell that count work, of those with these names."""
     counts = {name: cell["metrics"].get(name) for name in names}
     return {name: int(value) for name, value in counts.items() if value is not None}
@@ -866,19 +872,19 @@ def _other_arithmetic(base: Mapping[str, str], new: Mapping[str, str]) -> str:
     )
 
 
-def _worst_status(runs: list[KeptCell]) -> str:
+def _worst_status(runs: list[ComparedCell]) -> str:
     if not runs:
         return "none"
     return next((str(run["status"]) for run in runs if run["status"] != "ok"), "ok")
 
 
-def _mean(cells: Iterable[KeptCell], name: str) -> float | None:
+def _mean(cells: Iterable[ComparedCell], name: str) -> float | None:
     values = [cell["metrics"].get(name) for cell in cells]
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
-def _median(runs: Iterable[KeptCell], name: str) -> float | None:
+def _median(runs: Iterable[ComparedCell], name: str) -> float | None:
     values = [run["metrics"].get(name) for run in runs]
     known = [value for value in values if value is not None]
     return statistics.median(known) if known and len(known) == len(values) else None

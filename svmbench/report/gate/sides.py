@@ -29,7 +29,7 @@ WALL_TIMES = ("train_time_s", "predict_time_s", "search_time_s", "conversion_tim
 _ENVIRONMENT = ("cpu", "blas", "packages")
 
 
-class KeptCell(TypedDict):
+class ComparedCell(TypedDict):
     """The fields of a cell that a comparison needs and a baseline keeps.
 
     Older baselines have ``size`` and ``n_features_kept`` instead of `dimensions`, and no checksums
@@ -65,7 +65,7 @@ class BaselineRun(TypedDict):
     foreign: NotRequired[Sequence[str]]
     settings: NotRequired[Mapping[str, Mapping[str, Any]]]
     repeats: NotRequired[Mapping[str, Mapping[str, Sequence[float]]]]
-    cells: list[KeptCell]
+    cells: list[ComparedCell]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class SideRun:
         Name of the config, profile and seed.
     settings : dict of str to dict
         What each block sets, with its solvers; empty for older runs.
-    cells : dict of tuple to KeptCell
+    cells : dict of tuple to ComparedCell
         Cells by group and fold.
     cpus : frozenset of str
         CPU models of the run.
@@ -88,7 +88,7 @@ class SideRun:
     """
 
     identity: Mapping[str, Any]
-    cells: Mapping[tuple[Any, ...], KeptCell]
+    cells: Mapping[tuple[Any, ...], ComparedCell]
     cpus: frozenset[str]
     arithmetic: Mapping[str, str]
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -124,9 +124,9 @@ class Side:
     repeats: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
     @property
-    def cells(self) -> dict[tuple[Any, ...], list[KeptCell]]:
+    def cells(self) -> dict[tuple[Any, ...], list[ComparedCell]]:
         """The records of each cell, one for each run that has the cell."""
-        by_group: dict[tuple[Any, ...], list[KeptCell]] = {}
+        by_group: dict[tuple[Any, ...], list[ComparedCell]] = {}
         for run in self.runs:
             for key, cell in run.cells.items():
                 by_group.setdefault(key, []).append(cell)
@@ -210,7 +210,7 @@ def summarise_run(run_dir: Path) -> BaselineRun:
         "baselines": sorted(run.baselines),
         "settings": run.settings,
         "foreign": sorted(foreign),
-        "cells": [_kept(cell, judged, foreign) for cell in run.cells],
+        "cells": [_compared(cell, judged, foreign) for cell in run.cells],
     }
 
 
@@ -262,7 +262,7 @@ def _repeats_of_earlier(target: Path, new: BaselineRun) -> Mapping[str, Any]:
     return old.get("repeats") or {} if len(models) == 1 else {}
 
 
-def race_place(cell: KeptCell) -> str:
+def race_place(cell: ComparedCell) -> str:
     """Return where a race is, as a baseline's repeats and changes name it."""
     return at_fold(where_of(group_of(cell)), cell["fold"])
 
@@ -290,7 +290,7 @@ def judged_scores(known: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
     return {**judged, **{f"{TRAIN_PREFIX}{name}": facts for name, facts in judged.items()}}
 
 
-def _kept(cell: CellResult, judged: Collection[str], foreign: Collection[str]) -> KeptCell:
+def _compared(cell: CellResult, judged: Collection[str], foreign: Collection[str]) -> ComparedCell:
     names = {*_KEPT_METRICS, *CPU_TIMES, *WALL_TIMES, MEMORY, *judged}
     # The certificate has the objective of a class or program of others in a race.
     certified = {
@@ -365,7 +365,7 @@ def _read_baseline(path: Path) -> BaselineRun:
         if problem := shapes.too_many_cells(content["cells"]):
             raise DamagedResultsError(f"can't read the baseline {path}: {problem}")
         for number, cell in enumerate(content["cells"], start=1):
-            _check_kept(cell, f"{path}: cell {number}")
+            _check_compared(cell, f"{path}: cell {number}")
         _side(path, [content])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = line(repr(error), 200)
@@ -373,8 +373,8 @@ def _read_baseline(path: Path) -> BaselineRun:
     return cast(BaselineRun, content)
 
 
-def _check_kept(cell: Mapping[str, Any], where: str) -> None:
-    """Raise an error if a cell of a baseline lacks a field of :func:`_kept`."""
+def _check_compared(cell: Mapping[str, Any], where: str) -> None:
+    """Raise an error if a cell of a baseline lacks a field of :func:`_compared`."""
     for name in ("status", "contended"):
         if name not in cell:
             raise DamagedResultsError(f"{where} has no {name!r}")

@@ -290,8 +290,8 @@ _INTEGER_TOLERANCE = 1e-6
 def _positives(*several: Estimate) -> list[tuple[int, int]]:
     """Return the possible numbers of positive and negative test rows, by precision and recall.
 
-    A record has neither count. But recall times the number of positive rows is a whole number for
-    every solver, and so is this product over the precision.
+    A record has neither count. The possible counts of positive rows are those for which two numbers
+    are whole for every solver: recall times the count, and that product divided by the precision.
     """
     cells = [cell for estimated in several for cell in estimated.cells]
     sizes = {int(measured(cell, "n_test") or 0) for cell in cells}

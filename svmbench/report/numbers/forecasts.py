@@ -31,7 +31,7 @@ USUAL_POWERS = {"rows": 1.5, "features": 0.4, "fits": 0.9, "solver.n_basis": 1.5
 _PRIOR = 2.0
 #: The weight of differences between the data sets of a block; those within a data set have 1.
 _BETWEEN = 0.2
-#: The weights of the logarithms of sizes in the distance of two cells; the second, of other sizes.
+#: Weights of the differences of log sizes in the distance of two cells: by size, and of any other.
 _DISTANCE_WEIGHTS = {"rows": 1.0, "features": 0.3, "fits": 0.7}
 _OTHER_DISTANCE_WEIGHT = 0.5
 #: Largest number of recorded cells that a forecast uses.
@@ -40,7 +40,7 @@ _MAX_NEIGHBOURS = 9
 
 @dataclass(frozen=True)
 class Work:
-    """What is known of a cell before it runs.
+    """The facts of a cell that are known before it runs.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Forecaster:
         )
 
     def _alike(self, work: Work) -> list[Timed]:
-        """Return the records of those solvers, or races, that share most with a cell's."""
+        """Return the records of the solvers, or races, that share most solvers with a cell."""
         solvers = set(work.solver.split("|"))
         shares: dict[float, list[Timed]] = {}
         for (solver, kernel), timed in self._of_solver.items():
@@ -177,7 +177,7 @@ def work_of(run: Run, cell: CellResult) -> Work:
 
 
 def whole_work_of(run: Run, cell: CellResult) -> Work:
-    """Return what would be known of a cell in the full protocol of its config.
+    """Return the facts of a cell of a smaller run as they are in the full protocol of its config.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _rows(cell: CellResult) -> float:
 
 
 def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
-    """Return what a paper prints of a data set: its rows and features; empty where nothing is.
+    """Return the printed rows and features of a data set in a paper; empty if none are printed.
 
     Parameters
     ----------
@@ -301,8 +301,8 @@ def _scale(known: Work, work: Work, powers: Mapping[str, float]) -> float:
 def _powers(cells: Sequence[Timed]) -> dict[str, float]:
     """Fit the powers by which a solver's time grows with its sizes, and return them by name.
 
-    What varies within one data set of a block counts fully. Data sets of one block differ in more
-    than their sizes, so what varies between them counts less. A size that doesn't vary has its
+    Differences of size within one data set of a block count fully. Data sets differ in more than
+    their sizes, so differences between data sets count less. A size that doesn't vary has its
     usual power.
     """
     names = sorted({name for timed in cells for name in timed.work.log_sizes})

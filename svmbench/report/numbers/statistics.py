@@ -32,8 +32,8 @@ def student_quantile(probability: float, freedom: float) -> float:
 
 def average_ranks(values: Sequence[float] | np.ndarray) -> np.ndarray:
     """Return the ranks of values, from 1 for the smallest; equal values share their mean rank."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2.0)[places]
+    _, positions, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2.0)[positions]
 
 
 def mean_sd(values: Sequence[float]) -> tuple[float, float | None]:

@@ -27,7 +27,7 @@ _KINDS = {".zip": "application/zip", ".yml": "text/yaml", ".cff": "text/yaml"}
 
 @dataclass(frozen=True)
 class About:
-    """What only a person or the package can say of an archive.
+    """The facts of an archive that its runs don't have.
 
     Attributes
     ----------

@@ -29,13 +29,13 @@ from svmbench.base.files import (
 from svmbench.report.output.builder import build
 from svmbench.report.reading import newest
 from svmbench.report.reading.folders import BESIDE_RECORDS
-from svmbench.report.reading.newest import PACKED_RECORDS, RECORDS
+from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.report.reading.records import read_run, result_lines
 from svmbench.schema.record import Record
 
 #: The files of a run folder from which tables and plots are made, besides environments and
 #: artifacts.
-_SOURCES = ("plan.json", PACKED_RECORDS)
+_SOURCES = ("plan.json", COMPRESSED_RECORDS)
 _ARTIFACTS = "artifacts"
 #: In an SVG: a number with decimals, and a name that matplotlib makes of a hash.
 _NUMBER = re.compile(rb"(?<!\d)\d+\.\d+")
@@ -71,7 +71,7 @@ def keep_run(run: Path, target: Path) -> Path:
             for name in sorted(content.environments.keys() & used):
                 file = f"environment-{name}.json"
                 copy(run / file, made / file)
-            (made / PACKED_RECORDS).write_bytes(pack_records(result_lines(run)))
+            (made / COMPRESSED_RECORDS).write_bytes(compress_records(result_lines(run)))
             _copy_artifacts(run, made, {f"{cell.key}.npz" for cell in content.cells})
             build(made)
     except OSError as error:
@@ -85,7 +85,7 @@ def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path
     Parameters
     ----------
     folder : Path
-        A folder with records, packed or not.
+        A folder with records, compressed or not.
     target : Path
         A new folder.
     without : collection of str
@@ -106,7 +106,7 @@ def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path
     return target
 
 
-def pack_records(records: Iterable[Record]) -> bytes:
+def compress_records(records: Iterable[Record]) -> bytes:
     """Compress records as lines; the same records give the same bytes.
 
     Raises
@@ -114,22 +114,22 @@ def pack_records(records: Iterable[Record]) -> bytes:
     ResultsError
         If there are more records than can be read back.
     """
-    packing = lzma.LZMACompressor(preset=9 | lzma.PRESET_EXTREME)
+    compressor = lzma.LZMACompressor(preset=9 | lzma.PRESET_EXTREME)
     pieces, size = [], 0
     for record in records:
         text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         line = f"{text}\n".encode()
         size += len(line)
-        pieces.append(packing.compress(line))
+        pieces.append(compressor.compress(line))
     number = len(pieces)
-    if size > newest.MAX_UNPACKED_RECORDS_BYTES or number > newest.MAX_PACKED_RECORDS_LINES:
+    if size > newest.MAX_DECOMPRESSED_RECORDS_BYTES or number > newest.MAX_COMPRESSED_RECORDS_LINES:
         raise ResultsError(
             f"can't pack {number:,} records of {size:,} bytes: at most"
-            f" {newest.MAX_PACKED_RECORDS_LINES:,} records of"
-            f" {newest.MAX_UNPACKED_RECORDS_BYTES:,} bytes can be read back;"
+            f" {newest.MAX_COMPRESSED_RECORDS_LINES:,} records of"
+            f" {newest.MAX_DECOMPRESSED_RECORDS_BYTES:,} bytes can be read back;"
             " keep its blocks as separate runs"
         )
-    return b"".join([*pieces, packing.flush()])
+    return b"".join([*pieces, compressor.flush()])
 
 
 def folders(root: Path) -> list[Path]:

@@ -35,10 +35,10 @@ from svmbench.base.files import (
     write_bytes,
 )
 from svmbench.base.version import __version__
-from svmbench.report.output.kept import pack_records
+from svmbench.report.output.kept import compress_records
 from svmbench.report.reading import shapes
 from svmbench.report.reading.folders import is_contributed
-from svmbench.report.reading.newest import PACKED_RECORDS
+from svmbench.report.reading.newest import COMPRESSED_RECORDS
 from svmbench.report.reading.records import read_run, result_lines, used_environments
 from svmbench.schema.rechecks import MANIFEST
 
@@ -50,7 +50,7 @@ MAX_PACK_BYTES = 256 << 20
 MAX_FACTS_BYTES, MAX_PACK_FILES = 1 << 20, 64
 #: Largest number of bytes of each file of a pack, by its name.
 _ALLOWED = {MANIFEST: MAX_FACTS_BYTES, "plan.json": MAX_JSON_BYTES,
-            PACKED_RECORDS: MAX_PACK_BYTES}  # fmt: skip
+            COMPRESSED_RECORDS: MAX_PACK_BYTES}  # fmt: skip
 _ENVIRONMENT_FILE = re.compile(r"environment-[0-9a-zA-Z]{1,64}\.json", re.ASCII)
 _MANIFEST_SHAPE: shapes.Shape = {
     "schema": int,
@@ -117,7 +117,10 @@ def write_pack(run_dir: Path, target: Path) -> Manifest:
     if not any(record.get("status") == "ok" for record in lines):
         raise ResultsError(f"{run_dir} has no result to pack")
     names = used_environments(content.cells)
-    packed = {"plan.json": _bytes_of(run_dir / "plan.json"), PACKED_RECORDS: pack_records(lines)}
+    packed = {
+        "plan.json": _bytes_of(run_dir / "plan.json"),
+        COMPRESSED_RECORDS: compress_records(lines),
+    }
     for name in sorted(names):
         file = f"environment-{name}.json"
         packed[file] = _bytes_of(run_dir / file)

@@ -21,11 +21,11 @@ from svmbench.schema.record import Record, canonical, parse_record, record_lines
 #: The file of records that a run writes.
 RECORDS = "runs.jsonl"
 #: The file of records in a kept folder.
-PACKED_RECORDS = "runs.jsonl.xz"
-#: Largest number of bytes that packed records may unpack to; 100,000 records have 120 MB.
-MAX_UNPACKED_RECORDS_BYTES = 2 << 30
-#: Largest number of lines of packed records.
-MAX_PACKED_RECORDS_LINES = 2_000_000
+COMPRESSED_RECORDS = "runs.jsonl.xz"
+#: Largest number of bytes that compressed records may expand to; 100,000 records have 120 MB.
+MAX_DECOMPRESSED_RECORDS_BYTES = 2 << 30
+#: Largest number of lines of compressed records.
+MAX_COMPRESSED_RECORDS_LINES = 2_000_000
 #: Largest dictionary of the xz file in bytes.
 _XZ_MEMORY = 192 << 20
 #: A record and the plan's entry with the same key must agree in these fields.
@@ -70,13 +70,15 @@ class NewestRecords(Generic[_Kept]):
         svmbench.base.errors.ResultsError
             If the file can't be read.
         """
-        path = next(filter(exists_in_results, (run_dir / RECORDS, run_dir / PACKED_RECORDS)), None)
+        path = next(
+            filter(exists_in_results, (run_dir / RECORDS, run_dir / COMPRESSED_RECORDS)), None
+        )
         if path is None:
             return []
         unreadable, torn = 0, False
         try:
             with open_file(path) as stream:
-                for line in _lines(stream if path.name == RECORDS else _Unpacked(stream)):
+                for line in _lines(stream if path.name == RECORDS else _Decompressed(stream)):
                     record = parse_record(line)
                     if record is not None:
                         self._take(record, line)
@@ -170,33 +172,33 @@ class SharedNamesMapping(Mapping[str, Any]):
 
     Parameters
     ----------
-    places : dict of str to int
+    positions : dict of str to int
         Index of the value of each name; shared.
     values : tuple
     """
 
-    __slots__ = ("_places", "_values")
+    __slots__ = ("_positions", "_values")
 
-    def __init__(self, places: dict[str, int], values: tuple[Any, ...]) -> None:
-        self._places = places
+    def __init__(self, positions: dict[str, int], values: tuple[Any, ...]) -> None:
+        self._positions = positions
         self._values = values
 
     def __getitem__(self, name: str) -> Any:
-        return self._values[self._places[name]]
+        return self._values[self._positions[name]]
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the value of a name, or the default."""
-        index = self._places.get(name)
+        index = self._positions.get(name)
         return default if index is None else self._values[index]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self._positions
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._positions)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     def __repr__(self) -> str:
         return repr(dict(self))
@@ -207,7 +209,7 @@ class Once:
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, Any]] = {}
-        self._places: dict[tuple[str, ...], dict[str, int]] = {}
+        self._positions: dict[tuple[str, ...], dict[str, int]] = {}
         self._counts: dict[int, int] = {}
         self._tuples: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
@@ -216,11 +218,11 @@ class Once:
         if not values:
             return self(values)
         names = tuple(values)
-        if names not in self._places:
-            self._places[names] = {sys.intern(name): index for index, name in enumerate(names)}
+        if names not in self._positions:
+            self._positions[names] = {sys.intern(name): index for index, name in enumerate(names)}
         share = self._counts.setdefault
         shared = tuple(share(each, each) if type(each) is int else each for each in values.values())
-        return SharedNamesMapping(self._places[names], shared)
+        return SharedNamesMapping(self._positions[names], shared)
 
     def tuple_of(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return the values as a tuple, or an equal one."""
@@ -235,16 +237,16 @@ class Once:
         return self._seen[text]
 
 
-class _Unpacked(io.RawIOBase):
-    """The content of a packed file as a stream of limited length.
+class _Decompressed(io.RawIOBase):
+    """The content of a compressed file as a stream of limited length.
 
-    A small file must not unpack to gigabytes, and a truncated file must raise an error.
+    A small file must not expand to gigabytes, and a truncated file must raise an error.
     """
 
-    def __init__(self, packed: BinaryIO) -> None:
-        self._packed = packed
+    def __init__(self, compressed: BinaryIO) -> None:
+        self._compressed = compressed
         self._stream = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
-        self._left = MAX_UNPACKED_RECORDS_BYTES
+        self._left = MAX_DECOMPRESSED_RECORDS_BYTES
 
     def readable(self) -> bool:
         """Return True."""
@@ -254,27 +256,27 @@ class _Unpacked(io.RawIOBase):
         """Read into a buffer; return the number of bytes."""
         piece = b""
         while not piece and not self._stream.eof:
-            more = self._packed.read(1 << 16) if self._stream.needs_input else b""
+            more = self._compressed.read(1 << 16) if self._stream.needs_input else b""
             if self._stream.needs_input and not more:
                 raise EOFError("it ends before its end-of-stream marker")
             piece = self._stream.decompress(more, len(buffer))
-        if not piece and (self._stream.unused_data or self._packed.read(1)):
+        if not piece and (self._stream.unused_data or self._compressed.read(1)):
             raise ValueError("there are bytes after its end-of-stream marker")
         self._left -= len(piece)
         if self._left < 0:
-            raise ValueError(f"it has more than {MAX_UNPACKED_RECORDS_BYTES:,} bytes")
+            raise ValueError(f"it has more than {MAX_DECOMPRESSED_RECORDS_BYTES:,} bytes")
         buffer[: len(piece)] = piece
         return len(piece)
 
 
-def _lines(content: BinaryIO | _Unpacked) -> Iterator[bytes]:
-    """Yield the lines of a file; raise an error for a packed file with too many lines."""
-    if not isinstance(content, _Unpacked):
+def _lines(content: BinaryIO | _Decompressed) -> Iterator[bytes]:
+    """Yield the lines of a file; raise an error for a compressed file with too many lines."""
+    if not isinstance(content, _Decompressed):
         yield from (line for _, line in record_lines(content))
         return
     for number, line in record_lines(io.BufferedReader(content, 1 << 16)):
-        if number > MAX_PACKED_RECORDS_LINES:
-            raise ValueError(f"it has more than {MAX_PACKED_RECORDS_LINES:,} lines")
+        if number > MAX_COMPRESSED_RECORDS_LINES:
+            raise ValueError(f"it has more than {MAX_COMPRESSED_RECORDS_LINES:,} lines")
         yield line
 
 

@@ -15,8 +15,8 @@ from svmbench.report.reading import wording
 from svmbench.report.reading.records import MEMORY, TRAIN_PREFIX, VERSUS, Run
 from svmbench.report.tables.layout import Table, TableEntry, row_texts
 
-#: The place of an entry: its row, its column and its metric.
-EntryPlace = tuple[tuple[Any, ...], tuple[Any, ...], str]
+#: The key of an entry: its row, its column and its metric.
+EntryKey = tuple[tuple[Any, ...], tuple[Any, ...], str]
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Contest:
     Attributes
     ----------
     metric : str
-    values : dict of str to (EntryPlace, float)
-        Place and value of each solver; at least two.
+    values : dict of str to (EntryKey, float)
+        Key and value of each solver; at least two.
     higher : bool
         True if higher values are better.
     """
 
     metric: str
-    values: Mapping[str, tuple[EntryPlace, float]]
+    values: Mapping[str, tuple[EntryKey, float]]
     higher: bool
 
     def best(self) -> list[str]:
@@ -78,11 +78,11 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
         higher = is_higher_better(run, metric)
         if higher is None:
             continue
-        by_condition: dict[tuple[Any, ...], dict[str, tuple[EntryPlace, float]]] = {}
+        by_condition: dict[tuple[Any, ...], dict[str, tuple[EntryKey, float]]] = {}
         for row in table.row_keys:
             for column, shown in table.columns:
-                entry_place = (row, column, metric)
-                entry = table.entries.get(entry_place)
+                entry_key = (row, column, metric)
+                entry = table.entries.get(entry_key)
                 if shown != metric or entry is None or not _competes(entry, allow_contended):
                     continue
                 solver = str(entry.cell.solver)
@@ -90,7 +90,7 @@ def contests(run: Run, table: Table, *, allow_contended: bool = False) -> Iterat
                     continue
                 condition = (*_others(table.row_fields, row), *_others(table.column_fields, column))
                 assert entry.summary.value is not None
-                by_condition.setdefault(condition, {})[solver] = (entry_place, entry.summary.value)
+                by_condition.setdefault(condition, {})[solver] = (entry_key, entry.summary.value)
         for values in by_condition.values():
             if len(values) > 1:
                 yield Contest(metric, values, higher)
@@ -135,8 +135,8 @@ def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[st
     return by_reason
 
 
-def best_places(run: Run, table: Table, *, allow_contended: bool = False) -> set[EntryPlace]:
-    """Return the places of the best values of a table."""
+def best_entries(run: Run, table: Table, *, allow_contended: bool = False) -> set[EntryKey]:
+    """Return the keys of the best values of a table."""
     return {
         contest.values[solver][0]
         for contest in contests(run, table, allow_contended=allow_contended)

@@ -11,7 +11,7 @@ from svmbench.report.reading.provenance import missing, undefined, was_run
 from svmbench.report.reading.records import VERSUS, Run
 from svmbench.report.reading.units import Unit, unit_of
 from svmbench.report.tables import captions
-from svmbench.report.tables.best import best_places
+from svmbench.report.tables.best import best_entries
 from svmbench.report.tables.layout import CellText, Table, TableEntry, cell_text, row_texts
 from svmbench.report.tables.media import Sentence
 
@@ -113,7 +113,7 @@ def grid_of(
         share a unit that suits them, and the best of the compared values are marked.
     """
     units = {} if in_seconds else units_of(table)
-    best = set() if in_seconds else best_places(run, table, allow_contended=allow_contended)
+    best = set() if in_seconds else best_entries(run, table, allow_contended=allow_contended)
     rows = [
         (
             row_texts(table, row),

@@ -175,8 +175,8 @@ def rankings(run: Run, table: Table) -> list[Ranking]:
             continue
         rows = []
         for contest in whole.values():
-            places = (contest.values[solver][0] for solver in solvers)
-            estimates = (estimate(cells[table.entries[p].cell.identity], metric) for p in places)
+            entries = (contest.values[solver][0] for solver in solvers)
+            estimates = (estimate(cells[table.entries[p].cell.identity], metric) for p in entries)
             rows.append(tuple(estimated for estimated in estimates if estimated is not None))
         higher = next(iter(whole.values())).higher
         made.append(Ranking(metric, higher, within, solvers, tuple(whole), planned, tuple(rows)))

@@ -148,8 +148,10 @@ class Exam:
         """The classes of the model, ascending; -1 and 1 for a novelty detector."""
         if self._classes is not None:
             return self._classes
-        own = getattr(self.estimator, "classes_", None)
-        return np.asarray(own) if own is not None and len(own) > 1 else np.array([-1, 1])
+        classes = getattr(self.estimator, "classes_", None)
+        return (
+            np.asarray(classes) if classes is not None and len(classes) > 1 else np.array([-1, 1])
+        )
 
     @cached_property
     def predicted(self) -> np.ndarray:
@@ -297,7 +299,7 @@ def find(name: str) -> Score:
 
 def describe_scores(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the fields of scores that a plan holds for reports, by metric."""
-    return {(one := find(name)).metric: one.for_plan() for name in names}
+    return {(score := find(name)).metric: score.for_plan() for name in names}
 
 
 def _place(function: Callable[..., Any]) -> tuple[str, str]:

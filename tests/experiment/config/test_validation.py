@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from runs import without_signs, write_config
 
+from svmbench.base.cached_entries import CachedEntries
 from svmbench.base.errors import ConfigError
-from svmbench.base.kept_entries import KeptEntries
 from svmbench.base.paths import PACKAGE
 from svmbench.experiment.config import loader, validation
 from svmbench.experiment.config.validation import Outline, Validation
@@ -25,15 +25,15 @@ def own_cache(private_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test see what others kept."""
     for name in ("SVMBENCH_PLUGINS", "SVMBENCH_DATASETS", "SVMBENCH_PAPERS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(validation, "_outlines", KeptEntries("configs", validation.__file__))
+    monkeypatch.setattr(validation, "_outlines", CachedEntries("configs", validation.__file__))
 
 
 def validated(path: Path, **options: Any) -> Outline:
     """Validate a config as a process of its own would, and keep its outline."""
-    validation._outlines.own.clear()
+    validation._outlines.new.clear()
     this = Validation(**options)
     outline = this.outline(str(path))
-    this.keep()
+    this.write_cache()
     return outline
 
 
@@ -129,14 +129,14 @@ def test_a_config_that_changes_meanwhile_is_not_kept(
 
     monkeypatch.setattr(loader, "check_config", check)
     validated(config)
-    assert not validation._outlines.own
+    assert not validation._outlines.new
 
 
 @pytest.mark.parametrize("damage", ["null", "[]", "[1]", '["a", []]', "[1, 2]"])
 def test_a_damaged_entry_is_none(config: Path, damage: str) -> None:
     validated(config)
     place = validation._outlines.place()
-    (key,) = validation._outlines.own
+    (key,) = validation._outlines.new
     place.write_text(f'{{"{key}": {damage}}}')
     assert validated(config) == (1, ("quick",))
 

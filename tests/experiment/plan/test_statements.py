@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from svmbench.base.kept_entries import KeptEntries
+from svmbench.base.cached_entries import CachedEntries
 from svmbench.base.paths import PACKAGE
 from svmbench.experiment.plan import statements
 
@@ -201,10 +201,10 @@ def test_what_is_no_python_is_an_error() -> None:
 @pytest.fixture
 def emptied(private_cache: Path) -> Iterator[Path]:
     """Return the cache's file, which is not there yet; this process has parsed nothing."""
-    entries = KeptEntries("statements", statements.__file__)
+    entries = CachedEntries("statements", statements.__file__)
     with patch.object(statements, "_parsed", entries):
         yield entries.place()
-    atexit.unregister(entries.keep)
+    atexit.unregister(entries.write)
 
 
 def test_a_later_process_parses_no_kept_file(
@@ -213,9 +213,9 @@ def test_a_later_process_parses_no_kept_file(
     content = b"import a\nfrom b import c, d\nx = 1\n"
     parsed = statements.parse_source(content)
     assert statements.kept_source(content) == parsed
-    statements._parsed.keep()
+    statements._parsed.write()
     assert emptied.exists()
-    statements._parsed.own.clear()
+    statements._parsed.new.clear()
     monkeypatch.setattr(statements, "parse_source", lambda _: pytest.fail("parsed again"))
     assert statements.kept_source(content) == parsed
     with pytest.raises(pytest.fail.Exception, match="again"):
@@ -228,7 +228,7 @@ def test_a_damaged_cache_is_none(emptied: Path, damage: bytes) -> None:
     emptied.parent.mkdir(parents=True)
     emptied.write_bytes(damage.replace(b"NAME", name.encode()))
     assert statements.kept_source(b"x = 1\n") == statements.parse_source(b"x = 1\n")
-    statements._parsed.keep()
+    statements._parsed.write()
     kept = json.loads(emptied.read_bytes())[name]
     assert kept == [statements.parse_source(b"x = 1\n").digest, []]
 
@@ -237,4 +237,4 @@ def test_a_cache_that_cannot_be_written_is_no_error(emptied: Path) -> None:
     emptied.parent.parent.mkdir(parents=True)
     emptied.parent.write_text("no folder")
     statements.kept_source(b"x = 1\n")
-    statements._parsed.keep()
+    statements._parsed.write()

@@ -26,7 +26,7 @@ from svmbench.experiment.run import processes, worker
 
 def room():
     # how many KiB a cell with a quarter of a GiB can take at once
-    worker._fence({{"memory_gb": 0.25, "threads": 1}})
+    worker._set_limits({{"memory_gb": 0.25, "threads": 1}})
     low, high = 0, 1 << 20
     while high - low > 1:
         middle = (low + high) // 2

@@ -385,7 +385,7 @@ def test_what_is_said_of_a_cell_without_room(
             raise RuntimeError("it went wrong") from cause
 
     limits: worker.Limits = {"memory_gb": 1.0, "threads": 1}
-    monkeypatch.setattr(worker, "_fence", lambda _: None)
+    monkeypatch.setattr(worker, "_set_limits", lambda _: None)
     monkeypatch.setattr(worker, "_has_room", lambda _: has_room)
     monkeypatch.setattr(worker, "_run", fail)
     monkeypatch.setattr(worker, "_make_node", fail)

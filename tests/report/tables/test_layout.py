@@ -12,7 +12,7 @@ from svmbench.base.files import write_text
 from svmbench.report.output.builder import build, read_content
 from svmbench.report.reading.provenance import dimension_text
 from svmbench.report.reading.records import read_run
-from svmbench.report.tables.best import best_places, contests, left_out
+from svmbench.report.tables.best import best_entries, contests, left_out
 
 
 def rows_of(path):
@@ -374,7 +374,7 @@ def test_solvers_of_different_kernels_share_the_row_of_a_data_set(tmp_path):
     content = read_content(folder)
     (table,), (curves,) = content.tables, content.curves
     # A solver without a kernel competes with the others, and all of them share a panel.
-    places = best_places(content.run, table)
+    places = best_entries(content.run, table)
     assert {column for _, column, metric in places if metric == "train_time_s"} == {("mine",)}
     assert len(curves.panels) == 1
     assert [one.name for one in curves.panels[0].series] == list(kernels)

@@ -17,7 +17,7 @@ def draw_race(
     axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of ratios."""
-    places = categories(panel)
+    names = categories(panel)
     shown = [series for series in panel.series if series.points]
     step = 0.7 / max(1, len(shown))
     values = [end for s in shown for p in s.points for end in (p.low, p.y, p.high) if end > 0]
@@ -27,7 +27,7 @@ def draw_race(
     for index, series in enumerate(shown):
         style = styles[series.name] % len(COLOURS)
         offset = (index - (len(shown) - 1) / 2) * step
-        ys = [places.index(point.x) + offset for point in series.points]
+        ys = [names.index(point.x) + offset for point in series.points]
         axes.errorbar(
             [point.y for point in series.points], ys, xerr=errors(series),
             color=COLOURS[style], marker=MARKERS[style], linestyle="none",
@@ -45,8 +45,8 @@ def draw_race(
         log_ticks(axes, "x")
     elif values:
         axes.set_xlim(0, max(*values, 1.0) * 1.1)
-    axes.set_yticks(range(len(places)), [str(category) for category in places])
-    axes.set_ylim(max(1, len(places)) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), [str(category) for category in names])
+    axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     unit = " (log scale; 1 = equal)" if axes.get_xscale() == "log" else " (1 = equal)"
     axes.set_xlabel(curves.y_label + unit)

@@ -1,4 +1,4 @@
-"""Later processes find what one has kept, as long as nothing that decides it has changed."""
+"""Later processes read what one has cached, as long as nothing that decides it has changed."""
 
 from __future__ import annotations
 
@@ -8,57 +8,57 @@ from pathlib import Path
 
 import pytest
 
-from svmbench.base import kept_entries, paths
-from svmbench.base.kept_entries import KeptEntries, surroundings
+from svmbench.base import cached_entries, paths
+from svmbench.base.cached_entries import CachedEntries, surroundings
 
 
 @pytest.fixture
 def code(private_cache: Path, tmp_path: Path) -> str:
-    """Return the path of a module whose results are kept."""
+    """Return the path of a module whose entries are cached."""
     module = tmp_path / "module.py"
     module.write_text("x = 1\n")
     return str(module)
 
 
 def test_a_later_process_finds_the_entries(code: str) -> None:
-    entries = KeptEntries("squares", code)
-    entries.own["2"] = [4, "four"]
-    entries.keep()
-    assert KeptEntries("squares", code).find("2") == [4, "four"]
-    assert KeptEntries("squares", code).find("3") is None
-    assert KeptEntries("cubes", code).find("2") is None
+    entries = CachedEntries("squares", code)
+    entries.new["2"] = [4, "four"]
+    entries.write()
+    assert CachedEntries("squares", code).find("2") == [4, "four"]
+    assert CachedEntries("squares", code).find("3") is None
+    assert CachedEntries("cubes", code).find("2") is None
 
 
 def test_entries_of_two_processes_are_joined(code: str) -> None:
-    one, other = KeptEntries("squares", code), KeptEntries("squares", code)
-    one.own["2"], other.own["3"] = 4, 9
+    one, other = CachedEntries("squares", code), CachedEntries("squares", code)
+    one.new["2"], other.new["3"] = 4, 9
     assert other.find("2") is None
-    one.keep()
-    other.keep()
-    assert [KeptEntries("squares", code).find(key) for key in "23"] == [4, 9]
+    one.write()
+    other.write()
+    assert [CachedEntries("squares", code).find(key) for key in "23"] == [4, 9]
 
 
 def test_nothing_is_written_without_new_entries(code: str) -> None:
-    KeptEntries("squares", code).keep()
-    assert not KeptEntries("squares", code).place().parent.exists()
+    CachedEntries("squares", code).write()
+    assert not CachedEntries("squares", code).place().parent.exists()
 
 
 def test_other_code_has_other_entries(code: str, tmp_path: Path) -> None:
     other = tmp_path / "changed.py"
     other.write_text("x = 2\n")
-    entries = KeptEntries("squares", code)
-    entries.own["2"] = 4
-    entries.keep()
-    assert KeptEntries("squares", str(other)).find("2") is None
+    entries = CachedEntries("squares", code)
+    entries.new["2"] = 4
+    entries.write()
+    assert CachedEntries("squares", str(other)).find("2") is None
 
 
 def test_a_full_file_starts_anew(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_entries, "MAX_KEPT_ENTRIES", 2)
+    monkeypatch.setattr(cached_entries, "MAX_CACHED_ENTRIES", 2)
     for key in "123":
-        entries = KeptEntries("squares", code)
-        entries.own[key] = int(key) ** 2
-        entries.keep()
-    assert [KeptEntries("squares", code).find(key) for key in "123"] == [None, None, 9]
+        entries = CachedEntries("squares", code)
+        entries.new[key] = int(key) ** 2
+        entries.write()
+    assert [CachedEntries("squares", code).find(key) for key in "123"] == [None, None, 9]
 
 
 @pytest.fixture

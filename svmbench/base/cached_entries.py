@@ -20,10 +20,10 @@ from svmbench.base import files, paths
 from svmbench.base.errors import SvmbenchError
 
 #: A file with this many entries or more is replaced, not extended.
-MAX_KEPT_ENTRIES = 5_000
+MAX_CACHED_ENTRIES = 5_000
 
 
-class KeptEntries:
+class CachedEntries:
     """Entries by key, in a file of the user's cache that all processes share.
 
     Parameters
@@ -39,7 +39,7 @@ class KeptEntries:
         self._name = name
         self._code = Path(code)
         #: The entries that this process has computed.
-        self.own: dict[str, Any] = {}
+        self.new: dict[str, Any] = {}
 
     def place(self) -> Path:
         """Return the path of the file, which may be missing."""
@@ -47,19 +47,19 @@ class KeptEntries:
 
     def find(self, key: str) -> Any:
         """Return an entry, or None. It is not checked: the file may be damaged."""
-        return self.own[key] if key in self.own else _read(self.place()).get(key)
+        return self.new[key] if key in self.new else _read(self.place()).get(key)
 
-    def keep(self, path: Path | None = None) -> None:
+    def write(self, path: Path | None = None) -> None:
         """Add the entries that this process has computed to the file, or to another file.
 
         An error of writing is ignored.
         """
-        if not self.own:
+        if not self.new:
             return
         path = path or self.place()
         _read.cache_clear()  # another process may have written meanwhile
         earlier = _read(path)
-        entries = {**earlier, **self.own} if len(earlier) < MAX_KEPT_ENTRIES else self.own
+        entries = {**earlier, **self.new} if len(earlier) < MAX_CACHED_ENTRIES else self.new
         with suppress(OSError, SvmbenchError):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_text(path, json.dumps(entries))
