@@ -142,7 +142,9 @@ def forecast(
         clauses.append(f"no record tells how long {rest}")
     if awaited:
         which = f"{len(awaited):,} of them wait" if here else "they wait"
-        clauses.append(f"{which} for data sets that must be fetched or prepared first")
+        later = [min(seconds, timeout_s) for seconds in times[len(here) :] if seconds is not None]
+        of_it = f" (about {in_words(sum(later) / jobs)} of it)" if here and later else ""
+        clauses.append(f"{which} for data sets that must be fetched or prepared first{of_it}")
     if left_out := [*nowhere, *unplanned.difference(nowhere)]:
         clauses.append(f"without {counted(len(left_out), 'data set')} ({', '.join(left_out)})")
     clauses.append(f"a cell ends after {in_words(timeout_s)} at the latest")

@@ -6,12 +6,14 @@ import contextlib
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from runs import svmbench, write_config
 
 from svmbench.experiment.plan.planner import prepare_plan
+from svmbench.experiment.run.forecast import forecast
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -49,6 +51,19 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
         "12 cells to run: no record tells how long they take; 6 of them wait for data sets that"
         " must be fetched or prepared first; a cell ends after 5 min at the latest"
     )
+
+
+def test_a_dry_run_tells_the_time_of_data_that_are_not_here_apart(tmp_path: Path) -> None:
+    sets = ["breast-cancer", "a9a"]
+    config = write_config(tmp_path, ["test-works"], {"protocol": "fit"}, datasets=sets)
+    plan = prepare_plan(str(config), "quick", prepare=False)
+    statuses, seconds = ("planned", "not run"), {"breast-cancer": 60.0, "a9a": 180.0}
+    cells = [replace(c, status=s) for c, s in zip(plan.cells, statuses, strict=True)]
+    found = forecast(
+        plan, cells, tmp_path / "out", recorded=lambda cell: seconds[cell.shown["dataset"]]
+    )
+    assert "2 cells to run: about 4 min by recorded times; 1 of them wait for" in found.lines[-1]
+    assert "fetched or prepared first (about 3 min of it);" in found.lines[-1]
 
 
 def test_a_dry_run_goes_by_kept_records_of_the_paper(tmp_path: Path) -> None:
