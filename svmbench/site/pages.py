@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -75,6 +76,8 @@ _MAX_CONVERGENCES = 3
 _SHADES = ((1.1, "best"), (2.0, "close"), (4.0, "slower"), (10.0, "slow"))
 #: Ending of the name of a paper's page of further runs.
 _BEYOND = "-speed"
+#: A whole number of five digits and more that is no part of a name or a decimal.
+_LONG_NUMBER = re.compile(r"(?<![\w.,-])\d{5,}(?![\w.,])")
 #: A sign for each state of a verdict, in addition to its colour.
 SIGNS = dict(zip(OUTCOMES, ("✓", "◐", "✗", "○", "·"), strict=True))
 
@@ -207,6 +210,7 @@ class _Pages:
             "ratio": ratio_text,
             "shade": _shade,
             "by_kind": _by_kind,
+            "grouped": grouped,
             "capitalize_first": lambda text: text[:1].upper() + text[1:],
         }
         environment.globals.update(
@@ -620,6 +624,11 @@ def _by_kind(leaders: Sequence[Leader]) -> list[tuple[str, list[Leader]]]:
         "Objectives not compared": [leader for leader in leaders if leader.is_exact is None],
     }
     return [(kind, of_kind) for kind, of_kind in kinds.items() if of_kind]
+
+
+def grouped(text: str) -> str:
+    """Return a text with commas in its whole numbers of five digits and more."""
+    return _LONG_NUMBER.sub(lambda digits: f"{int(digits[0]):,}", text)
 
 
 def chart_names(ratios: Sequence[Ratio]) -> list[str]:

@@ -38,7 +38,7 @@ from svmbench.schema.rechecks import Ages
 from svmbench.site import MARKER, Material, PaperFacts, SolverFacts, build_site, folder, runs
 from svmbench.site.datasets import SettingOutcome, pareto_front, subsample_baseline
 from svmbench.site.diagrams import error_chart, ratio_chart
-from svmbench.site.pages import chart_names, ratio_text
+from svmbench.site.pages import chart_names, grouped, ratio_text
 from svmbench.site.runs import lighter
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\'\x1b[31m'
@@ -499,7 +499,7 @@ def test_a_ratio_is_one_of_training_and_of_a_reference(race: Path) -> None:
 def test_a_data_set_has_its_facts_and_its_best_solvers(site: Path) -> None:
     one = Page(site / "datasets/a9a.html")
     text = " ".join(one.text.split())
-    assert "rows 32561" in text
+    assert "rows 32,561" in text
     # alsvm is made the fastest everywhere.
     assert re.search(r"train time alsvm \d a9a", text)
     assert "../papers/alsvm.html#results-alsvm_table2-table2" in one.links
@@ -938,6 +938,17 @@ def outcome(solver: str, seconds: float, accuracy: float, rows: float | None) ->
         slug="run", config="run", block="fit", dataset="a9a", setting="a9a", solver=solver,
         label=solver, seconds=seconds, accuracy=accuracy, rows=rows,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("271617", "271,617"), ("[32561; =]", "[32,561; =]"), ("1871", "1871"),
+        ("12345.5", "12345.5"), ("0.000012345", "0.000012345"), ("rcv1-20242", "rcv1-20242"),
+    ],
+)  # fmt: skip
+def test_long_whole_numbers_have_commas(text: str, expected: str) -> None:
+    assert grouped(text) == expected
 
 
 def test_a_chart_names_blocks_only_where_a_data_set_has_several() -> None:
