@@ -67,6 +67,7 @@ def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
     shown = svmbench("claims", "--claim", "smo-1", "--no-freshness").out
     assert "records: svmbench run smo_adult_linear --profile paper" in shown
     assert "holds  subsets of LIBSVM's site: SMO" in shown
+    assert "times: CPU times, without the time that other programs took\n" in shown
 
 
 def test_results_older_than_the_code_are_marked(
