@@ -290,7 +290,9 @@ def test_quickstart_makes_tables_and_plots(small_run: tuple[Path, str]) -> None:
         f"tables: {folder / 'tables.md'}",
         f"plot: {folder / 'scaling.png'}",
     ]
-    assert all(len(line) <= 80 or str(folder) in line for line in overview), overview
+    # A loaded machine marks its times, in a sentence of any length.
+    free = (str(folder), "other programs had the processor")
+    assert all(len(line) <= 80 or any(text in line for text in free) for line in overview), overview
     assert (folder / "scaling.png").read_bytes().startswith(b"\x89PNG")
     assert "Missing cells" in (folder / "tables.md").read_text()
     assert {c["status"] for c in cells_of(folder).values()} == {"ok"}

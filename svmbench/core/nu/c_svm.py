@@ -46,7 +46,7 @@ def dvi(
     last: QPPoint,  # its solution, exact or not, in the scale of a
     before: float,  # the last C
     C: float,  # the next
-) -> tuple[np.ndarray, np.ndarray]:  # zero, one
+) -> tuple[np.ndarray, np.ndarray]:  # at_zero, at_one
     """Return masks of the multipliers that are 0, and that are C, for a larger C."""
     # d = Q alpha0, from the gradient Q a - 1/C0.
     d = before * (problem.linear * -1.0 - last.v)
@@ -120,19 +120,19 @@ class CSVMBounded(OnFullMatrix, KernelClassifier):
         for C in values:
             start = perf_counter()
             problem = UnitProblem(Q, None, np.full(n, -1.0 / C))
-            zero = one = np.zeros(n, dtype=bool)
+            at_zero = at_one = np.zeros(n, dtype=bool)
             if last is not None and self.screen == "dvi":
-                zero, one = dvi(last, point, before, C)
+                at_zero, at_one = dvi(last, point, before, C)
             tested = perf_counter()
             if last is None:
                 point = problem.at(np.zeros(n))
             else:
                 # The multipliers keep their size in the scale of alpha where the box allows it.
                 point = problem.at(np.where(point.a >= 1.0, 1.0, (before / C) * point.a))
-            point = _solve_rest(problem, point, zero, one, settings)
+            point = _solve_rest(problem, point, at_zero, at_one, settings)
             last, before = problem, C
             # No sum is kept: the step has no total.
-            step = PathStep(np.nan, zero, one, "none" if self.screen == "none" else "on")
+            step = PathStep(np.nan, at_zero, at_one, "none" if self.screen == "none" else "on")
             step.screening_s, step.solve_s = tested - start, perf_counter() - tested
             step.point = point
             # A multiplier on its bound is exactly C.
@@ -147,16 +147,16 @@ class CSVMBounded(OnFullMatrix, KernelClassifier):
 def _solve_rest(
     problem: UnitProblem,
     point: QPPoint,
-    zero: np.ndarray,
-    one: np.ndarray,
+    at_zero: np.ndarray,
+    at_one: np.ndarray,
     settings: dict[str, Any],
 ) -> QPPoint:
     """Solve for the unscreened multipliers from a feasible point; return the whole solution."""
-    rest = np.flatnonzero(~(zero | one))
-    if len(rest) == len(zero):
+    rest = np.flatnonzero(~(at_zero | at_one))
+    if len(rest) == len(at_zero):
         return solve_by_name(problem, start=point, **settings)
     a = point.a.copy()
-    a[zero], a[one] = 0.0, 1.0
+    a[at_zero], a[at_one] = 0.0, 1.0
     move_point(problem.Q, point, a)
     if len(rest):
         Q = gather(problem.Q, rest, rest, np.float64)

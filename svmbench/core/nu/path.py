@@ -97,9 +97,9 @@ class PathStep:
     """The solution of a path at one sum, its screened multipliers and its times."""
 
     total: float
-    # zero, one bool (n,): screened multipliers
-    zero: np.ndarray
-    one: np.ndarray
+    # at_zero, at_one bool (n,): screened multipliers
+    at_zero: np.ndarray
+    at_one: np.ndarray
     # ``"on"``, ``"off"`` (not tested), ``"tested"`` (tested, and solved whole because that was
     # forecast to be faster), ``"first"`` or ``"none"``
     screening: str = "none"
@@ -113,7 +113,7 @@ class PathStep:
     @property
     def n_screened(self) -> int:
         """Number of multipliers that the rule settled."""
-        return int(np.count_nonzero(self.zero) + np.count_nonzero(self.one))
+        return int(np.count_nonzero(self.at_zero) + np.count_nonzero(self.at_one))
 
     def solution(self, coefficients: np.ndarray, b: float, square: float) -> ScreenedSolution:
         """Return the step as a solution; `square` is ``alpha'Q alpha`` in the solution's scale."""
@@ -126,8 +126,8 @@ class PathStep:
             counters={
                 "updates": point.steps,
                 "newton_steps": point.newton_steps,
-                "screened_zero": int(np.count_nonzero(self.zero)),
-                "screened_one": int(np.count_nonzero(self.one)),
+                "screened_zero": int(np.count_nonzero(self.at_zero)),
+                "screened_one": int(np.count_nonzero(self.at_one)),
                 "left": len(coefficients) - self.n_screened,
                 "unscreened_values": int(self.screening in ("off", "tested")),
             },
@@ -138,7 +138,7 @@ class PathStep:
             },
             square=square,
             screening=self.screening,
-            screened=np.where(self.zero, -1, self.one).astype(np.int8),
+            screened=np.where(self.at_zero, -1, self.at_one).astype(np.int8),
         )
 
 
@@ -284,16 +284,16 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
         ball = screening.srbo_ball(problem, last, feasible)
     chosen = time.perf_counter()
     if settings.screen == "corollary-2":
-        zero, one = screening.corollary_2(problem, last, feasible)
+        at_zero, at_one = screening.corollary_2(problem, last, feasible)
     else:
-        zero, one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
+        at_zero, at_one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
     tested = time.perf_counter()
     # Corollary 2 can fix too many multipliers to reach the sum: then solve the whole problem.
-    if np.count_nonzero(one) <= problem.sum <= len(one) - np.count_nonzero(zero):
-        state.point = solve_rest(problem, feasible, zero, one, settings)
+    if np.count_nonzero(at_one) <= problem.sum <= len(at_one) - np.count_nonzero(at_zero):
+        state.point = solve_rest(problem, feasible, at_zero, at_one, settings)
     else:
         state.point = _solved(problem, settings, feasible)
-    step = PathStep(problem.sum, zero, one, "on", chosen - start, tested - chosen)
+    step = PathStep(problem.sum, at_zero, at_one, "on", chosen - start, tested - chosen)
     step.solve_s = time.perf_counter() - tested
     return step
 
@@ -362,25 +362,25 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
         return step
     feasible = _descended(problem, plain)
     chosen = time.perf_counter()
-    zero, one = none.copy(), none.copy()
+    at_zero, at_one = none.copy(), none.copy()
     for ball in (
         screening.srbo_ball(problem, state.point, feasible),
         screening.gap_safe_ball(problem, feasible),
     ):
         more_zero, more_one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
-        zero |= more_zero
-        one |= more_one
-    left = n - int(np.count_nonzero(zero) + np.count_nonzero(one))
+        at_zero |= more_zero
+        at_one |= more_one
+    left = n - int(np.count_nonzero(at_zero) + np.count_nonzero(at_one))
     tested = time.perf_counter()
     smaller = GATHER * left**2 + ROW * n * min(left, LIKELY_CHANGES) + state.seconds(left)
     pays = test_s + smaller < GAIN * state.seconds(n)
     if pays:
         state.pause = FIRST_REST
-        state.solved(solve_rest(problem, feasible, zero, one, settings))
+        state.solved(solve_rest(problem, feasible, at_zero, at_one, settings))
     else:
         state.rest, state.pause = state.pause, min(2 * state.pause, LONGEST_REST)
         state.solved(_solved(problem, settings, plain))
-    step = PathStep(problem.sum, zero, one, "on" if pays else "tested", chosen - start)
+    step = PathStep(problem.sum, at_zero, at_one, "on" if pays else "tested", chosen - start)
     step.screening_s, step.solve_s = tested - chosen, time.perf_counter() - tested
     return step
 
@@ -400,18 +400,18 @@ def _descended(problem: UnitProblem, start: QPPoint) -> QPPoint:
 def solve_rest(
     problem: UnitProblem,
     start: QPPoint,  # feasible; changed in place
-    # zero, one bool (n,): the screened multipliers
-    zero: np.ndarray,
-    one: np.ndarray,
+    # at_zero, at_one bool (n,): the screened multipliers
+    at_zero: np.ndarray,
+    at_one: np.ndarray,
     settings: PathSettings,
 ) -> QPPoint:
     """Solve for the unscreened multipliers (problem 26); return the whole solution."""
-    rest = np.flatnonzero(~(zero | one))
-    if len(rest) == len(zero):
+    rest = np.flatnonzero(~(at_zero | at_one))
+    if len(rest) == len(at_zero):
         return _solved(problem, settings, start)
     a = start.a.copy()
-    a[zero], a[one] = 0.0, 1.0
-    part, total = a[rest], problem.sum - float(np.count_nonzero(one))
+    a[at_zero], a[at_one] = 0.0, 1.0
+    part, total = a[rest], problem.sum - float(np.count_nonzero(at_one))
     make_up(part, start.v[rest], total)
     a[rest] = part
     move_point(problem.Q, start, a)

@@ -77,7 +77,9 @@ def margin_bounds(ball: Ball, total: float) -> tuple[float, float]:
     )
 
 
-def settled(ball: Ball, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:  # zero, one
+def settled(
+    ball: Ball, bounds: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:  # at_zero, at_one
     """Return two masks: which multipliers must be 0, and which must be 1, given margin bounds."""
     low, high = bounds
     return ball.centre - ball.reach > high, ball.centre + ball.reach < low
@@ -85,7 +87,7 @@ def settled(ball: Ball, bounds: tuple[float, float]) -> tuple[np.ndarray, np.nda
 
 def corollary_2(
     problem: UnitProblem, last: QPPoint, feasible: QPPoint
-) -> tuple[np.ndarray, np.ndarray]:  # zero, one: masks of what the paper screens
+) -> tuple[np.ndarray, np.ndarray]:  # at_zero, at_one: masks of what the paper screens
     """Screen by corollaries 2 and 3 as printed, which is unsafe (see the module's docstring).
 
     Both bounds of the margin come from one sample, at position floor(l - nu l) in the descending

@@ -120,7 +120,8 @@ def safe_screening(
         best, value = problem.value(truth.point), problem.value(step.point)
         a = truth.point.a
         n_wrong = int(
-            np.sum(step.zero & (a > BOUND_TOLERANCE)) + np.sum(step.one & (a < 1 - BOUND_TOLERANCE))
+            np.sum(step.at_zero & (a > BOUND_TOLERANCE))
+            + np.sum(step.at_one & (a < 1 - BOUND_TOLERANCE))
         )
         apart = max(0.0, abs(value - best) - problem.floor())
         difference = apart / max(abs(best), np.finfo(np.float64).tiny)

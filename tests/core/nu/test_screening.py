@@ -165,7 +165,7 @@ def test_a_screened_path_is_the_unscreened_one(screen, solver, kernel, monkeypat
     assert steps[0].screening == "first"
     for step, truth in zip(steps, plain, strict=True):
         problem = UnitProblem(Q, step.total)
-        assert wrong(step.zero, step.one, truth.point.a) == 0
+        assert wrong(step.at_zero, step.at_one, truth.point.a) == 0
         assert problem.value(step.point) == pytest.approx(problem.value(truth.point), rel=1e-7)
         assert step.point.a.sum() == pytest.approx(step.total)
         # What the path says of its gradient is that of its multipliers.
@@ -383,7 +383,7 @@ def test_a_path_of_inexact_solutions_settles_nothing_wrongly(screen, settings, m
     settled, gaps = 0, []
     for step in path.follow_nu(Q, totals, PathSettings(screen=screen, **settings)):
         problem = UnitProblem(Q, step.total)
-        assert wrong(step.zero, step.one, accurate(problem).a) == 0
+        assert wrong(step.at_zero, step.at_one, accurate(problem).a) == 0
         gaps.append(problem.gap(step.point) / problem.value(step.point))
         settled += step.n_screened
     assert settled > 0
