@@ -269,7 +269,7 @@ def test_a_line_that_is_gone_is_told_by_its_beginning(spark, tmp_path: Path):
         ALSVMSpark().fit(path)
     assert str(caught.value) == beginning
     path.unlink()
-    assert located(LineError(str(path), "-1 1:two", ", column 4")).said == ", column 4"
+    assert located(LineError(str(path), "-1 1:two", ", column 4")).reason == ", column 4"
 
 
 def test_parameters_out_of_range():
