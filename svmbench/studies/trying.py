@@ -376,11 +376,15 @@ def try_table(
         raise ConfigError(f"{FORM_OPTIONS} are options for files")
     table = Table(file, label, form=form)
     X, y = table.columns
-    smallest, metric = int(y.value_counts().min()), settings.metric
-    if y.nunique() < 2 or smallest < 2 * SEARCH_FOLDS:
+    by_class, metric = y.value_counts(), settings.metric
+    smallest = int(by_class.min())
+    if len(by_class) == 1:
+        raise DataError(f"{file} has one class only, {by_class.index[0]}; a classifier needs two")
+    if smallest < 2 * SEARCH_FOLDS:
+        rows = "1 row" if smallest == 1 else f"{smallest} rows"
         raise DataError(
-            f"{file}: {y.nunique()} classes, the smallest of {smallest} rows; a classifier needs"
-            f" two, of {2 * SEARCH_FOLDS} rows or more; leave out or join smaller classes"
+            f"{file}: the smallest of {len(by_class)} classes, {by_class.index[-1]}, has {rows};"
+            f" each class needs {2 * SEARCH_FOLDS} rows or more; leave out or join smaller classes"
         )
     if metric == ROC_AUC and y.nunique() > 2:
         raise ConfigError(f"--metric roc_auc needs two classes; {file} has {y.nunique()}")

@@ -134,7 +134,7 @@ def test_kept_records_decide_what_some_runs_leave_open(tmp_path):
     assert (found.outcome, found.from_kept) == (SUPPORTED, True)
     assert found.reason.startswith("from kept records: held ")
     assert found.notes[0] == f"These runs alone: {open_.reason}."
-    assert summary([found]).endswith("1 of them from kept records, which these runs leave open")
+    assert summary([found]).endswith("; from kept records, not from these runs: 1")
     # What the runs decide stays theirs, and nothing is said of kept records that decide nothing.
     assert completed([own], [kept]) == [own]
     assert completed([open_], [open_]) == [open_]

@@ -37,6 +37,27 @@ def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> Non
     assert svmbench("claims", "--paper", "smo", "--no-freshness", kept).out == shown.out
 
 
+def test_a_folder_without_results_is_told_whose_results_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Kept()
+    SCENES["smo-1"].build(runs)
+    runs.write(tmp_path / "elsewhere" / "results")
+    monkeypatch.setattr("svmbench.studies.judging.PACKAGE", tmp_path / "elsewhere" / "svmbench")
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    shown = svmbench("claims", "--claim", "smo-1", "--no-freshness")
+    kept = tmp_path / "elsewhere" / "results"
+    assert shown.code == 0
+    assert f"judged from the results that svmbench has kept: {kept}\n" in shown.err
+    assert "supported" in shown.out
+    # Nothing is said where the folder has results of its own, or where folders are named.
+    runs.write(tmp_path / "mine" / "results")
+    for words in ([], [kept]):
+        shown = svmbench("claims", "--claim", "smo-1", "--no-freshness", *words)
+        assert (shown.code, "judged from" in shown.err) == (0, False)
+
+
 def test_the_table_fits_eighty_columns_and_says_what_failed_in_twelve_words() -> None:
     shown = svmbench("claims", "--no-freshness", ROOT / "results").out.splitlines()
     head, *rows = shown[:-1]

@@ -109,7 +109,12 @@ def test_missing_values_are_filled_in_unless_refused(tmp_path: Path) -> None:
         ("a,b\n1,x\n", "has no column 'churn' (it has a, b)"),
         ("a,chrn\n1,x\n", "did you mean 'chrn'?"),
         ("a,churn\n1,x\n2,\n", "line 3: the label is missing"),
-        ("a,churn\n1,x\n2,x\n", "1 classes, the smallest of 2 rows"),
+        ("a,churn\n1,x\n2,x\n", "has one class only, x; a classifier needs two"),
+        (
+            "a,churn\n1,once\n" + "2,x\n3,y\n" * 9,
+            "the smallest of 3 classes, once, has 1 row; each class needs 6 rows or more;"
+            " leave out or join smaller classes",
+        ),
         ("churn\n" + "x\ny\n" * 10, "no column is left for features"),
     ],
 )

@@ -153,7 +153,8 @@ def _too_small(label: object, n_rows: int, splits: tuple[int, ...], needed: int)
     """
     if n_rows < (splits[0] if splits else needed):
         requirement = f"{splits[0]} folds" if splits else "2 that a split needs"
-        return f"class {label} has {n_rows} samples, fewer than the {requirement}"
+        samples = "1 sample" if n_rows == 1 else f"{n_rows} samples"
+        return f"class {label} has {samples}, fewer than the {requirement}"
     if len(splits) > 1:
         outer, inner = splits
         remaining = n_rows - -(-n_rows // outer)

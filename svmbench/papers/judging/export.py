@@ -41,7 +41,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
     older = f"; their records: {ages}" if ages else ""
     n_kept = sum(verdict.from_kept for verdict in verdicts)
-    beside = f"; {n_kept} of them from kept records, which these runs leave open" if n_kept else ""
+    beside = f"; from kept records, not from these runs: {n_kept}" if n_kept else ""
     return f"{len(verdicts)} {word}: {counts}{beside}{older}"
 
 

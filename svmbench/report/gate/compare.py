@@ -608,12 +608,12 @@ class _Judge:
         chosen = [json.dumps(side["params"]) for side in (base, new)]
         self._add("different", "params", where, "chosen parameters", *chosen)
         if not self.exact:
-            self.notes["objective and work at other parameters are not compared"] = None
-            self.left_out["objective and work at other parameters"] = None
+            self.notes["objective and work are not compared where parameters differ"] = None
+            self.left_out["objective and work where parameters differ"] = None
             return
         self.notes[
-            f"objective and work at other parameters: a counter is worse there only past"
-            f" {OTHER_WORK_FACTOR:g} times"
+            f"where parameters differ, a counter counts as worse only above"
+            f" {OTHER_WORK_FACTOR:g} times the old one"
         ] = None
         for name, count in base["counters"].items():
             counted = new["counters"].get(name)

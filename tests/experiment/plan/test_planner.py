@@ -115,7 +115,7 @@ def test_a_class_of_one_row_is_enough_where_nothing_is_split(tmp_path: Path) -> 
         )
         ended = svmbench("run", config, "--output", where / "out")
         assert ended.code == (0 if ok else 3), ended.said
-        assert ok or "class 30 has 1 samples, fewer than the 2" in ended.out
+        assert ok or "class 30 has 1 sample, fewer than the 2" in ended.out
 
 
 @pytest.mark.slow
@@ -152,6 +152,11 @@ def test_a_feature_that_scaling_would_spoil_is_told(tmp_path: Path, unit: float,
     ("block", "reason"),
     [
         (CV, "class a has 2 samples, fewer than the 3 folds"),
+        ({**CV, "sizes": [3]}, "class a has 1 sample, fewer than the 3 folds"),
+        (
+            {"protocol": "holdout", "sizes": [3]},
+            "class a has 1 sample, fewer than the 2 that a split needs",
+        ),
         ({"protocol": "fit", "sizes": [7]}, "data set 'few.csv' has 6 rows, fewer than the size 7"),
     ],
 )
