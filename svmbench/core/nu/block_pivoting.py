@@ -61,7 +61,7 @@ MOST = 5000
 def run_block_pivoting(
     problem: UnitProblem,
     point: QPPoint,  # feasible; changed in place. Its ``newton_steps`` counts factors
-    target: float,  # duality gap, absolute
+    tol: float,  # duality gap, relative to the objective of each new point
 ) -> float:  # factors of all of Q that would have taken as long
     """Take steps until the gap is reached or they gain nothing more."""
     work, waited, best = 0.0, 0, problem.gap(point)
@@ -75,7 +75,7 @@ def run_block_pivoting(
             if ridge > LARGEST_RIDGE or not factors:
                 break
             continue
-        if problem.reaches(point, target):
+        if problem.reaches(point, problem.target(point, tol)):
             break
         waited = 0 if point.gap < LITTLE * best or ridge > LEAST_RIDGE else waited + 1
         best = min(best, point.gap)
@@ -89,8 +89,9 @@ def step(
     problem: UnitProblem,
     point: QPPoint,  # changed in place
     ridge: float,
+    missing: float = 0.0,  # the change of the sum; if there is one, the objective may rise
 ) -> tuple[bool, float, int]:
-    """Take one step if it lowers the objective.
+    """Take one step if it lowers the objective, or changes the sum.
 
     Return whether it was taken, the sum of the cubed sizes of the systems that were solved, and the
     number of these systems.
@@ -105,8 +106,8 @@ def step(
     for factors in range(1, PIVOTS + 1):
         change = x - before
         cubes += float(len(inside)) ** 3
-        right = (v - H @ change - added * change)[inside]
-        moved = _direction(H, inside, added, right, -float(change.sum()))
+        right = (v - H @ change - added * change)[inside] if factors > 1 else v
+        moved = _direction(H, inside, added, right, missing - float(change.sum()))
         if moved is None:
             return False, cubes, factors
         after = x[inside] + moved
@@ -120,7 +121,7 @@ def step(
     else:
         return False, cubes, PIVOTS
     change = x - before
-    if not 0.5 * float(change @ (H @ change)) - float(v @ change) < 0.0:
+    if not missing and not 0.5 * float(change @ (H @ change)) - float(v @ change) < 0.0:
         return False, cubes, factors
     subtract_chosen_rows(raw(problem.Q), chosen, change, point.v)
     point.a[chosen] = x
@@ -147,7 +148,7 @@ def _direction(
     H: np.ndarray, inside: np.ndarray, added: float, right: np.ndarray, shift: float
 ) -> np.ndarray | None:
     """Solve ``(H + added) s = right - y e`` among `inside`, with the sum `shift`."""
-    part = gather(H, inside, inside, np.float64)
+    part = H.copy() if len(inside) == len(H) else gather(H, inside, inside, np.float64)
     part.flat[:: len(inside) + 1] += added
     try:
         factor = cho_factor(part, lower=True, overwrite_a=True, check_finite=False)

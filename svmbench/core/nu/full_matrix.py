@@ -127,7 +127,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
     screening_ : str
         Of a solution of a path: ``"on"``, ``"first"`` (nothing to screen with), ``"tested"``
         (solved whole, because that was forecast to be faster), ``"off"`` (not tested: it has not
-        paid of late) or ``"none"``.
+        paid of late, or a larger nu is known to have no margin) or ``"none"``.
     screened_ : ndarray of int8 of shape (n_samples,)
         Of a solution of a path: -1 where screening settled the multiplier at 0, 1 where at its
         upper bound, 0 where it was left.
@@ -137,7 +137,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         ``updates`` (pair steps, updates of `dcdm`, iterations of a library), ``newton_steps``,
         ``support_vectors``, ``bounded_support_vectors``, and of a path ``screened_zero``,
         ``screened_one``, ``left`` (multipliers that were not screened), ``unscreened_values`` (1
-        where screening was forecast not to pay).
+        where `screening_` is ``"off"`` or ``"tested"``).
     """
 
     #: The parameter along which `path` shares the matrix and carries solutions.

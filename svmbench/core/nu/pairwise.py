@@ -36,24 +36,16 @@ Deviations
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor
 
 from svmbench.base.compiled import compiled
 from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, loose_steps, pair_steps
 from svmbench.core.nu import block_pivoting, interior
-from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, subtract_chosen_rows
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend
 from svmbench.core.numeric.arrays import raw
-from svmbench.core.numeric.submatrix import gather
-
-#: Added to the diagonal of the free multipliers' Q, as a share of its mean.
-NEWTON_RIDGE = 1e-13
 
 #: If the gap is not reached, the next round's tolerance is this share of the last: with a kept
 #: sum, and without.
 CLOSER, CLOSER_WITHOUT_SUM = 0.2, 0.1
-
-#: Steps along a path's tangent in a row, each of which loses one free multiplier to a bound.
-IN_A_ROW = 12
 
 #: A round makes progress if its gap is at most LITTLE times the best so far. The search ends after
 #: PATIENCE rounds in a row without progress.
@@ -101,7 +93,7 @@ def solve_pairwise(
         take_round, violation = _round_without_sum, float(np.abs(point.v).max(initial=0.0))
     best, waited = np.inf, 0
     spent, at_most = 0.0, OF_INTERIOR * interior.interior_seconds(n)
-    while not problem.reaches(point, target := problem.target(point, tol)):
+    while not problem.reaches(point, problem.target(point, tol)):
         if point.steps + point.newton_steps >= max_iter:
             point.reason = "max_iter"
             return
@@ -111,21 +103,22 @@ def solve_pairwise(
             break
         if spent > at_most or waited > PATIENCE:
             at_most, waited = np.inf, 0
-            if take_interior(problem, point, 0.1 * target):
+            if take_interior(problem, point, 0.1 * tol):
                 continue
-        violation, seconds = take_round(problem, point, target, violation, max_iter)
+        violation, seconds = take_round(problem, point, tol, violation, max_iter)
         spent += seconds
     point.reason = problem.reason(point, tol)
 
 
 def _round_of_pairs(
-    problem: UnitProblem, point: QPPoint, target: float, violation: float, max_iter: int
+    problem: UnitProblem, point: QPPoint, tol: float, violation: float, max_iter: int
 ) -> tuple[float, float]:
     """Take pair steps, and many multipliers at once if these were not enough.
 
     Return the violation that was asked for, and about how many seconds the steps have taken.
     """
     n, n_free = len(point.a), int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
+    target = problem.target(point, tol)
     # A gap is at most the violation times what moves, which is at most half of what is free.
     violation = min(CLOSER * violation, target / max(1.0, 0.5 * n_free))
     budget = min(MOST_PAIRS * n, max(n // 4, pairs_for_a_newton_step(n, n_free)))
@@ -137,18 +130,18 @@ def _round_of_pairs(
     point.drift += steps
     mend(point.a, problem.sum)
     if reason != CONVERGED:
-        work = block_pivoting.run_block_pivoting(problem, point, target)
+        work = block_pivoting.run_block_pivoting(problem, point, tol)
         seconds += work * NEWTON_TRIPLE * n**3
     return violation, seconds
 
 
 def _round_without_sum(
-    problem: UnitProblem, point: QPPoint, target: float, violation: float, max_iter: int
+    problem: UnitProblem, point: QPPoint, tol: float, violation: float, max_iter: int
 ) -> tuple[float, float]:
     """Take steps of one multiplier, or of two where that gains; return as `_round_of_pairs`."""
     n = len(point.a)
     # At the start the objective is 0, and so is the gap to reach.
-    needed = target / max(1, int(np.count_nonzero(point.a))) or np.inf
+    needed = problem.target(point, tol) / max(1, int(np.count_nonzero(point.a))) or np.inf
     violation = min(CLOSER_WITHOUT_SUM * violation, needed)
     most = min(max_iter - point.steps, max(LEAST_PAIRS, MOST_PAIRS * n))
     criteria, bounds = StoppingCriteria(violation, most), Bounds(np.zeros(n), np.ones(n))
@@ -161,15 +154,16 @@ def _round_without_sum(
 def take_interior(
     problem: UnitProblem,
     point: QPPoint,  # changed in place
-    gap: float,  # the duality gap that the method is to reach
+    tol: float,  # the duality gap that the method is to reach, relative to the objective
 ) -> bool:  # whether the point was changed
     """Go to the solution of the interior-point method, if its objective is lower."""
+    gap = problem.target(point, tol)
     centred, on_bounds = interior.solve_interior(problem, gap=gap)
     point.newton_steps += centred.newton_steps
     # Moving multipliers to their bounds has changed the point a little, so the free ones are solved
     # for again. If that fails, take the point inside the box: float64 allows no better one.
     if problem.total is not None:
-        block_pivoting.run_block_pivoting(problem, on_bounds, gap)
+        block_pivoting.run_block_pivoting(problem, on_bounds, tol)
     point.newton_steps += on_bounds.newton_steps
     if problem.gap(on_bounds) > max(10.0 * gap, problem.gap(centred)):
         on_bounds = centred
@@ -177,43 +171,6 @@ def take_interior(
         return False
     point.a[:], point.v[:], point.drift = on_bounds.a, on_bounds.v, 0
     return True
-
-
-def newton_direction(
-    Q: np.ndarray, free: np.ndarray, v: np.ndarray, shift: float
-) -> np.ndarray | None:  # None where Q is no better than singular in float64
-    """Return the step of the free multipliers that solves their conditions, of sum `shift`."""
-    H = gather(Q, free, free, np.float64)
-    ridge = NEWTON_RIDGE * float(np.trace(H)) / len(free)
-    for _ in range(4):
-        H.flat[:: len(free) + 1] += ridge
-        try:
-            factor = cho_factor(H, lower=True, check_finite=False)
-        except LinAlgError:
-            ridge *= 100.0
-            continue
-        return block_pivoting.solve_with_sum(factor, v[free], shift)
-    return None
-
-
-def advance_free(Q: np.ndarray, point: QPPoint, free: np.ndarray, direction: np.ndarray) -> float:
-    """Go along a direction of the free multipliers, as far as it leads or to the first bound.
-
-    Return the share of the direction that was gone, at most 1.
-    """
-    a = point.a[free]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(direction > 0.0, (1.0 - a) / direction, -a / direction)
-    room[direction == 0.0] = np.inf
-    reach = min(1.0, float(room.min()))
-    after = np.clip(a + reach * direction, 0.0, 1.0)
-    # What stops the step is put on its bound, not a rounding beside it.
-    stops = room <= reach
-    after[stops] = np.where(direction[stops] > 0.0, 1.0, 0.0)
-    subtract_chosen_rows(raw(Q), free, after - a, point.v)
-    point.drift += len(free)
-    point.a[free] = after
-    return reach
 
 
 #: This suite's largest value of epsilon, which the paper leaves open: of gradients relative to the

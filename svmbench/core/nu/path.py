@@ -17,6 +17,8 @@ Deviations
       d. If that half can't reach it, all are free. (The paper's program draws at random.)
       Both problems are solved to a relative duality gap of 1e-3 (`DELTA_TOL`), not exactly: that is
       as safe and costs less, but the ball is larger, and more or fewer samples may be screened.
+    - Where w = 0, every multiple in the box is a solution of its sum, and nothing is screened: the
+      solution is lifted to later sums at once (`_lift_further`), and those below are its multiples.
     - ``srbo-descent``: a + delta is the last solution, lifted to the new sum and improved by a few
       pair steps. The SRBO ball and the gap-safe ball (``screening``) both screen. If the smaller
       problem, with its matrix and the test, is not forecast to be faster, the whole problem is
@@ -35,7 +37,7 @@ import numpy as np
 
 from svmbench.core.contract.base import NO_MARGIN
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
-from svmbench.core.nu import interior, pairwise, qp_solvers, screening
+from svmbench.core.nu import block_pivoting, interior, pairwise, qp_solvers, screening
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, move_point
 from svmbench.core.nu.full_matrix import ScreenedSolution
 from svmbench.core.numeric.arrays import raw
@@ -60,8 +62,12 @@ WORTH, GAIN = 10.0, 0.85
 #: The forecast assumes that a solution from a warm start changes this many multipliers.
 LIKELY_CHANGES = 200
 
-#: Largest number of free multipliers whose matrix is factorised for a step along the tangent.
-TANGENT = 400
+#: A solution of more free multipliers than LIFTED is lifted by a step of ``block_pivoting`` only if
+#: a factor is forecast to take less time than the last solution did.
+LIFTED = 400
+
+#: The ridge of that step, and the one where the last solution has w = 0.
+LIFT_RIDGE, VANISHING_RIDGE = 1e-12, 1e-11
 
 #: Relative duality gap of the problem of delta: any value is safe, a smaller one screens more.
 DELTA_TOL = 1e-3
@@ -100,8 +106,8 @@ class PathStep:
     # at_zero, at_one bool (n,): screened multipliers
     at_zero: np.ndarray
     at_one: np.ndarray
-    # ``"on"``, ``"off"`` (not tested), ``"tested"`` (tested, and solved whole because that was
-    # forecast to be faster), ``"first"`` or ``"none"``
+    # ``"on"``, ``"off"`` (not tested, or w = 0 is known), ``"tested"`` (tested, and solved whole
+    # because that was forecast to be faster), ``"first"`` or ``"none"``
     screening: str = "none"
     # delta_s, screening_s, solve_s: wall time, seconds
     delta_s: float = 0.0
@@ -153,6 +159,9 @@ class _State:
     is_library: bool = False
     rest: int = 0  # how many of the next sums are not tested
     pause: int = FIRST_REST  # how many will not be tested after the next test that saves no time
+    # the largest sum for which a solution with w = 0 is known (0 without one), and this solution
+    vanishes_to: float = 0.0
+    vanishing: QPPoint = field(default_factory=lambda: QPPoint(np.zeros(0), np.zeros(0)))
 
     def solved(self, point: QPPoint) -> None:
         """Store a solution and the number of its steps."""
@@ -181,7 +190,9 @@ def follow_nu(
     none = np.zeros(len(Q), dtype=bool)
     state: _State | None = None
     before = 0.0
-    for total in totals:
+    looks_ahead = _is_warm(settings) and settings.solver == "dcdm-pairwise"
+    looks_ahead = looks_ahead and settings.screen != "corollary-2"  # which is kept as printed
+    for i, total in enumerate(totals):
         if total <= before:
             raise ValueError("the values of nu must ascend: each solution screens the next")
         before = float(total)
@@ -193,14 +204,23 @@ def follow_nu(
             state.solved(first)
             step = PathStep(before, none, none, "none" if settings.screen == "none" else "first")
             step.solve_s = time.perf_counter() - start
+        elif before <= state.vanishes_to:
+            # Any multiple of a solution with w = 0 is one, and leaves nothing to screen by.
+            state.point = _solved(problem, settings, lifted(problem, state.vanishing))
+            step = PathStep(before, none, none, "none" if settings.screen == "none" else "off")
+            step.solve_s = time.perf_counter() - start
         elif settings.screen == "none":
-            state.point = _solved(problem, settings, _next_start(problem, state.point, settings))
+            state.solved(_solved(problem, settings, _next_start(problem, state, settings)))
             step = PathStep(before, none, none)
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "srbo-descent":
             step = _descend_and_screen(problem, state, settings)
         else:
             step = _screen(problem, state, settings)
+        if looks_ahead and state.point.reason == NO_MARGIN and before > state.vanishes_to:
+            start = time.perf_counter()
+            state.vanishing, state.vanishes_to = _lift_further(problem, state, totals[i + 1 :])
+            step.solve_s += time.perf_counter() - start
         step.point = state.point.copy()
         yield step
 
@@ -209,16 +229,16 @@ def _is_warm(settings: PathSettings) -> bool:
     return settings.warm and settings.solver in qp_solvers.WARM_SOLVERS
 
 
-def _next_start(problem: UnitProblem, last: QPPoint, settings: PathSettings) -> QPPoint | None:
-    return lifted(problem, last) if _is_warm(settings) else None
+def _next_start(problem: UnitProblem, state: _State, settings: PathSettings) -> QPPoint | None:
+    if not _is_warm(settings):
+        return None
+    return lifted(problem, state.point, state.seconds(len(state.point.a)))
 
 
 def _solved(
     problem: UnitProblem, settings: PathSettings, start: QPPoint | None, tol: float = 0.0
 ) -> QPPoint:
-    """Solve with the inner solver, from `start` if it accepts one; reset the step counters."""
-    if start is not None:
-        start.steps = start.newton_steps = 0
+    """Solve with the inner solver, from `start` if it accepts one."""
     return qp_solvers.solve_by_name(
         problem,
         name=settings.solver,
@@ -231,30 +251,62 @@ def _solved(
 def lifted(
     problem: UnitProblem,  # at the new sum
     last: QPPoint,  # not changed
+    seconds: float = 0.0,  # a forecast of the time of the last solution
 ) -> QPPoint:
-    """Move the last solution to a new sum: along the path's tangent, then greedily.
+    """Move the last solution to a new sum by a step of its free multipliers, then greedily.
 
     If the last solution has w = 0, so has each multiple of it: the one with the new sum is returned
     if it lies in the box.
+    The point's `newton_steps` counts the factors of the step.
     """
-    point = last.copy()
+    point = replace(last.copy(), steps=0, newton_steps=0)
     multiple = point.a * (problem.sum / float(point.a.sum()))
     if last.reason == NO_MARGIN and float(multiple.max()) <= 1.0:
         mend(multiple, problem.sum)
         move_point(problem.Q, point, multiple)
         return point
-    for _ in range(pairwise.IN_A_ROW):
+    n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
+    if n_free <= LIFTED or pairwise.seconds_of_a_newton_step(len(point.a), n_free) <= seconds:
         missing = problem.sum - float(point.a.sum())
-        free = np.flatnonzero((point.a > 0.0) & (point.a < 1.0))
-        if abs(missing) <= 1e-14 * problem.sum or not 1 < len(free) <= TANGENT:
-            break
-        direction = pairwise.newton_direction(problem.Q, free, point.v, missing)
-        if direction is None or pairwise.advance_free(problem.Q, point, free, direction) >= 1.0:
-            break
+        ridge = VANISHING_RIDGE if last.reason == NO_MARGIN else LIFT_RIDGE
+        taken, _, point.newton_steps = block_pivoting.step(problem, point, ridge, missing)
+        if taken:
+            return point
     a = point.a.copy()
     make_up(a, point.v, problem.sum)
     move_point(problem.Q, point, a)
     return point
+
+
+def _lift_further(
+    problem: UnitProblem,
+    state: _State,  # with its solution, where w = 0, whose `newton_steps` counts those of lifts too
+    totals: Sequence[float],  # the next sums
+) -> tuple[QPPoint, float]:
+    """Return a solution with w = 0 of a larger sum, and the sum.
+
+    The solution is lifted to the next sum, the 2nd after this, the 4th … until w isn't 0, and then
+    by half as many sums at a time, as long as this takes less time than the solution did. Solutions
+    of all sums below are multiples of the last one.
+    """
+    n = len(state.point.a)
+    furthest, total, left = state.point, problem.sum, state.seconds(n)
+    at, ahead, grows = -1, 1, True
+    while ahead and left > 0.0:
+        if at + ahead < len(totals):
+            further = replace(problem, total=float(totals[at + ahead]))
+            candidate = lifted(further, furthest, left)
+            further.refresh(candidate)
+            state.point.newton_steps += candidate.newton_steps
+            n_free = int(np.count_nonzero((candidate.a > 0.0) & (candidate.a < 1.0)))
+            left -= candidate.newton_steps * pairwise.seconds_of_a_newton_step(n, n_free)
+            if further.vanishes(candidate):
+                candidate.reason = NO_MARGIN
+                furthest, total, at = candidate, further.sum, at + ahead
+                ahead = 2 * ahead if grows else ahead // 2
+                continue
+        grows, ahead = False, ahead // 2
+    return furthest, total
 
 
 def make_up(
@@ -276,7 +328,7 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
     start = time.perf_counter()
     last = state.point
     if settings.screen == "gap-safe":
-        feasible = lifted(problem, last)
+        feasible = lifted(problem, last, state.seconds(len(last.a)))
         ball = screening.gap_safe_ball(problem, feasible)
     else:
         feasible = bilevel(problem, last, state.delta, settings)
@@ -290,9 +342,9 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
     tested = time.perf_counter()
     # Corollary 2 can fix too many multipliers to reach the sum: then solve the whole problem.
     if np.count_nonzero(at_one) <= problem.sum <= len(at_one) - np.count_nonzero(at_zero):
-        state.point = solve_rest(problem, feasible, at_zero, at_one, settings)
+        state.solved(solve_rest(problem, feasible, at_zero, at_one, settings))
     else:
-        state.point = _solved(problem, settings, feasible)
+        state.solved(_solved(problem, settings, feasible))
     step = PathStep(problem.sum, at_zero, at_one, "on", chosen - start, tested - chosen)
     step.solve_s = time.perf_counter() - tested
     return step
@@ -352,7 +404,7 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
     start = time.perf_counter()
     n = len(state.point.a)
     none = np.zeros(n, dtype=bool)
-    plain = lifted(problem, state.point)
+    plain = lifted(problem, state.point, state.seconds(n))
     test_s = TEST + TEST_SAMPLE * n
     if state.rest > 0 or state.seconds(n) < WORTH * test_s:
         state.rest = max(0, state.rest - 1)
@@ -426,7 +478,8 @@ def solve_rest(
         steps, newton_steps, reason = solved.steps, solved.newton_steps, solved.reason
         a[rest] = solved.a
         move_point(problem.Q, start, a)
-    start.steps, start.newton_steps, start.reason = steps, newton_steps, reason
+    start.steps, start.reason = start.steps + steps, reason
+    start.newton_steps += newton_steps
     target = problem.target(start, settings.tol)
     if settings.solver == "dcdm-pairwise" and settings.screen != "corollary-2":
         # Rounding, or the small problem's tolerance, may leave a larger gap: solve on with all.

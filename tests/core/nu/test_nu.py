@@ -143,7 +143,7 @@ def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
         assert point.a.sum() == pytest.approx(problem.sum)
         assert 0.0 <= point.a.min() <= point.a.max() <= 1.0
         assert_allclose(point.v, -problem.Q @ point.a, atol=1e-9 * N)
-    work = block_pivoting.run_block_pivoting(problem, point, 1e-8 * best)
+    work = block_pivoting.run_block_pivoting(problem, point, 1e-8)
     assert 0.0 <= work <= block_pivoting.STEPS * block_pivoting.PIVOTS
     # Where the margin is nearly 0 they need nothing else; at a corner a few pairs lead on.
     assert share > 0.2 or (any(taken) and problem.value(point) <= best + problem.floor())
@@ -173,6 +173,21 @@ def test_a_step_of_many_on_paper():
     # At the optimum nothing moves.
     block_pivoting.step(problem, point, 1e-13)
     assert_allclose(point.a, [1.0, 0.5, 0.5])
+    # A change of the sum raises the objective here, and the step is taken.
+    problem = UnitProblem(np.diag([0.1, 1.0, 1.0]), 2.4)
+    assert block_pivoting.step(problem, point, 1e-13, 0.4)[0]
+    assert_allclose(point.a, [1.0, 0.7, 0.7])
+
+
+@needs_jit
+def test_many_at_once_stop_by_the_objective_that_they_reach():
+    problem = UnitProblem(matrix(n=200, gamma=0.2, square=0.0)[0], 20.0)
+    point = problem.uniform()
+    first = problem.value(point)
+    block_pivoting.run_block_pivoting(problem, point, 1e-6)
+    # The gap that the first objective allows would leave it far from the optimum.
+    assert problem.value(point) < 1e-4 * first
+    assert problem.gap(point) <= max(1e-6 * problem.value(point), problem.floor())
 
 
 @needs_jit
@@ -285,6 +300,34 @@ def test_a_path_scales_solutions_without_a_margin():
     assert [point.steps + point.newton_steps for point in found[1:3]] == [0, 0]
     best = solved(UnitProblem(Q, totals[-1]), "qp")
     assert 0.5 * found[-1].a @ Q @ found[-1].a == pytest.approx(-0.5 * best.a @ best.v, rel=2e-6)
+
+
+@needs_jit
+@pytest.mark.parametrize("screen", ["none", "srbo", "srbo-descent"])
+def test_a_path_looks_ahead_where_w_is_0(screen):
+    rng = np.random.default_rng(1)
+    X, y = rng.random((120, 2)), np.repeat([1.0, -1.0, 1.0], 40)
+    X[40:80] = X[:40]
+    # 40 points with both labels fill sums up to 80 with w = 0; no other samples are equal.
+    Q = np.ascontiguousarray(KernelFunction("rbf", 200.0).between(X, X) * np.outer(y, y))
+    totals = [0.5, *range(2, 80, 2), 80.0, 80.5, 90.0]
+    steps = list(follow_nu(Q, totals, PathSettings(screen=screen, tol=1e-8)))
+    assert [step.point.reason for step in steps] == 41 * ["no margin"] + 2 * ["converged"]
+    counts = [step.point.steps + step.point.newton_steps for step in steps]
+    # All but a few sums take no step at all; the others count those of lifts to later sums.
+    assert counts[0] > 0
+    assert sum(count > 0 for count in counts[:41]) <= 8
+    for total, step in list(zip(totals, steps, strict=True))[1::6]:
+        point, problem = step.point, UnitProblem(Q, total)
+        assert point.a.sum() == pytest.approx(total)
+        assert 0.0 <= point.a.min() <= point.a.max() <= 1.0
+        assert_allclose(point.v, -Q @ point.a, atol=1e-12 * len(y))
+        whole = solved(problem, tol=1e-8)
+        best = solved(problem, "qp", tol=1e-8)
+        value = problem.value(point)
+        assert value == pytest.approx(problem.value(whole), rel=2e-8, abs=2 * problem.floor())
+        assert value <= (1 + 1e-7) * problem.value(best) + problem.floor()
+        assert step.point.reason == whole.reason
 
 
 @needs_jit
