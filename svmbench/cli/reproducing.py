@@ -120,8 +120,8 @@ def reproduce(
 ) -> None:
     r"""Reproduce everything: fetch, run, make tables, judge the claims, make the site.
 
-    Without CONFIGS, run all configs that ship with svmbench. A claim that these runs leave open is
-    judged from kept records, if there are any, and the pages say so. After an interruption, the
+    Without CONFIGS, run all configs that ship with svmbench. A claim that these runs don't decide
+    is judged from kept records, if there are any, and the pages say so. After an interruption, the
     same command continues with the missing cells. Failures are listed at the end, and the exit
     code is then 3. Unavailable data sets and cells beyond the budget are no failures.
 

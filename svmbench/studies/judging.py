@@ -207,7 +207,7 @@ def make_site(
     freshness : bool, default=True
         Whether the site shows which results are fresh, rechecked, changed or older.
     beside : Path, optional
-        A folder of kept records, which decide claims that `results` leave open.
+        A folder of kept records, for the claims that `results` don't decide.
     trust : bool, default=False
         Whether the checks of papers that don't ship with this package may run.
     tell : callable, optional

@@ -187,7 +187,7 @@ def _once(print_line: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def open_claims(evidence: Evidence) -> dict[str, list[str]]:
-    """Return the claims that kept records leave open, by the configs that they name.
+    """Return the claims that kept records don't decide, by the configs that they name.
 
     Claims are left out if no cell of their own solvers and data is missing.
 

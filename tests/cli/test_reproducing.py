@@ -481,8 +481,9 @@ def test_the_queue_runs_what_is_missing_and_keeps_it(
 
 
 def test_the_queue_tells_of_a_missing_data_set_once(
-    finished: Path, tmp_path: Path, private_cache: Path
+    finished: Path, tmp_path: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("SVMBENCH_MIRROR", raising=False)
     reproducing.kept_by_config.cache_clear()
     (tmp_path / "results").mkdir(exist_ok=True)
     config = yaml.safe_load((tmp_path / "good.yaml").read_text())
