@@ -14,6 +14,7 @@ from svmbench.papers.judging import export
 from svmbench.papers.judging.cuts import fewer_settings, is_repeatable, missing_work, to_decide
 from svmbench.papers.judging.evidence import Source
 from svmbench.report.numbers.forecasts import Forecaster, Timed, whole_work_of, work_of
+from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import CellResult, Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,6 +157,17 @@ def test_nothing_is_forecast_for_rows_that_nobody_knows():
     assert whole_work_of(less, replace(cell, dataset="sonar")).rows == 208
     whole = replace(cell, metrics={"n_train": 100, "n_test": 25})
     assert whole_work_of(less, whole).rows == 125
+
+
+def test_a_block_that_cuts_the_rows_of_the_full_profile_too_is_a_cut():
+    pair = planned("nu-svm", 0, "ok", dataset="mnist-1-vs-0", n_train=2000, n_test=2115)
+    pair = replace(pair, block="linear", paper="srbo")
+    blocks = {"linear": {"max_samples": 2000}}
+    full = replace(run("srbo_table9_11", "paper"), paper="srbo", blocks=blocks)
+    assert cut_to(full, [pair]) == "at 2,000 rows"
+    # A limit above the rows that there are cuts nothing.
+    less = replace(pair, metrics={"n_train": 1000, "n_test": 400})
+    assert cut_to(full, [less]) == ""
 
 
 def test_only_missing_cells_of_a_claims_own_solvers_are_counted():

@@ -303,11 +303,11 @@ def cut_to(run: Run, cells: Sequence[CellResult]) -> str:
     )
     if max_samples and isinstance(printed, int):
         return f"{max_samples:,} of {printed:,} rows" if max_samples < WHOLE_SHARE * printed else ""
-    if run.profile == FULL_PROFILE:
-        return ""
     if max_samples:
         filled = any(_rows(cell) >= FILLED_SHARE * max_samples for cell in cells)
         return f"at {max_samples:,} rows" if filled else ""
+    if run.profile == FULL_PROFILE:
+        return ""
     swept = [_rows(cell) for cell in cells if "rows" in cell.dimensions]
     if swept and isinstance(printed, int) and max(swept) < WHOLE_TRAINING_SHARE * printed:
         return f"{max(swept):,.0f} of {printed:,} rows"
