@@ -20,7 +20,6 @@ ALLOWED = {
         "after 20,000 steps": "the limit of steps, in the config",
         "or 5e-3 C n": "the tolerance",
     },
-    "perf": {"skglm 0.5": "its version, in the environment of the record"},
     "sgdlssvm": {"stops after 100,000": "the limit of iterations, in the config"},
     "smo": {"hold 95 % intervals": "the level"},
 }

@@ -79,9 +79,9 @@ def test_details_begin_with_failures_and_end_with_what_made_the_records(kept: Pa
              line.split()[0] in {"holds", "fails", "undecided"}]  # fmt: skip
     assert marks == sorted(marks, key=["fails", "holds", "undecided"].index)
     assert marks[0] == "fails"
-    thinned = svmbench("claims", "--claim", "srbo-1", "--no-freshness", ROOT / "results").out
-    assert "records: svmbench run srbo_table8 --profile thinned" in thinned
-    assert "cut: epileptic 2,000 of 11,500 rows;" in thinned
+    cut = svmbench("claims", "--claim", "srbo-8", "--no-freshness", ROOT / "results").out
+    assert "records: svmbench run srbo_table9_11 --profile paper" in cut
+    assert "cut: mnist-1-vs-0 at 2,000 rows;" in cut
 
 
 def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
