@@ -25,7 +25,8 @@ _RARE = (50_000, 10, 10)
 #: The default thresholds of the garbage collector.
 _usual = gc.get_threshold()
 
-#: The values of these variables when the libraries were loaded; empty if unknown.
+#: The values of `THREAD_VARIABLES` and `CORE_VARIABLE` when the libraries were loaded; empty if
+#: unknown.
 _loaded_under: dict[str, str | None] = {}
 
 

@@ -68,7 +68,7 @@ _RUN_CELLS = {"run", "reproduce", "refresh", "recheck", "time", "race"}
 
 
 class _Commands(click.Group):
-    """A group in the order of a user's work, whose errors are sentences."""
+    """A group that lists commands in the order of use, and names the nearest of an unknown one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -21,7 +21,7 @@ from svmbench.cli.options import ANY_PATH, FiniteRange
     "--slowdown",
     type=FiniteRange(min=1),
     help="Regression: a solver this many times slower, relative to the same reference solver."
-    " Default: by the spread of BASE's repeats, or 1.5 without repeats.",
+    " Default: by the spread of BASE's repeats, or 1.5 with fewer than five repeats.",
 )
 @click.option(
     "--ignore",
@@ -73,8 +73,8 @@ def compare_command(
 def keep(results: Path, target: Path) -> None:
     r"""Write a baseline for `compare` to TARGET: a run's counters, accuracies and ratios.
 
-    RESULTS is a run folder, or a folder of repeated runs: then the first by name is kept, and the
-    spread of the ratios of races over all of them becomes the limit of each ratio.
+    RESULTS is a run folder, or a folder of repeated runs: then the first by name is kept, with the
+    median of each ratio of races. From five runs on, the spread of a ratio sets its limit.
 
     \b
     Example:

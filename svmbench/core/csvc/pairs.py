@@ -3,7 +3,7 @@
 Problem
     For every pair of classes the C-SVC of their samples, with a free offset; see ``problem``.
 Given
-    Samples class by class, so that a pair's part of a kernel row is two runs of it.
+    Samples class by class, so that a pair's part of a kernel row is two runs (contiguous pieces).
 Returned
     The variables of every pair with its gradient, once the gap of each is at most tol.
 Method
@@ -104,7 +104,8 @@ def ask_ahead(
     These are, of each class, samples that lack a run: those with the largest v of I_up and those
     with the smallest of I_low, a number of each that grows with the number of multipliers above 0.
     Runs that other pairs asked for don't count, so that the order of pairs changes nothing.
-    `penalties` are `up` and `down` of :func:`steps_of_pair`, as are the other arguments.
+    `penalties` are `up` and `down` of :func:`steps_of_pair`, `needed` is the variable's position in
+    the pair, and the other arguments are those of that function.
     """
     a0, a1, b0, _ = ranges
     (beta, v), m = variables, a1 - a0

@@ -222,7 +222,7 @@ def settle_at_bounds(low: np.ndarray, high: np.ndarray, beta: np.ndarray) -> Non
 def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
     """Return the multiplier of one kept sum: the mean gradient of its free variables.
 
-    Without a free one it is the middle of [M, m], or its end where the other one is infinite.
+    Without a free one it is the middle of m and M, or the finite one if the other is infinite.
     """
     total, free = 0.0, 0
     for k in range(len(beta)):

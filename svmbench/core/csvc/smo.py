@@ -37,7 +37,7 @@ Deviations
       until the steps have spent as much time on the samples to be shrunk as the copy costs.
 From other modules
     ``larger`` is the larger of two numbers that are not NaN, ``wide_vectors`` a hint to use the
-    widest registers, ``up_low_extremes`` returns m and M, ``threshold`` the offset, ``make_row``
+    widest registers, ``threshold`` the offset, ``make_row``
     computes a row unless it is there, ``subtract_rows`` does v -= sum_q f_q K_q in a range of v,
     ``copy_part`` copies rows and columns, ``raw`` returns a read-only view: one version to compile.
 Measured

@@ -12,7 +12,8 @@ Given
 Returned
     beta and v once m - M <= tol, or once the duality gap is at most a limit (reason ``GAP``).
 The choice (``solve_qp``)
-    A precomputed matrix (one sum, 1,000 samples or more: shrunk), or under 500: ``smo`` on it.
+    A precomputed matrix, or under 500 samples: ``smo`` on it; shrunk if a sum is kept and there are
+    1,000 samples or more.
     Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement. The
     ν-SVC's two sums: with shrinking, and with Newton steps of the free variables.
     With an RBF kernel of few features, rows of it when a step needs them, while few are needed.
@@ -281,9 +282,10 @@ def _on_matrix(
 def until_gap(
     K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
 ) -> tuple[int, int]:
-    """Call ``smo.steps_on_matrix``, or ``smo.shrinking_steps`` if several sums are kept.
+    """Take steps on a matrix by the method that fits the problem.
 
-    If the duality gap has a limit, test it at intervals.
+    With a limit of the duality gap: ``smo.steps_on_matrix``, and the gap is tested at intervals.
+    Without: ``smo.shrinking_steps`` if several sums are kept, else ``smo.steps_on_matrix``.
     """
     if criteria.limit < 0.0 and problem.n_sums > 1:
         diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)

@@ -1,4 +1,4 @@
-"""ν-SVMs with a bounded dual: their solvers, and safe screening along a path.
+"""ν-SVMs, most of them without a free offset: solvers, and safe screening along a path.
 
 Problem (``box_qp`` says which SVMs it is)
     min_a  1/2 a'Q a + q'a,   0 <= a_i <= 1,   e'a = total: ν-SVM and one-class SVM in one scale.
@@ -15,9 +15,10 @@ Which file does what, in the order of use
     full_matrix.py   base class of the estimators: Q in memory, made once for a path
     path.py          the path: delta, screening test, the remaining problem, each timed
     screening.py     balls that hold w, bounds of the margin, the multipliers that they settle
-    qp_solvers.py    the solvers by name: libraries in the role of quadprog, and each of
-      pairwise.py        ``dcdm``: single multipliers; ``dcdm-pairwise``: pairs, or the next two
-      block_pivoting.py  many multipliers at a time
+    qp_solvers.py    the solvers by name: QP libraries in place of the paper's quadprog (MATLAB),
+                     and those of the next three files:
+      pairwise.py        ``dcdm``: single multipliers; ``dcdm-pairwise``: pairs, then if needed
+      block_pivoting.py  many multipliers at a time, and
       interior.py        interior points
     box_qp.py        the problem as arrays; gap, margin, order statistics
 """

@@ -7,9 +7,10 @@ Given
 Returned
     The point, moved in place, never to a larger objective.
 One step
-    Minimise 1/2 x'H x - v'(x - a) + ridge/2 |x - a|^2 over x = those multipliers, their sum kept;
-    put all that leave the box on the bounds that they crossed, and minimise over the others, until
-    none leaves it. The objective decides whether the step is taken.
+    Minimise 1/2 s'H s - v's + ridge/2 |s|^2 over s, the change of those multipliers, which keeps
+    their sum; H is their part of Q. Put all that leave the box on the bounds that they crossed,
+    and minimise over the others, until none leaves it. The objective decides whether the step is
+    taken.
 Reference
     Júdice and Pires 1994 (block pivoting), on the proximal problem (Rockafellar 1976).
 Reason for the ridge
@@ -133,7 +134,7 @@ def step(
 def movable(point: QPPoint) -> np.ndarray:
     """Return the free multipliers, and those at a bound whose gradient is beyond the margin.
 
-    The margin is taken for the median of the free ones' gradients.
+    The median of the free ones' gradients stands for the margin.
     """
     d = -point.v
     free = (point.a > 0.0) & (point.a < 1.0)

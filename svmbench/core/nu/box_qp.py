@@ -50,7 +50,8 @@ class QPPoint:
     # a, v (n,): multipliers, and ``-(Q a + q)``
     a: np.ndarray
     v: np.ndarray
-    # steps, newton_steps: pair steps, and steps of all free multipliers at once, so far
+    # steps: pair steps, updates of `dcdm`, or a library's iterations. newton_steps: systems solved
+    # for many multipliers at once; a step of ``block_pivoting`` may solve several
     steps: int = 0
     newton_steps: int = 0
     reason: str = "converged"  # ``"converged"``, ``"max_iter"``, ``"stalled"`` or `NO_MARGIN`
@@ -94,7 +95,7 @@ class UnitProblem:
         return float(point.a @ d) - least(d, self.total)
 
     def floor(self, point: QPPoint | None = None) -> float:
-        """Return the gap that rounding alone can make, of a point or of the largest sum."""
+        """Return the gap that rounding can make: of the kept sum, else the point's, else n."""
         most = self.total
         if most is None:
             # A C-SVM's multipliers are a small share of a large C.
@@ -106,7 +107,7 @@ class UnitProblem:
         return max(tol * abs(self.value(point)), self.floor(point))
 
     def reason(self, point: QPPoint, tol: float) -> str:
-        """Return the stop reason of a point that a search for its `gap` ended at.
+        """Return why a search that ended at this point stopped; `point.gap` is known.
 
         ``"converged"``: the gap is at most `tol` times the objective, or, where rounding makes a
         larger gap, at most `NEAR_OBJECTIVE` times that. `NO_MARGIN`: a sum is kept and the

@@ -109,10 +109,11 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         ``dcdm-pairwise``; ``dcdm``, which stops short of the optimum as printed; or ``qp``,
         ``qp-clarabel`` or ``qp-cvxopt``, libraries in the role of the paper's quadprog.
     screen : str
-        ``srbo`` (the paper's rule and its bi-level delta, with safe bounds of the margin),
+        ``srbo`` (the paper's rule: delta, the step from the last solution to a point that is
+        feasible at the next nu, by a bi-level problem; with safe bounds of the margin),
         ``srbo-descent`` (delta by a few warm-started steps, and only where it pays), ``gap-safe``
-        (by the duality gap of the last solution, lifted), ``none``, or ``corollary-2``: the rule as
-        it is printed, which is *unsafe*.
+        (by the duality gap of the last solution, moved to the next nu), ``none``, or
+        ``corollary-2``: the rule as it is printed, which is *unsafe*.
     tol : float
         Duality gap, relative to the objective.
     cache_mb : float

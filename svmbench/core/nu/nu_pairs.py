@@ -76,8 +76,8 @@ from svmbench.core.models.ovo_model import JointSolution, Layout
 from svmbench.core.nu.nu_problem import require_feasible
 from svmbench.core.numeric.arrays import raw
 
-#: Steps after which a pair goes on alone, on a copy of its part of the matrix, if all rows are in
-#: memory. If they are made on demand: the same limit for each sample of the pair.
+#: A pair goes on alone after COPY_STEPS steps, on a copy of its part of the matrix, if all rows are
+#: in memory; after STEPS_A_SAMPLE steps for each of its samples, if rows are made on demand.
 COPY_STEPS, STEPS_A_SAMPLE = 500, 4
 
 #: Samples of a pair up to which its part of a matrix in memory is copied.
@@ -431,7 +431,8 @@ class NuPairSearch(PairSearch):
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself; without a proven margin, from its start.
 
-        From near w = 0 ``solve_qp`` would ask for a tiny violation at once, and count no steps.
+        Near w = 0, ``solve_qp`` would set a tiny tolerance at once; and it would limit its further
+        steps by a multiple of the steps so far, which it would count from 0.
         """
         if not self.judge(p)[2]:
             chosen = self.layout.variables(p)

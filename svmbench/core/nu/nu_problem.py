@@ -4,10 +4,11 @@ Problem
     That of ``nu_svc``, times N: multipliers are at most 1, each class has the sum nu N/2.
 The smallest useful nu
     The optimum is w = 0, rho = 0, a model of no use, for every nu up to nu_min, the smallest mean
-    hinge loss of any (w, b): with (t w, t b, t) for small t > 0 the primal value is below 0 if the
-    mean hinge loss of (w, b) is below nu, and at alpha with w = 0 and sum nu no mean hinge loss is
-    below nu. The C-SVC's sum of alpha over C N falls with C, down to nu_min as C grows, and at each
-    C the two problems have the same f / rho for that nu (Chang and Lin 2001).
+    hinge loss of any (w, b). If (w, b) has a mean hinge loss below nu, then (t w, t b) with rho = t
+    has a primal value below 0 for small t > 0. Conversely, if a feasible alpha of sum nu gives
+    w = 0, the optimum is 0, and no mean hinge loss is below nu. The C-SVC's sum of alpha over C N
+    falls with C, down to nu_min as C grows, and at each C the two problems have the same f / rho
+    for that nu (Chang and Lin 2001).
 The largest feasible nu
     With a free offset each class has the sum nu/2 of multipliers at most 1/N.
 Reference
@@ -45,7 +46,7 @@ def no_margin(
     useful: float,  # a nu that has a margin
     most: float = 1.0,  # the largest that is feasible
 ) -> str:
-    """Return the predicate of the warning that there is no margin."""
+    """Return the warning that there is no margin, without its first word, the solver's name."""
     start = f"finds no margin at nu={nu:g}"
     if useful >= (1.0 - 1e-6) * most:
         return f"{start}, where the model is w = 0, and knows of none at a larger nu"

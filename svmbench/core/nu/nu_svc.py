@@ -139,7 +139,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         return None if weights is None else weights / weights.mean()
 
     def no_margin_warning(self, data: TrainingData) -> str:
-        """Return the predicate of a warning where there is no margin, else ""."""
+        """Return what a warning says after the solver's name if there is no margin, else ""."""
         if isinstance(data.native, JointData):
             return self._no_margin_of_pairs(data.native)
         if self.stop_reason_ != NO_MARGIN:
@@ -148,7 +148,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         return no_margin(self.nu, useful, largest_nu(data.y, data.weights))
 
     def _no_margin_of_pairs(self, joint: JointData) -> str:
-        """Return the predicate for pairs that were trained together: a nu that serves them all."""
+        """Return the same for pairs that were trained together: a nu that serves them all."""
         if not self._without_margin:
             return ""
         layout, most = joint.layout, np.inf

@@ -132,7 +132,7 @@ class _NuSVM(OnNuPath, KernelClassifier):
     fit_intercept: bool = True
 
     def no_margin_warning(self, data: TrainingData) -> str:
-        """Return the predicate of a warning where there is no margin, else ""."""
+        """Return what a warning says after the solver's name if there is no margin, else ""."""
         if self.stop_reason_ != NO_MARGIN:
             return ""
         source = KernelSource.precomputed(self._matrix_of(data))

@@ -54,8 +54,9 @@ LITTLE, PATIENCE = 0.9, 6
 #: Pair steps of a round: at least the first number in all; at most the second for each sample.
 LEAST_PAIRS, MOST_PAIRS = 50, 10
 
-#: Seconds, as measured once: of a pair step and its part a sample; of a Newton step, its part a
-#: pair of free multipliers, a sample of each and a triple. They only say when to change methods.
+#: Seconds, as measured once. A pair step takes PAIR + PAIR_SAMPLE n; a Newton step of f free
+#: multipliers NEWTON + NEWTON_PAIR f^2 + NEWTON_ROW n f + NEWTON_TRIPLE f^3. They only say when to
+#: change methods.
 PAIR, PAIR_SAMPLE = 3e-7, 1.5e-9
 NEWTON, NEWTON_PAIR, NEWTON_ROW, NEWTON_TRIPLE = 8e-5, 3e-9, 1e-9, 4e-11
 

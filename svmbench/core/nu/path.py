@@ -187,37 +187,37 @@ def follow_nu(
     Raise ValueError if the sums do not ascend.
     """
     diag = raw(np.ascontiguousarray(Q.diagonal()))
-    none = np.zeros(len(Q), dtype=bool)
+    empty = np.zeros(len(Q), dtype=bool)
     state: _State | None = None
     before = 0.0
     looks_ahead = _is_warm(settings) and settings.solver == "dcdm-pairwise"
     looks_ahead = looks_ahead and settings.screen != "corollary-2"  # which is kept as printed
-    for i, total in enumerate(totals):
+    for i, total in enumerate(map(float, totals)):
         if total <= before:
             raise ValueError("the values of nu must ascend: each solution screens the next")
-        before = float(total)
-        problem = UnitProblem(Q, before, diag=diag)
+        before = total
+        problem = UnitProblem(Q, total, diag=diag)
         start = time.perf_counter()
         if state is None:
             first = _solved(problem, settings, None)
             state = _State(first, is_library=settings.solver in qp_solvers.LIBRARIES)
             state.solved(first)
-            step = PathStep(before, none, none, "none" if settings.screen == "none" else "first")
+            step = PathStep(total, empty, empty, "none" if settings.screen == "none" else "first")
             step.solve_s = time.perf_counter() - start
-        elif before <= state.vanishes_to:
+        elif total <= state.vanishes_to:
             # Any multiple of a solution with w = 0 is one, and leaves nothing to screen by.
             state.point = _solved(problem, settings, lifted(problem, state.vanishing))
-            step = PathStep(before, none, none, "none" if settings.screen == "none" else "off")
+            step = PathStep(total, empty, empty, "none" if settings.screen == "none" else "off")
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "none":
             state.solved(_solved(problem, settings, _next_start(problem, state, settings)))
-            step = PathStep(before, none, none)
+            step = PathStep(total, empty, empty)
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "srbo-descent":
             step = _descend_and_screen(problem, state, settings)
         else:
             step = _screen(problem, state, settings)
-        if looks_ahead and state.point.reason == NO_MARGIN and before > state.vanishes_to:
+        if looks_ahead and state.point.reason == NO_MARGIN and total > state.vanishes_to:
             start = time.perf_counter()
             state.vanishing, state.vanishes_to = _lift_further(problem, state, totals[i + 1 :])
             step.solve_s += time.perf_counter() - start
@@ -253,7 +253,7 @@ def lifted(
     last: QPPoint,  # not changed
     seconds: float = 0.0,  # a forecast of the time of the last solution
 ) -> QPPoint:
-    """Move the last solution to a new sum by a step of its free multipliers, then greedily.
+    """Move the last solution to a new sum by a step of its free multipliers, or else greedily.
 
     If the last solution has w = 0, so has each multiple of it: the one with the new sum is returned
     if it lies in the box.
@@ -403,18 +403,18 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
     """Take one step with delta by descent; screen if it is forecast to save time."""
     start = time.perf_counter()
     n = len(state.point.a)
-    none = np.zeros(n, dtype=bool)
+    empty = np.zeros(n, dtype=bool)
     plain = lifted(problem, state.point, state.seconds(n))
     test_s = TEST + TEST_SAMPLE * n
     if state.rest > 0 or state.seconds(n) < WORTH * test_s:
         state.rest = max(0, state.rest - 1)
         state.solved(_solved(problem, settings, plain))
-        step = PathStep(problem.sum, none, none, "off")
+        step = PathStep(problem.sum, empty, empty, "off")
         step.solve_s = time.perf_counter() - start
         return step
     feasible = _descended(problem, plain)
     chosen = time.perf_counter()
-    at_zero, at_one = none.copy(), none.copy()
+    at_zero, at_one = empty.copy(), empty.copy()
     for ball in (
         screening.srbo_ball(problem, state.point, feasible),
         screening.gap_safe_ball(problem, feasible),

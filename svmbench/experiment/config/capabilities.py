@@ -1,4 +1,4 @@
-"""Find the cells that can't be run before any cell runs, each with a reason, one sentence."""
+"""Before any cell runs, find the cells that can't be run; each gets a reason in one sentence."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def fewest_rows(counts: Y, n_rows: int) -> int:
 
     :func:`~svmbench.experiment.protocols.folds.subset_rows` ranks the i-th row of a class with m
     rows by (i + 1/2)/m, and keeps the rows with the lowest ranks. Up to a rank t it keeps mt ± 1/2
-    rows of such a class, and hence nt ± 1/2 per class of all n rows.
+    rows of such a class, and hence nt ± k/2 of all n rows, if there are k classes.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from svmbench.baselines.templates import is_program
 from svmbench.experiment.config.capabilities import is_here
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config, Profile
-from svmbench.experiment.config.partial_parse import STAND_IN, Draft
+from svmbench.experiment.config.partial_parse import PLACEHOLDER_BLOCK, Draft
 from svmbench.experiment.config.yaml_source import ConfigPlace
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import Protocol
@@ -37,7 +37,8 @@ def check_names(
     findings : Findings
         Collects every unknown name, with its place and a similar known name.
     trust : bool, default=False
-        Whether to import classes of other packages than scikit-learn, which runs their code.
+        Whether to import classes of other packages than scikit-learn, which runs their code, and
+        to accept programs.
     programs : bool, default=False
         Whether to accept programs without `trust`; right if none is started.
     """
@@ -245,9 +246,9 @@ def _check_params(
     place : tuple
         The place of the data set or profile that has the key.
     params_of : mapping of str to mapping
-        Parameters by the label of a solver, or by its name without a label.
+        Parameters by a solver's `shown` (for a data set) or `called` (for a profile).
     called : mapping of str to str
-        The names of all solvers of the config, by label or name.
+        The names of all solvers of the config, by the same key.
     draft : Draft
     findings : Findings
     """
@@ -399,7 +400,7 @@ def cross_check(draft: Draft, findings: Findings) -> None:
     names = [block.name for block in config.blocks]
     for i, block in enumerate(config.blocks):
         place = draft.place(("blocks", i))
-        if block.name == STAND_IN:
+        if block.name == PLACEHOLDER_BLOCK:
             continue
         if names.index(block.name) != i:
             message = f"another block is already called {shown(block.name)}"
@@ -430,7 +431,7 @@ def _check_run_folds(draft: Draft, findings: Findings) -> None:
     assert config is not None
     for i, block in enumerate(config.blocks):
         wanted, total = getattr(block, "run_folds", 0), getattr(block, "outer_folds", 0)
-        if not total or block.name == STAND_IN:
+        if not total or block.name == PLACEHOLDER_BLOCK:
             continue
         places = [(draft.place(("blocks", i)), wanted, total)]
         for name, profile in config.profiles.items():

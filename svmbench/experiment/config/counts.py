@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from svmbench.base.errors import ConfigError
 from svmbench.experiment.config.findings import Findings
 from svmbench.experiment.config.models import Config
-from svmbench.experiment.config.partial_parse import STAND_IN, Draft
+from svmbench.experiment.config.partial_parse import PLACEHOLDER_BLOCK, Draft
 from svmbench.experiment.config.profiles import apply_profile
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.settings.blocks import Block, DatasetSpec, SolverSpec, TrainingBlock
@@ -51,7 +51,7 @@ def _check(config: Config, cut: str, draft: Draft, findings: Findings) -> None:
     names = [block.name for block in draft.config.blocks] if draft.config else []
     cells = points = 0
     for block in config.blocks:
-        if block.name == STAND_IN:
+        if block.name == PLACEHOLDER_BLOCK:
             continue
         n_cells, n_points = _count_block(config, block)
         cells, points = cells + n_cells, points + n_points

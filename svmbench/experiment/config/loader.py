@@ -61,7 +61,8 @@ def check_config(
     overrides : tuple of str
         See :func:`load_config`.
     trust : bool, default=False
-        Whether to import classes of other packages than scikit-learn, which runs their code.
+        Whether to import classes of other packages than scikit-learn, which runs their code, and
+        to accept programs.
     files : bool, default=False
         Whether to report missing data files. Programs then need no `trust`, because none is
         started: the config is only validated.

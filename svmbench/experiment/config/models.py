@@ -68,7 +68,7 @@ class Profile(Model):
     grid : dict of str to list
         Values of parameters in the grids of all solvers that have them.
     params : dict of str to dict
-        Fixed parameters, by the solver's label or name.
+        Fixed parameters, by the solver's name, or by the label of a program.
     timeout_s : float or None
         Time limit of a cell in seconds.
     max_samples : int or None

@@ -27,11 +27,11 @@ from svmbench.schema.specs import PlotSpec, TableSpec
 #: Largest number of rounds; each removes at least one wrong value.
 MAX_PARSE_ROUNDS = 40
 #: The name of a placeholder block, for a config without a valid list of blocks.
-STAND_IN = "\0"
+PLACEHOLDER_BLOCK = "\0"
 #: Placeholders for missing required keys.
 _PLACEHOLDERS: dict[str, Any] = {
     "title": "untitled",
-    "blocks": [{"name": STAND_IN, "protocol": next(iter(protocols()))}],
+    "blocks": [{"name": PLACEHOLDER_BLOCK, "protocol": next(iter(protocols()))}],
 }
 #: Keys that set the dimensions that a block sweeps.
 _SWEEPS = ("sweep", "sizes", "features")

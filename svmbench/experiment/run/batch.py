@@ -85,7 +85,7 @@ class Hooks:
     note : callable
         Called with one sentence for each problem.
     watch : callable
-        Returns the listener for the cells of a config about to run.
+        Returns a context that yields the listener for the cells of a config about to run.
     finish : callable
         Called with the results folder after each run of a config, to make its tables.
     """

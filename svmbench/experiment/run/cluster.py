@@ -208,10 +208,10 @@ class ClusterRun(RunLoop):
         if cell.shown["block"] not in self.timed:
             return True
         if not self.kind:
-            ready = [other for other in self.workers.values() if not other.is_gone]
-            if not all(other.facts or not other.is_fit for other in ready):
+            present = [other for other in self.workers.values() if not other.is_gone]
+            if not all(other.facts or not other.is_fit for other in present):
                 return False  # the kinds of other workers are not known yet
-            kinds = sorted({other.kind for other in ready if other.is_fit})
+            kinds = sorted({other.kind for other in present if other.is_fit})
             if len(kinds) > 1:
                 raise ConfigError(
                     f"the cluster has workers of {len(kinds)} kinds ({', '.join(kinds)});"

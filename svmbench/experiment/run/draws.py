@@ -5,7 +5,7 @@ probability proportional to 1 / seconds), and cells that need no check come last
 new as the code, and those that agreed before. :func:`draw` goes through this order for one purpose
 after the other, and takes the cells that serve it and fit into the budget:
 
-1. a cell of each solver, so that a short budget reaches all solvers;
+1. cells that reach every solver's module (two solvers may share one), even on a short budget;
 2. run by run, quick ones more likely early, the cells that a run lacks to count as rechecked;
 3. any other cell.
 """
@@ -60,7 +60,7 @@ class Candidate:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The solver and the data set, of which a sample has each pair."""
+        """The solver and the data set; a sample has each such pair of its run."""
         return self.solver, self.dataset
 
     @property

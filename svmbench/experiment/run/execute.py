@@ -49,7 +49,7 @@ def execute(
     options: Options,
     listener: Listener | None = None,
 ) -> RunSummary:
-    """Run the cells that have no result yet; count all of the plan's cells by status.
+    """Run the cells that are due (see `due`); count all of the plan's cells by status.
 
     Parameters
     ----------
@@ -96,11 +96,12 @@ def _recorded(folder: RunFolder, cell: Cell) -> str | None:
 
 
 def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]:
-    """Return the cells without a result, and those whose result is tried again.
+    """Return the cells without a record or ``not run``, and those that `retry` tries again.
 
     Of several cells with the same key, which blocks may share, only the first is returned.
-    ``disturbed`` returns the cells whose training shared the CPU with other programs. It leaves
-    out those with points that are results (paths): their points are never timed again.
+    ``disturbed`` adds the cells whose training shared the CPU with other programs, except those
+    with recorded points that have `dimensions`, as the points of a parameter path have. Such a
+    point is itself a result (see `PointRecord`), and is never timed again.
 
     Parameters
     ----------

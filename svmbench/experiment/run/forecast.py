@@ -48,10 +48,10 @@ class Forecast:
     n_cells : int
         Number of cells that would run.
     seconds : float
-        Expected wall time of the run's cells whose times records tell; a cell counts at most its
-        time limit.
+        Expected wall time of the cells that would run and whose time is known from records; a
+        cell counts at most its time limit.
     n_unknown : int
-        Number of the other cells.
+        Number of cells that would run and whose time no record tells.
     """
 
     lines: tuple[str, ...]

@@ -27,7 +27,8 @@ from typing import Any, NoReturn, TextIO
 from svmbench.base import loaded_libraries
 from svmbench.experiment.measuring import proc
 
-#: In a fork, the output streams of the command; they may have text that it could not write.
+#: In a fork, the command's output streams, kept only so that Python doesn't close them: that
+#: would write text that the command could not write.
 _STREAMS_BEFORE: list[Any] = []
 
 

@@ -66,7 +66,7 @@ def plain(value: Any, path: str = "") -> Any:
 def with_nan(value: Any) -> Any:
     """Return JSON types with NaN in lists where :func:`plain` wrote None.
 
-    A record's own fields stay None: only numbers stand in lists of a point.
+    Only None in a list becomes NaN, since a point's lists have only numbers; a field stays None.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """The loop of a run: start cells as soon as others end, and record each cell that has ended.
 
-A node is a process that makes the scaled inputs and the distances that several cells share. Cells
-and nodes run in processes of this machine. ``cluster.py`` overrides the methods that differ if
-workers of a Dask scheduler run the cells.
+A node is a set of arrays on disk that several cells share: scaled inputs, and perhaps distances
+(`SharedArrays`). A process of its own makes each node before the cells that use it start. All
+processes run on this machine. ``cluster.py`` overrides the methods that differ if workers of a
+Dask scheduler run the cells.
 """
 
 from __future__ import annotations
@@ -108,7 +109,23 @@ class Options:
 
 
 class RunLoop:
-    """The state of one call of `execute`."""
+    """The state of one call of `execute`.
+
+    Attributes
+    ----------
+    points : Path
+        The folder of the files to which workers stream points (not the recorded points).
+    streams : dict of str to Stream
+        The readers of these files, by cell key.
+    contended : set of str
+        Keys of the cells that ran beside others, or were stopped by Ctrl-Z.
+    running : dict of Work to (Cell, str)
+        The cell of each running process, and when it started.
+    making : dict of Work to str
+        The key of the node that each process makes.
+    tries : dict of str to int
+        How often a cell lost its shared arrays or its Dask worker, by cell key.
+    """
 
     def __init__(self, plan: Plan, folder: RunFolder, options: Options, listener: Listener) -> None:
         self.plan = plan

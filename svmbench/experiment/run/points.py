@@ -1,4 +1,8 @@
-"""The points that a worker streams during a long cell, as lines of a file."""
+"""The points that a worker streams during a long cell, as lines of a file.
+
+A point is a part of a cell that is finished and recorded before the cell ends, such as one grid
+point on one fold, or one value along a path. A later worker of the same cell doesn't repeat it.
+"""
 
 from __future__ import annotations
 

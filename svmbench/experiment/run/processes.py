@@ -188,9 +188,10 @@ class Work:
         self.signal(signal.SIGCONT)
 
     def _signal_programs(self, number: int) -> None:
-        """Send a signal to descendants in other sessions, except the leaders of these sessions.
+        """Send a signal to the external programs that the worker runs, but not to their launchers.
 
-        A leader must go on, because it watches for the worker's end.
+        A launcher (`svmbench.baselines.launcher`) leads a session of its own, in which a program
+        runs. It must go on, because it watches for the worker's end.
         """
         for pid in proc.descendants(self.process.pid or 0):
             with contextlib.suppress(OSError):

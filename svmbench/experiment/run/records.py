@@ -91,7 +91,10 @@ class RunFolder:
 
     @property
     def scratch(self) -> Path:
-        """Folder for shared arrays and the points of running cells; emptied after a full run."""
+        """Folder for shared arrays and for the points of running cells.
+
+        A cell's points are removed with its record, the arrays once no cell is left to run.
+        """
         return self.path / ".scratch"
 
     def __enter__(self) -> Self:

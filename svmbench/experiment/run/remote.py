@@ -106,7 +106,8 @@ def greet(setup: dict[str, Any]) -> str:
     ----------
     setup : dict
         ``run`` (the run's name), ``threads``, ``blas_core``, ``solvers`` (to load in advance) and
-        ``codes`` (the kinds of cells whose code is compared).
+        ``codes`` (for each kind of cell, the arguments of `keys.code_of`). The reply's ``codes``
+        are the hashes that it returns for them.
 
     Returns
     -------

@@ -42,7 +42,8 @@ class Request:
     only : mapping of str to list of str
         Filters of the cells to run (see `filters_of`); the plan lists the other cells, too.
     trust : bool
-        Whether to import classes of other packages than scikit-learn, which runs their code.
+        Whether to import classes of other packages than scikit-learn, and to run the programs
+        that the config names. Both run foreign code.
     jobs : int
         Number of cells that run at the same time.
     cluster : str
@@ -117,9 +118,10 @@ class Finished:
     records: dict[str, CellRecord]
 
 
-#: The cells that a run counts for a data set that it can't get: it doesn't know their folds.
+#: A phrase for messages on how a run counts the cells of a data set that it can't get: the number
+#: of their folds is unknown.
 ABSENT_CELLS = "one for each block and solver of a missing data set"
-#: Returns the listener for the cells about to run.
+#: Returns a context that yields the listener for the cells about to run.
 Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
 
 
@@ -190,7 +192,7 @@ def execute_run(
     note : callable
         Called with one sentence for each record that was repaired or skipped in the folder.
     watch : callable
-        Returns the listener for the cells about to run.
+        Returns a context that yields the listener for the cells about to run.
 
     Raises
     ------
@@ -226,7 +228,10 @@ def execute_run(
 
 
 def size_of(plan: Plan) -> str:
-    """Return a sentence on the profile's size and on the full profile; empty if it is that one."""
+    """Return a sentence on the plan's profile and on what the full profile runs in addition.
+
+    It is empty for the full profile, for a profile without a note, and without a full profile.
+    """
     note = plan.config.profiles[plan.profile].note
     full = plan.config.profiles.get(FULL_PROFILE)
     if not note or plan.profile == FULL_PROFILE or full is None:

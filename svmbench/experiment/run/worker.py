@@ -314,7 +314,7 @@ def files_of(points: str | Path) -> Path:
 def _set_limits(limits: Limits) -> None:
     """Set the limits of this process, and start the threads that enforce them.
 
-    The limit of the system counts from the size of the process after the threads have started:
+    RLIMIT_DATA is the allowed memory plus the process's size after the threads have started:
     their stacks are new memory in a fork of the command, but not in a new interpreter.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -352,6 +352,7 @@ def _used(claim: Claim, evidence: Evidence, verdict: Verdict) -> list[Source]:
 
 
 def _unfinished(source: Source) -> list[str]:
+    """Name a run with cells that have no result, also if these failed or reached a time limit."""
     n_missing = sum(
         cell.status not in {"ok", "unavailable", "skipped"} for cell in source.run.cells
     )

@@ -112,7 +112,7 @@ def _load(key: str, path: Path) -> None:
 
 
 def part_label(source: Source, *words: object) -> str:
-    """Return a part's subject; with the profile if runs of several profiles count."""
+    """Return the `what` of a part; with the profile if runs of several profiles count."""
     parts = [str(word) for word in words if str(word)]
     if not source.alone:
         parts.append(f"profile {source.profile}")
@@ -135,7 +135,7 @@ def unfinished(
 ) -> dict[str, CellResult]:
     """Return the solvers without a result on a data set, each with a cell that gives the reason.
 
-    Solvers that are not planned there, or can't run there, are left out.
+    Solvers that are not planned there, or whose first cell is skipped, are left out.
     """
     first_cells = {}
     for solver in solvers:
@@ -150,7 +150,7 @@ def unfinished(
 
 
 def open_if_missing(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
-    """Return an answer that stays open while solvers are missing, and a phrase with their names.
+    """Return an answer that can't be yes while solvers are missing, and a phrase with their names.
 
     While a rival is missing, "is the best" stays undecided; "is not the best" can be decided.
     """

@@ -1,10 +1,10 @@
 """Evidence for claims: the runs found below some folders, by config, each on its own.
 
-Runs of one config are never pooled. If several runs are kept, the run of the fuller profile counts;
-of two runs of one profile, the run with more results. Two profiles that cut the data sets in
-different ways both count. On a data set that the full protocol has not finished, another profile
-counts if it has results. Runs that don't count are named. Within a run, only results of the most
-frequent environment count; the other results are missing.
+Runs of one config are never pooled. If the run of the full protocol has results, it counts; on a
+data set that it has not finished, another profile counts if it has results. Without it all profiles
+count, but `quick` only if there is no other. Of two runs of one profile, the run with more results
+counts. Runs that don't count are named. Within a run, only results of the most frequent environment
+count; the other results are missing.
 
 A machine is identified by its CPU model. Folders whose runs share a CPU model are judged together;
 folders of other CPU models and runs added from packs are judged apart (`gather_by_machine`).
@@ -44,7 +44,8 @@ class Source:
     cells : tuple of CellResult
         Races taken apart; results of other environments as ``elsewhere``.
     environment_group : str
-        The results that count: those whose `machine` is this id of an environment.
+        The id of the environment whose results count; compared with a cell's `machine`, which is
+        the id of an environment and not a CPU model.
     notes : tuple of str
         A sentence for each thing that was left out.
     alone : bool
@@ -98,7 +99,7 @@ class Evidence:
     Attributes
     ----------
     sources : dict of str to list of Source
-        By config; several where profiles cut a config in different ways.
+        By config; several where other runs fill in or replace the run of the full protocol.
     notes : dict of str to list of str
         By config, a sentence for each kept run or result that does not count.
     bare : dict of str to Path

@@ -133,7 +133,10 @@ OPEN = Answer()
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Return yes if all answers are yes; open if one has no criteria."""
+    """Return yes if all answers are yes, no if one of them is no, else open.
+
+    An answer without criteria is open.
+    """
     criteria: list[Criterion | SideTest] = []
     for answer in answers:
         criteria += answer.criteria or (Criterion(Interval(math.nan)),)
@@ -195,7 +198,7 @@ EXPONENT_WIDTH = 0.4
 
 
 def growth(points: Iterable[tuple[float, float]]) -> PowerLaw | None:
-    """Return the power law through the positive points; None without any."""
+    """Return the power law through the positive points; None with fewer than two distinct x."""
     positive = [(x, y) for x, y in points if x > 0 and y > 0]
     return fit_power_law([x for x, _ in positive], [y for _, y in positive]) if positive else None
 

@@ -63,7 +63,10 @@ def fastest_parts(
 def within_best(
     claim: Claim, source: Source, blocks: Sequence[str], solver: str, rivals: Sequence[str]
 ) -> list[Part]:
-    """Return for each data set whether a solver's score is near the best of all."""
+    """Return for each data set whether a solver's score is near the best of all.
+
+    `rivals` must name the solver itself, too: without it there is no part.
+    """
     metric, limit, parts = claim.metrics[0], claim.limits["points"], []
     for condition, solvers in estimates(source.block(*blocks), metric).items():
         present = {name: solvers[name] for name in rivals if name in solvers}

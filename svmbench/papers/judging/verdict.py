@@ -221,7 +221,8 @@ class Verdict:
     freshness : str
         ``fresh``, ``rechecked``, ``changed`` or ``older``; empty if ages were not looked up.
     age : tuple of str
-        The number of results with that age, and the cells that changed; phrases without full stops.
+        Sentences on `freshness`: how many results have this word, and which cells changed; without
+        full stops.
     commands : tuple of str
         The commands that make its records.
     to_decide : str
@@ -375,7 +376,7 @@ class Verdict:
 
 
 def _with_names(start: str, parts: Sequence[Part], end: str, most: int) -> str:
-    """Return a finding with as many names of its parts as fit between it and its end.
+    """Return `start`, then as many names of parts as fit, then `end`.
 
     If not even the first name fits, only the words after its last comma are used.
     """

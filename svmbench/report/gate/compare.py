@@ -111,8 +111,8 @@ class Change:
     what : str
         The metric, counter or pair of solvers.
     base, new : float, str or None
-        The two values; accuracies in per cent, times of races as a ratio to the CPU time of the
-        reference.
+        The two values; accuracies in per cent; of races, the CPU time of the reference over that
+        of the solver, so that a smaller ratio is slower.
     moved : str
         For a ratio of times: the solver whose time changed, and by how much; else "".
     """

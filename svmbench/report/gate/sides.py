@@ -53,7 +53,10 @@ class ComparedCell(TypedDict):
 
 
 class BaselineRun(TypedDict):
-    """The fields of a run that a comparison needs: the content of a baseline."""
+    """The fields of a run that a comparison needs: the content of a baseline.
+
+    `baselines` are solvers of other libraries and programs, not the content of other baselines.
+    """
 
     schema: int
     config: str

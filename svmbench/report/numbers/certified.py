@@ -1,7 +1,8 @@
 """Compare solvers at certified accuracy: who solves what, in which time, and whose claims are true.
 
-A race whose block asks for `accuracies` has for each solver the least CPU time in which one of its
-settings certainly comes within a relative gap of the optimum. Races between the same solvers in one
+A race whose block asks for `accuracies` (relative gaps of the objective, not shares of correct
+predictions) has for each solver the least CPU time in which one of its settings certainly comes
+within such a gap of the optimum. Races between the same solvers in one
 config make a board. Its tables rank solvers at one accuracy, so that none leads by stopping early.
 """
 

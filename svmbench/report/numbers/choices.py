@@ -70,7 +70,7 @@ def caption(boards: Sequence[Board]) -> str:
 
 
 def standing_of(solver: str, boards: Iterable[Board]) -> list[str]:
-    """Return a sentence for each board with a solver: its median ratio, and how many rank."""
+    """Return a sentence for each board with a solver: its median ratio, and its place on it."""
     sentences = []
     for board in boards:
         ranked = sorted(board.standings, key=_by_ratio)

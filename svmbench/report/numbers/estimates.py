@@ -164,8 +164,8 @@ def interval(estimated: Estimate, metric: str) -> Interval:
 def _single(estimated: Estimate, metric: str) -> Interval:
     """Return a time or a ratio that was measured once, with the margin of single times.
 
-    A ratio of two paths compares the sums of their times over all values. If its record lacks
-    these times, they count as long enough.
+    A ratio of two paths, fits along a series of parameter values, compares the sums of their times
+    over all values. If its record lacks these times, they count as long enough.
     """
     times = [estimated.value] if metric.endswith("_s") else _times(estimated.cells)
     if min(times, default=math.inf) < SHORTEST_SINGLE_S:

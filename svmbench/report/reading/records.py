@@ -54,7 +54,8 @@ class CellResult:
     ``unavailable``). `environment` is the id in the record. `machine` is the id of the first
     environment of the folder with the same machine and libraries. `folds` is the number of folds
     over which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell
-    ran; 0 if its record doesn't say it. `claims` is for a part of a race. It has each solver
+    ran; 0 if its record doesn't say it. `claims` is for a part of a race, and says nothing of the
+    papers' claims. It has each solver
     that ran at a single setting, reported that it converged, and has a certified bound: True if the
     bound confirms that it converged.
     """

@@ -73,7 +73,7 @@ class Ranking:
     higher : bool
         True if higher values are better.
     within : str
-        Common property of the values if the table has other values, too; else empty.
+        The values of the other fields (kernel, size …) that all values share; else empty.
     solvers, datasets : tuple of str
         The solvers, and the data sets on which every solver has a value.
     planned : int

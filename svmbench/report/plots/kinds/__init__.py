@@ -41,8 +41,8 @@ class Kind:
     columns : int
         Largest number of panels side by side.
     axes : tuple of str or None
-        What a config may set as `x`, for a kind with its own `collect`; None for any field or
-        metric.
+        What a config may set as `x` (not matplotlib's axes), for a kind with its own `collect`;
+        None for any field or metric.
     own_legend : bool
         True if each panel has a legend, instead of one for the figure.
     fits : bool

@@ -1,7 +1,8 @@
-"""Observed frequencies with intervals, beside claimed and exact frequencies.
+"""Observed frequencies of hits with intervals, beside claimed and exact frequencies.
 
-The points have ``hit_pct``, ``hit_low_pct``, ``hit_high_pct``, ``claimed_pct`` and
-``expected_pct`` (protocol ``simulate``) along one parameter.
+A hit is a draw that finds one of the lowest-scoring samples (protocol ``simulate``). The points
+have ``hit_pct``, ``hit_low_pct``, ``hit_high_pct``, ``claimed_pct`` and ``expected_pct`` along one
+parameter.
 """
 
 from __future__ import annotations
