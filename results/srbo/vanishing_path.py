@@ -13,12 +13,12 @@ systems and of the interior-point method in the time, `systems` the number of al
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 import svmbench
@@ -109,14 +109,11 @@ def main() -> None:
         print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
     if given.output:
         file = given.output / "vanishing_path.csv"
+        table = pd.DataFrame(lines)
         if file.exists():
-            with file.open(encoding="utf-8", newline="") as stream:
-                kept = [line for line in csv.DictReader(stream) if line["version"] != given.version]
-            lines = kept + lines
-        with file.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, lines[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(lines)
+            earlier = pd.read_csv(file, dtype=str)
+            table = pd.concat([earlier[earlier["version"] != given.version], table])
+        table.to_csv(file, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":

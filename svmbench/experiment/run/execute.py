@@ -101,7 +101,8 @@ def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]
     Of several cells with the same key, which blocks may share, only the first is returned.
     ``disturbed`` adds the cells whose training shared the CPU with other programs, except those
     with recorded points that have `dimensions`, as the points of a parameter path have. Such a
-    point is itself a result (see `PointRecord`), and is never timed again.
+    point is itself a result (see `PointRecord`), and is never timed again. Races are left out, too:
+    their records have times of each solver, and none of the cell.
 
     Parameters
     ----------
