@@ -96,7 +96,7 @@ class Triangulate:
         group = np.zeros(len(y), dtype=np.int32) if folds is None else folds
         for fold in np.unique(group):
             rows = np.flatnonzero(group == fold)
-            triangles[fold] = least_squares.stacked(
+            triangles[fold] = least_squares.append_to_factor(
                 triangles[fold], X[rows], signs[rows], self.bias
             )
         return triangles

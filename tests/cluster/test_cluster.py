@@ -483,7 +483,7 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.Monke
 
 def test_a_worker_that_introduces_itself_wrongly_is_none() -> None:
     about = environment.environment_facts(1)
-    facts = {"environment": {**about, "load": [1.0]}, "machine": "m", "codes": []}
+    facts = {"environment": {**about, "load": [1.0]}, "machine": "m", "code_hashes": []}
     assert cluster._is_introduced(json.loads(json.dumps(facts)))
     for name in facts:
         for wrong in (None, 7, {}, "../../x"):

@@ -145,39 +145,39 @@ def test_a_page_is_refreshed_and_nothing_else_changes(root: Path) -> None:
 
 
 @pytest.fixture
-def figures() -> ModuleType:
-    return load_script("figures")
+def write_pages() -> ModuleType:
+    return load_script("write_pages")
 
 
 def test_the_script_checks_and_writes(
-    root: Path, figures: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    root: Path, write_pages: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!--= median cpu_time_s slow of p/one -->7\n")
     words = [str(page), "--results", str(root)]
-    assert figures.main([*words, "--check"]) == 1
+    assert write_pages.main([*words, "--check"]) == 1
     assert "-->7" in page.read_text()
     assert "+<!--= median cpu_time_s slow of p/one -->6" in capsys.readouterr().out
-    assert figures.main(words) == 0
+    assert write_pages.main(words) == 0
     assert page.read_text() == "<!--= median cpu_time_s slow of p/one -->6\n"
-    assert figures.main([*words, "--check"]) == 0
+    assert write_pages.main([*words, "--check"]) == 0
     assert capsys.readouterr().out.endswith("nothing differs\n")
     old = tmp_path / "claims" / "smo-99.svg"  # of a claim that there is no more
     old.parent.mkdir()
     old.write_text("<svg/>")
-    assert figures.main([*words, "--check"]) == 1
+    assert write_pages.main([*words, "--check"]) == 1
     assert old.exists()
     assert "smo-99.svg: no claim of the page has it" in capsys.readouterr().out
-    assert figures.main(words) == 0
+    assert write_pages.main(words) == 0
     assert not old.exists()
     page.write_text("<!--= what -->7\n")
     with pytest.raises(SystemExit, match=r"page\.md:1: what: it begins with"):
-        figures.main(words)
+        write_pages.main(words)
 
 
-def test_figures_of_the_pages_agree_with_kept_results(figures: ModuleType) -> None:
-    assert figures.pages()
-    assert figures.main(["--check"]) == 0, "run scripts/figures.py"
+def test_figures_of_the_pages_agree_with_kept_results(write_pages: ModuleType) -> None:
+    assert write_pages.pages()
+    assert write_pages.main(["--check"]) == 0, "run scripts/write_pages.py"
 
 
 def quoted() -> dict[str, list[str]]:

@@ -773,18 +773,20 @@ def shrinking_steps(
         if reason != GAP:
             # Steps among the active samples, until the next test.
             some = StoppingCriteria(tol, min(look, max_iter - steps), limit)
-            limits = Bounds(part.low, part.high)
+            part_bounds = Bounds(part.low, part.high)
             if n_sums == 1:
-                taken, reason = pair_steps(values, diagonal, limits, some, part.beta, part.v)
+                taken, reason = pair_steps(values, diagonal, part_bounds, some, part.beta, part.v)
             else:
                 taken, reason = grouped_steps(
-                    values, diagonal, part.group, limits, some, part.beta, part.v
+                    values, diagonal, part.group, part_bounds, some, part.beta, part.v
                 )
             steps += taken
             if n_sums > 1 and reason == MAX_ITER and steps < max_iter:
                 work += taken * (2.0 * len(part.v) + PAIR_COST)
-                sides, left = (part.beta, part.v), max_iter - steps
-                more, work = newton_steps(values, part.group, n_sums, limits, sides, work, left)
+                variables = part.beta, part.v
+                more, work = newton_steps(
+                    values, part.group, n_sums, part_bounds, variables, work, max_iter - steps
+                )
                 steps += more
         if reason != MAX_ITER or steps >= max_iter:
             if is_whole:

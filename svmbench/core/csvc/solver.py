@@ -241,7 +241,7 @@ def solve_qp(
     if is_stored or source.n_samples < FLOAT32_MIN_SAMPLES:
         K = source.whole(cache_mb)
         if K is not None:
-            result = _on_matrix(K, problem, start, criteria, share)
+            result = _solve_on_matrix(K, problem, start, criteria, share)
             settle_at_bounds(problem.low, problem.high, result.beta)
             return replace(result, checks=None if is_stored else 0)
     with ThreadPool(n_jobs) as pool:
@@ -250,7 +250,7 @@ def solve_qp(
     return result
 
 
-def _on_matrix(
+def _solve_on_matrix(
     K: np.ndarray,
     problem: QPProblem,
     start: np.ndarray | None,
@@ -272,14 +272,14 @@ def _on_matrix(
         if problem.n_sums == 1:
             steps, reason = shrinking_steps(raw(K), diag, bounds, part, beta, v, problem.group)
         else:
-            steps, reason = until_gap(K, problem, part, beta, v)
+            steps, reason = search_on_matrix(K, problem, part, beta, v)
         result.steps += steps
         over = tolerance.settle(reason, result.steps, beta, v)
     result.reason = over
     return result
 
 
-def until_gap(
+def search_on_matrix(
     K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
 ) -> tuple[int, int]:
     """Take steps on a matrix by the method that fits the problem.
@@ -435,7 +435,9 @@ class Refinement:
             self.single_steps(K, criteria, result)
             return result.reason
         if K is not None:
-            steps, result.reason = until_gap(K, self.problem, criteria, result.beta, result.v)
+            steps, result.reason = search_on_matrix(
+                K, self.problem, criteria, result.beta, result.v
+            )
             result.steps += steps
             return result.reason
         active = ActiveSamples(members, self.problem, result.beta, result.v)
@@ -544,13 +546,13 @@ class Tolerance:
     def __init__(
         self,
         share: ShareOfMargin | None,  # None: the tolerance is absolute
-        limits: StoppingCriteria,  # of the whole search
+        search: StoppingCriteria,  # of the whole search
         problem: QPProblem,
         diagonal: np.ndarray,  # of the kernel matrix
         start: tuple[np.ndarray, np.ndarray],  # beta and v
     ) -> None:
-        self.share, self.problem, self.limits = share, problem, limits
-        self.now, self.most = limits.tol, limits.max_iter
+        self.share, self.problem, self.search = share, problem, search
+        self.now, self.most = search.tol, search.max_iter
         if share is None:
             return
         beta, v = start
@@ -559,18 +561,18 @@ class Tolerance:
         self.rounding = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * size
         # rho isn't known yet: begin relative to the start's violation; it has the kernel's scale.
         violation = up_low_sets(problem, beta, v).gap
-        self.now = max(limits.tol * min(1.0, violation), self.rounding)
+        self.now = max(search.tol * min(1.0, violation), self.rounding)
 
     def criteria(self, steps: int) -> StoppingCriteria:
         """Return the criteria for the next steps, after `steps` steps in all."""
-        return StoppingCriteria(self.now, self.most - steps, self.limits.limit)
+        return StoppingCriteria(self.now, self.most - steps, self.search.limit)
 
     def settle(self, reason: int, steps: int, beta: np.ndarray, v: np.ndarray) -> int | None:
         """Return the reason to end the search; or set the violation to reach next, return None.
 
         `reason` is why the last steps stopped; `steps` is the number of steps in all.
         """
-        share, max_iter = self.share, self.limits.max_iter
+        share, max_iter = self.share, self.search.max_iter
         if share is None or (reason == MAX_ITER and steps >= max_iter):
             return reason
         violation = up_low_sets(self.problem, beta, v).gap
@@ -593,8 +595,8 @@ class Tolerance:
 
 def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
     """Return True if w proves that w != 0 at the optimum of a ν-SVC or one-class SVM."""
-    square = -float(beta @ v)  # beta'K beta: here p = 0, so that K beta = -v
-    return least_gap(problem, beta, v) < PROVES_MARGIN * square
+    squared_norm = -float(beta @ v)  # beta'K beta: here p = 0, so that K beta = -v
+    return least_gap(problem, beta, v) < PROVES_MARGIN * squared_norm
 
 
 def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:

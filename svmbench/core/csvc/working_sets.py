@@ -264,13 +264,13 @@ class WorkingSetSearch:
         old = len(stay)
         self.block = np.empty((len(self.working), len(self.working)), dtype=self.rows.dtype)
         self.block[:old, :old] = known
-        names = self.active.members
-        slots = self.store.find(names[new])
+        members = self.active.members
+        slots = self.store.find(members[new])
         stored = np.flatnonzero(slots >= 0)
         self.block[old + stored] = block_of(self.store.rows, slots[stored], self.working)
         unknown = np.flatnonzero(slots < 0)
-        columns = self.rows.columns(names[self.working])
-        self._fill(names[new[unknown]], columns, self.block, old + unknown)
+        columns = self.rows.columns(members[self.working])
+        self._fill(members[new[unknown]], columns, self.block, old + unknown)
         self.block[:old, old:] = self.block[old:, :old].T
 
     def _size(self, n: int) -> int:
@@ -305,12 +305,12 @@ class WorkingSetSearch:
         its row is computed and used while in the cache of the processor, which costs less than to
         write it to memory.
         """
-        v, names = self.active.v, self.active.members
-        slots = self.store.find(names[moved])
+        v, members = self.active.v, self.active.members
+        slots = self.store.find(members[moved])
         wanted = np.flatnonzero((slots < 0) & is_free)
-        new = self.store.place(names[moved[wanted]])
+        new = self.store.place(members[moved[wanted]])
         wanted = wanted[: len(new)]
-        self._fill(names[moved[wanted]], self.columns, self.store.rows, new)
+        self._fill(members[moved[wanted]], self.columns, self.store.rows, new)
         slots[wanted] = new
         stored, passing = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
         self.moved = len(moved)
@@ -321,7 +321,7 @@ class WorkingSetSearch:
             SPAN,
             lambda first, end: subtract_rows(kept, known, change_of_known, v, first, end),
         )
-        left = names[moved[passing]]
+        left = members[moved[passing]]
         subtract_kernel(self.rows, left, change[passing], self.columns, v, self.pool)
 
     def _fill(self, samples: np.ndarray, columns: Any, out: np.ndarray, at: np.ndarray) -> None:

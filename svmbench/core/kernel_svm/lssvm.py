@@ -171,7 +171,7 @@ class LSSVM(ClassifierWithC):
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Solve on one kernel matrix; there is nothing to start from."""
-        return self._at_each(source, y, [self.C])[0]
+        return self._solve_at_each(source, y, [self.C])[0]
 
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
@@ -179,9 +179,9 @@ class LSSVM(ClassifierWithC):
         """Along C every solution is on one matrix in memory; the first counts its values."""
         if over != "C":
             return super().solve_along(source, y, over, values)
-        return self._at_each(source, y, values)
+        return self._solve_at_each(source, y, values)
 
-    def _at_each(
+    def _solve_at_each(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]
     ) -> list[KernelSolution]:
         K = self._matrix(source)

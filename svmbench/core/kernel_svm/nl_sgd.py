@@ -56,17 +56,17 @@ WHOLE_MATRIX_MAX_SAMPLES = 1024
 
 
 @compiled
-def walk(
+def take_steps(
     K: np.ndarray,  # (n, n): kernel values, float64 or float32
     order: np.ndarray,  # int (m,): the sample of each step
     y: np.ndarray,  # (n,)
     C: np.ndarray,  # (k,)
     t: int,  # steps taken before
     weights: np.ndarray,  # (T,): what an update at each step adds to alpha, divided by C
-    ahead: bool,  # whether `order` ascends, so that each sample occurs once
-    F: np.ndarray,  # (k, n): ``sum_j beta_j K_ji``; with `ahead` only where it will be read
-    alpha: np.ndarray,  # (k, n): alpha divided by C; the steps are added
-    counts: np.ndarray,  # int (k, n): updates of each sample; the steps are added
+    ascends: bool,  # whether `order` ascends, so that each sample occurs once
+    F: np.ndarray,  # (k, n): ``sum_j beta_j K_ji``; if `order` ascends, only where it will be read
+    alpha: np.ndarray,  # (k, n): alpha divided by C, changed in place
+    counts: np.ndarray,  # int (k, n): updates of each sample, changed in place
 ) -> None:
     """Take the steps ``t + 1 ... t + len(order)`` for all values of C together."""
     for p in range(len(order)):
@@ -78,7 +78,7 @@ def walk(
             if sign * f[i] * C[c] < t + p + 1:
                 alpha[c, i] += weights[t + p]
                 counts[c, i] += 1
-                first = i + 1 if ahead else 0
+                first = i + 1 if ascends else 0
                 sums, kernel = f[first:], row[first:]
                 for j in range(len(sums)):
                     sums[j] += sign * np.float64(kernel[j])
@@ -129,7 +129,7 @@ class StepPlan:
     last: int  # first step of the last cycle, from which `order` ascends; T if there is no cycle
 
 
-def walk_by_blocks(
+def take_steps_by_blocks(
     source: KernelSource,
     plan: StepPlan,
     y: np.ndarray,
@@ -142,25 +142,26 @@ def walk_by_blocks(
     order = plan.order
     T, n = len(order), source.n_samples
     F = np.zeros(alpha.shape)
-    kept = RowCache(n, n, cache_mb, rule=forget_none)
+    row_cache = RowCache(n, n, cache_mb, rule=forget_none)
     for t in range(0, T, BLOCK_STEPS):
         members = order[t : t + BLOCK_STEPS]
         steps = np.arange(t + 1, t + len(members) + 1)
         # Only updates change the sums: without a violator now, the block has no update.
         if not np.any(y[members] * F[:, members] * C[:, None] < steps):
             continue
-        # A sample may have been drawn twice.
-        rows, inside = np.unique(members, return_inverse=True)
+        # A sample may have been drawn twice. places: of the steps, in `rows`.
+        rows, places = np.unique(members, return_inverse=True)
         K, signs, f = source.block(rows, rows), y[rows], F[:, rows]
         gained, updates = np.zeros(f.shape), np.zeros(f.shape, dtype=np.int64)
-        walk(raw(K), inside, raw(signs), C, t, plan.weights, False, f, gained, updates)
+        take_steps(raw(K), places, raw(signs), C, t, plan.weights, False, f, gained, updates)
         alpha[:, rows] += gained
         counts[:, rows] += updates
         # Update all sums; in the last cycle those from `first` on, after the last block none.
-        hit = np.flatnonzero(updates.any(axis=0))
+        violators = np.flatnonzero(updates.any(axis=0))
         first = int(members[-1]) + 1 if t >= plan.last else 0
         first = first if t + len(members) < T else len(y)
-        add_rows_of(source, kept, F, rows[hit], updates[:, hit] * signs[hit], first)
+        factors = updates[:, violators] * signs[violators]
+        add_rows_of(source, row_cache, F, rows[violators], factors, first)
 
 
 def worth_of_updates(T: int, share: float) -> np.ndarray:
@@ -234,7 +235,7 @@ class _SubGradient(ClassifierWithC):
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Take epochs * N steps; there is no warm start."""
-        return self._at_each(source, y, [self.C])[0]
+        return self._solve_at_each(source, y, [self.C])[0]
 
     def solve_along(
         self, source: KernelSource, y: np.ndarray, over: str, values: Sequence[Any]
@@ -242,7 +243,7 @@ class _SubGradient(ClassifierWithC):
         """Train all values of C together; the first solution counts the kernel evaluations."""
         if over != "C":
             return super().solve_along(source, y, over, values)
-        return self._at_each(source, y, values)
+        return self._solve_at_each(source, y, values)
 
     def _ordered(self, n: int) -> tuple[np.ndarray | None, np.ndarray, int]:
         """Return a permutation of the samples (None: as they are), and the order of the steps.
@@ -252,7 +253,7 @@ class _SubGradient(ClassifierWithC):
         """
         raise AssertionError("a subclass defines _ordered")
 
-    def _at_each(
+    def _solve_at_each(
         self, source: KernelSource, y: np.ndarray, values: Sequence[float]
     ) -> list[KernelSolution]:
         """Return the solution at each C, reading each row of the kernel matrix once.
@@ -267,17 +268,17 @@ class _SubGradient(ClassifierWithC):
         weights = worth_of_updates(T, float(self.average))
         signs = y if samples is None else y[samples]
         source = source if samples is None else source.subset(samples)
-        known = source.is_stored or n <= WHOLE_MATRIX_MAX_SAMPLES
-        K = source.whole(float(self.cache_mb)) if known else None
+        wants_matrix = source.is_stored or n <= WHOLE_MATRIX_MAX_SAMPLES
+        K = source.whole(float(self.cache_mb)) if wants_matrix else None
         gained, counts = np.zeros((len(C), n)), np.zeros((len(C), n), dtype=np.int64)
         if K is not None:
             F = np.zeros((len(C), n))
-            for start, stop, ahead in ((0, T - n_last, False), (T - n_last, T, True)):
+            for start, stop, ascends in ((0, T - n_last, False), (T - n_last, T, True)):
                 steps = order[start:stop]
-                walk(raw(K), steps, raw(signs), C, start, weights, ahead, F, gained, counts)
+                take_steps(raw(K), steps, raw(signs), C, start, weights, ascends, F, gained, counts)
         else:
             plan = StepPlan(order, weights, last=T - n_last)
-            walk_by_blocks(source, plan, signs, C, float(self.cache_mb), gained, counts)
+            take_steps_by_blocks(source, plan, signs, C, float(self.cache_mb), gained, counts)
         evaluations = source.kernel_evaluations - before
         alpha = np.empty((len(C), n))
         alpha[:, slice(None) if samples is None else samples] = gained * C[:, None]

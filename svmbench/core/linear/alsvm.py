@@ -16,7 +16,7 @@ Deviations
       form need a plus.
     - Dense samples: only the lower triangle of P is updated, together with the next sample's
       product P x: the same numbers with a quarter of the memory traffic. Sparse samples: the
-      rank-one updates of P wait in blocks of WAITING and are subtracted by one matrix product;
+      rank-one updates of P wait in blocks and are subtracted by one matrix product;
       each P x includes the updates that wait, so w is the same after every sample.
     - The rounding errors of the updates accumulate. After a fit, and after every add and remove,
       the drift ||P (q - G w)|| / ||w|| estimates the relative error of w (one step of iterative
@@ -76,9 +76,9 @@ class TrainingSet:
     """Exact sums and fingerprints of the samples in a model.
 
     The sums ``A = sum x x'`` and ``q = sum y x`` measure the drift of the inverse, which is rebuilt
-    from them. By the fingerprints `remove` refuses a sample that was never added. If the sums don't
-    determine the weights in float64, the samples of the batch that made it so and of all later
-    batches are kept beside the sums.
+    from them. By the fingerprints `remove` refuses a sample that was never added. If a batch makes
+    the sums so ill-conditioned that they don't determine the weights in float64, its samples and
+    those of all later batches are kept beside the sums.
     """
 
     def __init__(
@@ -86,15 +86,16 @@ class TrainingSet:
         X: Any,  # (n_samples, d): with the constant feature, if there is one
         y: np.ndarray,  # (n_samples,): labels ±1
         *,
-        keeps: bool = False,
+        keeps_rows: bool = False,  # beside the sums
     ) -> None:
         self._initial = fingerprints(X, y)
         self._counts: Counter[int] | None = None
         # X (n_kept, d), y: samples that are kept. A (d, d), q (d,): sums of the others.
-        self.X: Any = X if keeps else None
-        self.y: np.ndarray | None = y if keeps else None
-        left = slice(0, 0 if keeps else None)
-        self.A, self.q = gram(X[left]), np.asarray(X[left].T @ y[left]).ravel()
+        self.X: Any = X if keeps_rows else None
+        self.y: np.ndarray | None = y if keeps_rows else None
+        summed = slice(0, 0 if keeps_rows else None)
+        self.A, self.q = gram(X[summed]), np.asarray(X[summed].T @ y[summed]).ravel()
+        # The largest diagonal that A had before a removal: its rounding errors are still in A.
         self._largest = np.zeros(len(self.q))
 
     def __len__(self) -> int:
@@ -139,11 +140,11 @@ class TrainingSet:
         assert self.y is not None, "there are samples that are kept"
         # The principal axes of the sums represent the samples that are not kept.
         eigenvalues, V = eigh(self.A)
-        seen = eigenvalues > len(self.q) * np.finfo(float).eps * max(eigenvalues[-1], 0.0)
-        roots = np.sqrt(eigenvalues[seen])
-        axes, targets = roots[:, np.newaxis] * V[:, seen].T, V[:, seen].T @ self.q / roots
-        both = least_squares.stacked(np.column_stack([axes, targets]), self.X, self.y, 0.0)
-        return both[: len(self.q), :-1], both[: len(self.q), -1]
+        nonzero = eigenvalues > len(self.q) * np.finfo(float).eps * max(eigenvalues[-1], 0.0)
+        roots = np.sqrt(eigenvalues[nonzero])
+        axes, targets = roots[:, np.newaxis] * V[:, nonzero].T, V[:, nonzero].T @ self.q / roots
+        R = least_squares.append_to_factor(np.column_stack([axes, targets]), self.X, self.y, 0.0)
+        return R[: len(self.q), :-1], R[: len(self.q), -1]
 
     def has_lost_digits(self, nu: float) -> bool:
         """Return True if removed samples were so much larger than the rest that digits are lost."""
@@ -179,12 +180,12 @@ class TrainingSet:
             if not present[mark]:
                 del present[mark]
         if self.X is not None and self.y is not None:
-            struck = Counter(marks)
+            to_remove = Counter(marks)
             kept = fingerprints(self.X, self.y).tolist()
-            stays = [k for k, mark in enumerate(kept) if not _taken(struck, mark)]
+            stays = [k for k, mark in enumerate(kept) if not _take(to_remove, mark)]
             self.X, self.y = self.X[stays], self.y[stays]
             # The samples that were not kept are in the sums.
-            rest = [k for k, mark in enumerate(marks) if _taken(struck, mark)]
+            rest = [k for k, mark in enumerate(marks) if _take(to_remove, mark)]
             X, y = X[rest], y[rest]
         self._largest = np.maximum(self._largest, np.diag(self.A))
         self.A -= gram(X)
@@ -198,14 +199,14 @@ class TrainingSet:
 
 
 class LabelOrder:
-    """Test whether labels come class by class: it counts how often a label follows itself."""
+    """Detect labels that are sorted by class, by the number of labels equal to the one before."""
 
     def __init__(self) -> None:
         self._counts: Counter[Any] = Counter()
         self._repeats, self._last = 0, np.empty(0)
 
-    def see(self, labels: np.ndarray) -> None:
-        """Count labels in the order in which they come."""
+    def count(self, labels: np.ndarray) -> None:
+        """Count further labels, in their order."""
         values, numbers = np.unique(labels, return_counts=True)
         self._counts.update(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
         self._repeats += int(np.sum(labels[1:] == labels[:-1]) + np.sum(self._last == labels[:1]))
@@ -221,8 +222,8 @@ class LabelOrder:
         return bool(self._repeats - (n - 1) * share > SORTED_MIN_DEVIATIONS * deviation)
 
 
-def _taken(counts: Counter[int], mark: int) -> bool:
-    """Return True if a mark is counted; lower its count by 1."""
+def _take(counts: Counter[int], mark: int) -> bool:
+    """Lower a fingerprint's count by 1; return False if it is 0 already."""
     if not counts[mark]:
         return False
     counts[mark] -= 1
@@ -263,6 +264,7 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         ``samples`` seen, ``updates`` and ``removals`` made, ``refreshes`` from a factorisation.
     """
 
+    #: Whether samples that the model classifies correctly are not added (FALSVM).
     _rejects: ClassVar[bool]
 
     def _order(self, n_samples: int) -> np.ndarray:
@@ -280,9 +282,9 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         gradient = np.asarray(X.T @ (y - np.asarray(X @ w).ravel())).ravel() - w / (2.0 * self.C)
         self.drift_ = _relative_step(P, gradient, w)
         refreshes = 0
-        self._found = "closed form"
+        self._method = "closed form"
         if not self.drift_ <= DRIFT_BOUND:
-            P, w, self._found = _rebuilt(gram(X), np.asarray(X.T @ y).ravel(), self.C, X, y)
+            P, w, self._method = _rebuilt(gram(X), np.asarray(X.T @ y).ravel(), self.C, X, y)
             refreshes = 1
         self.P_ = P
         self.accepted_ = accepted
@@ -291,12 +293,12 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         return self
 
     def evaluate_objective(self, data: TrainingData) -> Self:
-        """Evaluate the objective, and set up the training set for `add` and `remove`."""
+        """Evaluate the objective; then, outside of the training time, set up `add` and `remove`."""
         super().evaluate_objective(data)
         X, y = data.native, data.y
         if len(self.accepted_) < len(y):
             X, y = X[self.accepted_], y[self.accepted_]
-        self._training_set = TrainingSet(X, y, keeps=self._found == least_squares.BY_SAMPLES)
+        self._training_set = TrainingSet(X, y, keeps_rows=self._method == least_squares.BY_SAMPLES)
         return self
 
     def add(self, X: Any, y: Any) -> Self:
@@ -329,7 +331,7 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         self._training_set.add(X, y)
         self.counters_["updates"] += len(y)
         if not self._has_drifted(P, w):
-            return self._keep(P, w)
+            return self._set_state(P, w)
         if least_squares.cholesky(self._training_set.sums()[0], 1.0 / (2.0 * self.C)) is None:
             self._training_set.keep_latest(A, q, X, y)
         return self._rebuild()
@@ -379,7 +381,7 @@ class _SequentialLeastSquares(LinearClassifierWithC):
             self._join(models)
         else:
             d = self.n_features_in_ + bool(self.bias)
-            self.P_, self.drift_, self._found = np.eye(d) * (2.0 * self.C), 0.0, "closed form"
+            self.P_, self.drift_, self._method = np.eye(d) * (2.0 * self.C), 0.0, "closed form"
             self.accepted_ = np.empty(0, dtype=np.int64)
             self._training_set = TrainingSet(np.empty((0, d)), np.empty(0))
             self._store_weights(np.zeros(d), {"samples": 0, "updates": 0, "refreshes": 0})
@@ -411,7 +413,7 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         P, w = self._in_blocks(removed, X, y)
         self._training_set.remove(X, y)
         self.counters_["removals"] = self.counters_.get("removals", 0) + len(y)
-        return self._rebuild() if self._has_drifted(P, w) else self._keep(P, w)
+        return self._rebuild() if self._has_drifted(P, w) else self._set_state(P, w)
 
     def _added_to(self, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray]:
         """Return (P, w) with a batch added, and the samples that were added."""
@@ -437,7 +439,7 @@ class _SequentialLeastSquares(LinearClassifierWithC):
             self.drift_ = _relative_step(P, gradient, w)
         return not self.drift_ <= DRIFT_BOUND
 
-    def _keep(self, P: np.ndarray, w: np.ndarray) -> Self:
+    def _set_state(self, P: np.ndarray, w: np.ndarray) -> Self:
         self.P_ = P
         self._store_weights(w, self.counters_)
         if self._training_set.has_lost_digits(1.0 / (2.0 * self.C)):
@@ -445,22 +447,22 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         return self
 
     def _rebuild(self) -> Self:
-        """Compute P and w from the training set, and keep them."""
+        """Compute P and w from the training set, and store them."""
         training_set, nu = self._training_set, 1.0 / (2.0 * self.C)
         A, q = training_set.sums()
         self.counters_["refreshes"] += 1
         w = least_squares.solve_sums(A, q, nu)
         if w is None and training_set.X is not None:
-            self._found = least_squares.BY_SAMPLES
+            self._method = least_squares.BY_SAMPLES
             w, P = least_squares.solve_triangle(*training_set.triangle(), nu, with_inverse=True)
             assert P is not None, "the inverse was asked for"
-            return self._keep(P, w)
+            return self._set_state(P, w)
         if training_set.X is not None:
             training_set.drop_kept()
-        P, w, self._found = _rebuilt(A, q, self.C)
-        if self._found == least_squares.BY_POOR_SUMS:
+        P, w, self._method = _rebuilt(A, q, self.C)
+        if self._method == least_squares.BY_POOR_SUMS:
             self._warn_of_sums("they are too ill-conditioned for float64")
-        return self._keep(P, w)
+        return self._set_state(P, w)
 
     def _warn_of_sums(self, why: str) -> None:
         warn_user(
@@ -476,7 +478,7 @@ class _SequentialLeastSquares(LinearClassifierWithC):
         self._store_with_bias(
             w,
             n_iter=max(1, counters["updates"]),
-            stop_reason=self._found,
+            stop_reason=self._method,
             counters=counters,
         )
 
@@ -556,7 +558,7 @@ class FALSVM(_SequentialLeastSquares):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on rows of any order, which are shuffled; see the base class."""
-        self.__dict__.pop("_order_seen", None)
+        self.__dict__.pop("_label_order", None)
         return super().fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
@@ -572,9 +574,9 @@ class FALSVM(_SequentialLeastSquares):
             As for :meth:`ALSVM.partial_fit`, with the same errors.
         """
         super().partial_fit(X, y, classes)
-        seen: LabelOrder = self.__dict__.setdefault("_order_seen", LabelOrder())
-        seen.see(np.asarray(y))
-        if seen.is_sorted():
+        order: LabelOrder = self.__dict__.setdefault("_label_order", LabelOrder())
+        order.count(np.asarray(y))
+        if order.is_sorted():
             warn_user(
                 "falsvm looks at each row once, and these rows come class by class: the model may "
                 "know the last class alone; shuffle the rows, or take alsvm"

@@ -428,7 +428,9 @@ def _triangles(
         X, signs = as_block(X, d), np.where(y == statistics.classes[1], 1.0, -1.0)
         for fold in np.unique(folds):
             rows = np.flatnonzero(folds == fold)
-            triangles[fold] = least_squares.stacked(triangles[fold], X[rows], signs[rows], bias)
+            triangles[fold] = least_squares.append_to_factor(
+                triangles[fold], X[rows], signs[rows], bias
+            )
     return triangles
 
 

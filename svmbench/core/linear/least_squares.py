@@ -55,9 +55,9 @@ def accumulate_csr(
     y: np.ndarray,
     folds: np.ndarray,
     A: np.ndarray,
-    sides: np.ndarray,
+    linear: np.ndarray,
 ) -> None:
-    """Add each row's x x' to the upper triangle of its fold's A, and y x and x to its `sides`."""
+    """Add each row to its fold's sums: x x' to the upper triangle of A, y x and x to `linear`."""
     # Unsigned indices spare the check for negative ones.
     one, two = np.uint32(1), np.uint32(2)
     for i in range(len(y)):
@@ -67,10 +67,10 @@ def accumulate_csr(
         while p + one < end:
             x, j = data[p], np.uint32(indices[p])
             x2, j2 = data[p + one], np.uint32(indices[p + one])
-            sides[fold, j, 0] += y[i] * x
-            sides[fold, j, 1] += x
-            sides[fold, j2, 0] += y[i] * x2
-            sides[fold, j2, 1] += x2
+            linear[fold, j, 0] += y[i] * x
+            linear[fold, j, 1] += x
+            linear[fold, j2, 0] += y[i] * x2
+            linear[fold, j2, 1] += x2
             A[fold, j, j] += x * x
             for r in range(p + one, end):
                 k = np.uint32(indices[r])
@@ -79,8 +79,8 @@ def accumulate_csr(
             p += two
         if p < end:
             x, j = data[p], np.uint32(indices[p])
-            sides[fold, j, 0] += y[i] * x
-            sides[fold, j, 1] += x
+            linear[fold, j, 0] += y[i] * x
+            linear[fold, j, 1] += x
             A[fold, j, j] += x * x
 
 
@@ -94,17 +94,17 @@ def fold_moments(
     n_samples, n_features = X.shape
     d = n_features + bool(bias)
     A = np.zeros((n_folds, d, d))
-    sides = np.zeros((n_folds, n_features, 2))
+    linear = np.zeros((n_folds, n_features, 2))
     if sp.issparse(X) and X.nnz <= DENSE_SHARE * n_samples * n_features:
-        accumulate_csr(*csr_parts(X), raw(y), raw(folds), A, sides)
+        accumulate_csr(*csr_parts(X), raw(y), raw(folds), A, linear)
     else:
-        _accumulate_blocks(X, y, folds, A, sides)
+        _accumulate_blocks(X, y, folds, A, linear)
     q = np.zeros((n_folds, d))
-    q[:, :n_features] = sides[:, :, 0]
+    q[:, :n_features] = linear[:, :, 0]
     # The constant's row and column are sums of features and the number of samples.
     if bias:
         q[:, -1] = bias * np.bincount(folds, weights=y, minlength=n_folds)
-        A[:, :n_features, -1] = bias * sides[:, :, 1]
+        A[:, :n_features, -1] = bias * linear[:, :, 1]
         A[:, -1, -1] = bias * bias * np.bincount(folds, minlength=n_folds)
     return A, q
 
@@ -120,7 +120,7 @@ def gram(X: Any) -> np.ndarray:
 
 
 def _accumulate_blocks(
-    X: Any, y: np.ndarray, folds: np.ndarray, A: np.ndarray, sides: np.ndarray
+    X: Any, y: np.ndarray, folds: np.ndarray, A: np.ndarray, linear: np.ndarray
 ) -> None:
     """Do what :func:`accumulate_csr` does with BLAS-3 on blocks of rows that fit in the cache."""
     n_samples, n_features = X.shape
@@ -142,8 +142,8 @@ def _accumulate_blocks(
                 # The transpose of C-ordered rows is the Fortran matrix that BLAS wants: no copy.
                 sums[fold] = dsyrk(1.0, part.T, beta=1.0, c=sums[fold], overwrite_c=1)
                 # Two products with vectors: faster than one with a matrix of two columns.
-                sides[fold, :, 0] += signs @ part
-                sides[fold, :, 1] += np.ones(len(signs)) @ part
+                linear[fold, :, 0] += signs @ part
+                linear[fold, :, 1] += np.ones(len(signs)) @ part
     for fold in range(n_folds):
         A[fold, :n_features, :n_features] = sums[fold]
 
@@ -160,12 +160,12 @@ def solve_sums(A: np.ndarray, q: np.ndarray, nu: float) -> np.ndarray | None:
 def triangle(X: Any, y: np.ndarray, bias: float) -> tuple[np.ndarray, np.ndarray]:
     """Return R (k, d), k <= d, and c (k,) with ``R'R = A`` and ``R'c = q``, by reflections."""
     d = X.shape[1] + bool(bias)
-    both = stacked(np.empty((0, d + 1)), X, y, bias)
-    return both[:d, :d], both[:d, d]
+    factor = append_to_factor(np.empty((0, d + 1)), X, y, bias)
+    return factor[:d, :d], factor[:d, d]
 
 
-def stacked(both: np.ndarray, X: Any, y: np.ndarray, bias: float) -> np.ndarray:
-    """Return the triangular factor of samples and labels: `both` (k, d + 1) with more rows."""
+def append_to_factor(factor: np.ndarray, X: Any, y: np.ndarray, bias: float) -> np.ndarray:
+    """Return a triangular factor (k, d + 1) of samples and labels, updated by more samples."""
     n_samples, n_features = X.shape
     d = n_features + bool(bias)
     # As many rows again as the triangle has, or else most of the work is done on zeros.
@@ -178,10 +178,10 @@ def stacked(both: np.ndarray, X: Any, y: np.ndarray, bias: float) -> np.ndarray:
         labels = y[start : start + height]
         if bias:
             columns.append(np.full((len(labels), 1), bias))
-        rows = np.vstack([both, np.column_stack([*columns, labels])])
-        (both,) = qr(rows, mode="r", overwrite_a=True, check_finite=False)
-        both = both[: d + 1]
-    return both
+        rows = np.vstack([factor, np.column_stack([*columns, labels])])
+        (factor,) = qr(rows, mode="r", overwrite_a=True, check_finite=False)
+        factor = factor[: d + 1]
+    return factor
 
 
 def solve_triangle(
@@ -195,11 +195,11 @@ def solve_triangle(
     if not with_inverse:
         return w, None
     # I / nu, less the part of each direction with a singular value above 0.
-    seen = Vt[s > 0.0]
+    directions = Vt[s > 0.0]
     gain = s[s > 0.0] ** 2 / (s[s > 0.0] ** 2 + nu) / nu
-    P = np.eye(R.shape[1]) / nu - (seen.T * gain) @ seen
-    if len(seen) == R.shape[1]:
-        P = (seen.T / (s**2 + nu)) @ seen
+    P = np.eye(R.shape[1]) / nu - (directions.T * gain) @ directions
+    if len(directions) == R.shape[1]:
+        P = (directions.T / (s**2 + nu)) @ directions
     return w, np.ascontiguousarray(P)
 
 
@@ -213,9 +213,9 @@ def solve(A: np.ndarray, q: np.ndarray, nu: float) -> tuple[np.ndarray, bool]:
         return w, False
     # Directions whose eigenvalue is rounding are left out: q has no part in them, nor has w.
     eigenvalues, V = eigh(A, lower=False)
-    seen = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
-    V = V[:, seen]
-    return V @ ((V.T @ q) / (eigenvalues[seen] + nu)), True
+    nonzero = eigenvalues > len(A) * np.finfo(float).eps * eigenvalues[-1]
+    V = V[:, nonzero]
+    return V @ ((V.T @ q) / (eigenvalues[nonzero] + nu)), True
 
 
 def inverse(A: np.ndarray, nu: float) -> np.ndarray:

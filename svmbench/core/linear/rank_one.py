@@ -5,7 +5,7 @@ every update; :func:`symmetrise` fills in the upper triangle after the loop. The
 whole rows of P, and its updates of P wait in blocks.
 
 Letters: X (n_samples, d) and labels y; P (d, d) the inverse, w (d,), ``r = P x``, ``a = x'r``,
-``f = w'x``.
+``g = 1 / (1 + a)``, ``f = w'x``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svmbench.base.compiled import compiled, compiled_sums
 from svmbench.core.numeric.arrays import csr_parts, raw
 
 #: Number of updates of P that are subtracted at once when the samples are sparse.
-WAITING = 32
+MAX_WAITING_UPDATES = 32
 
 
 def sweep(
@@ -41,7 +41,7 @@ def sweep(
         symmetrise(P)
         return accepted[:n_added]
     parts, y, order = csr_parts(X), raw(y), raw(order)
-    R = np.empty((WAITING, len(w)))
+    R = np.empty((MAX_WAITING_UPDATES, len(w)))
     position, n_added = 0, 0
     while position < len(order):
         position, n_new = sweep_csr(

@@ -6,6 +6,11 @@ Variables
     a; d = Q a + q, the gradient, where d_i with q = 0 is l times the papers' y_i <w, phi(x_i)>;
     v = -d; gap = a'd - min <d, s> over the feasible s, which bounds the distance of the objective
     from the optimum.
+Abbreviations
+    SRBO: safe screening rule with bi-level optimization, of Yang, Chen, Zhang, Xu, Shi and Zhao.
+    DCDM: dual coordinate descent method, their Algorithm 2. DVI: screening of C-SVMs by the dual
+    problem via variational inequalities (Wang, Wonka and Ye 2014). WSS 2: the choice of a pair by
+    second-order information (Fan, Chen and Lin 2005).
 Which file does what, in the order of use
     nu_svc.py        ``NuSVC``, whose offset is free: not of this form, solved by ``csvc``
     nu_pairs.py      its pairs of more than two classes, trained together on shared kernel rows

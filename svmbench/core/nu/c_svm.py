@@ -50,11 +50,13 @@ def dvi(
     """Return masks of the multipliers that are 0, and that are C, for a larger C."""
     # d = Q alpha0, from the gradient Q a - 1/C0.
     d = before * (problem.linear * -1.0 - last.v)
-    square = max(0.0, before * float(last.a @ d))
+    squared_norm = max(0.0, before * float(last.a @ d))
     gap = before**2 * max(0.0, problem.gap(last))
     ratio = C / before
     size = before**2 * float(problem.diag.max(initial=0.0)) * float(last.a.sum()) ** 2
-    radius = np.sqrt(0.25 * (ratio - 1.0) ** 2 * square + ratio * gap + SCREENING_SLACK * size)
+    radius = np.sqrt(
+        0.25 * (ratio - 1.0) ** 2 * squared_norm + ratio * gap + SCREENING_SLACK * size
+    )
     reach = radius * np.sqrt(np.maximum(problem.diag, 0.0))
     centre = 0.5 * (1.0 + ratio) * d
     slack = SCREENING_SLACK * (1.0 + np.abs(centre))
@@ -138,8 +140,10 @@ class CSVMBounded(OnFullMatrix, KernelClassifier):
             # A multiplier on its bound is exactly C.
             coefficients = C * point.a * y
             # From the gradient of the scale of a, Q a - 1/C.
-            square = C**2 * float(point.a @ (1.0 / C - point.v))
-            solution = step.solution(coefficients, self.square * float(coefficients.sum()), square)
+            squared_norm = C**2 * float(point.a @ (1.0 / C - point.v))
+            solution = step.solution(
+                coefficients, self.s_squared * float(coefficients.sum()), squared_norm
+            )
             solution.n_iter = point.steps
             yield solution
 

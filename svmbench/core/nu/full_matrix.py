@@ -46,8 +46,8 @@ class ScreenedSolution(KernelSolution):
 
     # ``delta_s``, ``screening_s``, ``solve_s``: wall time, seconds
     times: dict[str, float] = field(default_factory=dict)
-    # ``alpha'Q alpha``, from the gradient; not `SignedMatrix.square`
-    square: float = float("nan")
+    # ``alpha'Q alpha``, from the gradient; not `SignedMatrix.s_squared`
+    squared_norm: float = float("nan")
     screening: str = "none"
     # int8 (n,): -1 where the multiplier was settled at 0, 1 where at its upper bound, 0 where it
     # was left
@@ -60,22 +60,22 @@ class SignedMatrix:
 
     Q: np.ndarray
     function: KernelFunction
-    square: float  # s^2, which is added to the kernel; 0 without an offset
+    s_squared: float  # s^2, which is added to the kernel; 0 without an offset
 
 
 @compiled
-def _sign(K: np.ndarray, y: np.ndarray, square: float) -> None:
+def _sign(K: np.ndarray, y: np.ndarray, s_squared: float) -> None:
     """Make Q of K, in place."""
     for i in range(len(y)):
         row = K[i]
         for j in range(len(y)):
-            row[j] = (row[j] + square) * (y[i] * y[j])
+            row[j] = (row[j] + s_squared) * (y[i] * y[j])
 
 
 def signed_matrix(
     source: KernelSource,
     y: np.ndarray,  # (n,): labels ±1; all of them 1 where there are none
-    square: float,  # what an absorbed offset adds to the kernel
+    s_squared: float,  # what an absorbed offset adds to the kernel
     cache_mb: float,  # MiB that the matrix may take
 ) -> np.ndarray:
     """Return Q of a kernel source, a matrix of its own; ValueError if it takes more memory."""
@@ -93,7 +93,7 @@ def signed_matrix(
         K = np.array(K, dtype=np.float64, order="C")
     if not np.all(np.isfinite(K[:, 0])) or not np.isfinite(K.sum()):
         raise FloatingPointError("the kernel matrix has values that are NaN or infinite")
-    _sign(K, np.ascontiguousarray(y, dtype=np.float64), square)
+    _sign(K, np.ascontiguousarray(y, dtype=np.float64), s_squared)
     return K
 
 
@@ -154,7 +154,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         qp_solvers.require_solver(self.solver)
 
     @property
-    def square(self) -> float:
+    def s_squared(self) -> float:
         """Square of the constant feature, which is added to the kernel; 0 without an offset."""
         return float(self.offset.value) ** 2
 
@@ -172,13 +172,13 @@ class OnFullMatrix(KernelParameters, KernelSolver):
 
     def _signed(self, source: KernelSource, y: np.ndarray) -> SignedMatrix:
         function = getattr(self, "gamma_", None) and self.function
-        Q = signed_matrix(source, y, self.square, float(self.cache_mb))
-        return SignedMatrix(Q, function or KernelFunction(self.kernel), self.square)
+        Q = signed_matrix(source, y, self.s_squared, float(self.cache_mb))
+        return SignedMatrix(Q, function or KernelFunction(self.kernel), self.s_squared)
 
     def _matrix_of(self, data: TrainingData) -> np.ndarray:
         """Return the Q of prepared data; make it again if a parameter of Q has changed since."""
         held = data.native
-        if held.function != self.function or held.square != self.square:
+        if held.function != self.function or held.s_squared != self.s_squared:
             held = data.native = self._signed(
                 KernelSource.from_inputs(data.X, self.function), data.y
             )
@@ -194,7 +194,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         self, source: KernelSource, y: np.ndarray, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Solve on one kernel matrix; `start` is ignored."""
-        Q = signed_matrix(source, y, self.square, float(self.cache_mb))
+        Q = signed_matrix(source, y, self.s_squared, float(self.cache_mb))
         (solution,) = self.follow(Q, y, [float(getattr(self, self.along))])
         solution.counters = {"kernel_evaluations": Q.size, **solution.counters}
         return solution
@@ -206,7 +206,7 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         if over != self.along or not self._ascend(values):
             yield from super().solve_along(source, y, over, values)
             return
-        Q = signed_matrix(source, y, self.square, float(self.cache_mb))
+        Q = signed_matrix(source, y, self.s_squared, float(self.cache_mb))
         for position, solution in enumerate(self.follow(Q, y, [float(value) for value in values])):
             made = 0 if position else Q.size
             solution.counters = {"kernel_evaluations": made, **solution.counters}
@@ -259,5 +259,5 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         super()._store(solution, data)
         if isinstance(solution, ScreenedSolution):
             self.times_, self.screening_ = solution.times, solution.screening
-            self.square_, self.screened_ = solution.square, solution.screened
+            self.squared_norm_, self.screened_ = solution.squared_norm, solution.screened
         return self

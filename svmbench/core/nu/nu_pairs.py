@@ -68,7 +68,7 @@ from svmbench.core.csvc.solver import (
     PROVES_MARGIN,
     SHORT_OF_WANTED,
     ShareOfMargin,
-    until_gap,
+    search_on_matrix,
 )
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.rows import DenseRows, SourceRows
@@ -172,8 +172,8 @@ def steps_of_nu_pair(
                 continue
             row = values[run : run + members.stop - members.start]
             others = diag[place + members.start : place + members.stop]
-            top, square = v[a], diag[place + a]
-            b, gap = select_j(v[members], down[members], row, others, top, square, score[members])
+            v_i, K_ii = v[a], diag[place + a]
+            b, gap = select_j(v[members], down[members], row, others, v_i, K_ii, score[members])
             widest = max(widest, gap)
             if b >= 0 and score[members.start + b] > most:
                 i, j, most, between = a, members.start + b, score[members.start + b], run + b
@@ -315,12 +315,14 @@ class NuJointSolution(JointSolution):
     ) -> tuple[float, float]:
         """Return the primal and the dual value of ``nu-svc``, summed over the pairs."""
         sizes, f = np.diff(self.layout.offsets), self.decisions
-        square = float(self.coefficients @ (f - np.repeat(self.b, sizes)))
+        squared_norms = float(self.coefficients @ (f - np.repeat(self.b, sizes)))
         slack = np.maximum(0.0, np.repeat(self.rho, sizes) - f * self.layout.signs)
         if self.pair_weights is not None:
             slack *= self.pair_weights
         losses = float(np.sum(slack / np.repeat(sizes, sizes)))
-        return 0.5 * square - parameter * float(self.rho.sum()) + losses, -0.5 * square
+        return 0.5 * squared_norms - parameter * float(
+            self.rho.sum()
+        ) + losses, -0.5 * squared_norms
 
 
 class NuPairSearch(PairSearch):
@@ -461,7 +463,7 @@ class NuPairSearch(PairSearch):
             left = self.max_iter if judged[2] else most
             if reason == NOT_YET:
                 criteria = StoppingCriteria(tol, left - int(self.steps[p]))
-                steps, ended = until_gap(K, problem, criteria, beta, v)
+                steps, ended = search_on_matrix(K, problem, criteria, beta, v)
                 self.steps[p] += steps
                 reason = NOT_YET if ended == CONVERGED else ended
         self.reasons[p] = reason

@@ -126,6 +126,6 @@ def useful_nu(
     result = solve_qp(source, box, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
     b = float(thresholds(box, result.beta, result.v).sum())
     losses = np.maximum(0.0, 1.0 - signs * (box.linear - result.v + b))
-    square = float(result.beta @ (box.linear - result.v))
+    squared_norm = float(result.beta @ (box.linear - result.v))
     mean = float(losses.mean() if weights is None else weights @ losses / n)
-    return mean + square / (C * n)
+    return mean + squared_norm / (C * n)

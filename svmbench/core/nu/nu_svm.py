@@ -50,13 +50,13 @@ def solution_of(
     y: np.ndarray,  # (n,): labels ±1
     # what a multiplier of 1 is in that scale: 1/l of the ν-SVM, 1/(nu l) of the OC-SVM
     scale: float,
-    square: float,  # what the absorbed offset adds to the kernel
+    s_squared: float,  # what the absorbed offset adds to the kernel
 ) -> ScreenedSolution:
     """Return a step of a path as a solution in its paper's scale."""
     point = step.point
     coefficients = scale * point.a * y
-    norm = -(scale**2) * float(point.a @ point.v)
-    solution = step.solution(coefficients, square * float(coefficients.sum()), norm)
+    squared_norm = -(scale**2) * float(point.a @ point.v)
+    solution = step.solution(coefficients, s_squared * float(coefficients.sum()), squared_norm)
     # The margin can't be negative, and where it is 0 so is w.
     solution.rho = max(0.0, scale * margin(point, step.total))
     return solution
@@ -144,7 +144,7 @@ class _NuSVM(OnNuPath, KernelClassifier):
         """Yield the solution at each nu."""
         n = len(y)
         for step in path.follow_nu(Q, [value * n for value in values], PathSettings.of(self)):
-            yield solution_of(step, y, 1.0 / n, self.square)
+            yield solution_of(step, y, 1.0 / n, self.s_squared)
 
 
 @declare(

@@ -121,8 +121,8 @@ class PathStep:
         """Number of multipliers that the rule settled."""
         return int(np.count_nonzero(self.at_zero) + np.count_nonzero(self.at_one))
 
-    def solution(self, coefficients: np.ndarray, b: float, square: float) -> ScreenedSolution:
-        """Return the step as a solution; `square` is ``alpha'Q alpha`` in the solution's scale."""
+    def solution(self, coefficients: np.ndarray, b: float, squared_norm: float) -> ScreenedSolution:
+        """Return the step as a solution whose ``alpha'Q alpha`` is `squared_norm`."""
         point = self.point
         return ScreenedSolution(
             coefficients,
@@ -142,7 +142,7 @@ class PathStep:
                 "screening_s": self.screening_s,
                 "solve_s": self.solve_s,
             },
-            square=square,
+            squared_norm=squared_norm,
             screening=self.screening,
             screened=np.where(self.at_zero, -1, self.at_one).astype(np.int8),
         )

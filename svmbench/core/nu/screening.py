@@ -42,12 +42,12 @@ class Ball:
     radius: float
 
 
-def _ball(problem: UnitProblem, centre: np.ndarray, square: float) -> Ball:
+def _ball(problem: UnitProblem, centre: np.ndarray, squared_radius: float) -> Ball:
     """Return the ball of a squared radius, enlarged by rounding of the radius and the centre."""
     largest = float(problem.diag.max(initial=0.0))
-    square = max(0.0, square) + SCREENING_SLACK * problem.sum**2 * largest
+    squared_radius = max(0.0, squared_radius) + SCREENING_SLACK * problem.sum**2 * largest
     norms = np.sqrt(np.maximum(problem.diag, 0.0))
-    radius = float(np.sqrt(square))
+    radius = float(np.sqrt(squared_radius))
     rounding = SCREENING_SLACK * problem.sum * np.sqrt(largest) * norms
     return Ball(centre, radius * norms * (1.0 + SCREENING_SLACK) + rounding, radius)
 
@@ -59,8 +59,8 @@ def srbo_ball(
 ) -> Ball:
     """Return the paper's ball, with the gap of an inexact last solution in its radius."""
     centre = -0.5 * (last.v + feasible.v)
-    square = 0.5 * float((last.a + feasible.a) @ centre)
-    return _ball(problem, centre, square - least(-last.v, problem.sum))
+    squared_radius = 0.5 * float((last.a + feasible.a) @ centre)
+    return _ball(problem, centre, squared_radius - least(-last.v, problem.sum))
 
 
 def gap_safe_ball(problem: UnitProblem, feasible: QPPoint) -> Ball:

@@ -28,11 +28,11 @@ HULL_SLACK = 1e-10
 #: A pivot below this share of the diagonal is rounding: the point is in the corral's hull already.
 PIVOT = 1e-13
 
-#: Corrections of the weights by their residual, against what updates of the factor have lost, and
-#: the share of HULL_SLACK that the residual may have without one.
-REFINEMENTS, NEAR = 1, 0.01
+#: Updates of the factor lose digits: weights whose residual is above RESIDUAL_SHARE of HULL_SLACK
+#: are corrected, at most REFINEMENTS times.
+REFINEMENTS, RESIDUAL_SHARE = 1, 0.01
 
-#: Linear systems a point after which rounding alone can be what is left.
+#: Most linear systems per point. Further steps would only follow rounding errors.
 HULL_MAX_STEPS = 50
 
 
@@ -46,29 +46,30 @@ def append_row(
     y: np.ndarray,  # (n,): the solution of L y = 1, which gains an entry
     point: int,
 ) -> bool:
-    """Let a point join the corral: a row more of the factor; False if it depends on the others."""
-    values, mine = K[point], L[size]
+    """Append a point to the corral and its factor; return False if it depends on the others."""
+    values, new_row = K[point], L[size]
     diagonal = values[point] + shift
-    left, rest = diagonal, 1.0
+    # pivot: the square of the factor's new diagonal value; rest: what is left for y's new entry.
+    pivot, rest = diagonal, 1.0
     for i in range(size):
         row, total = L[i], 0.0
         for j in range(i):
-            total += row[j] * mine[j]
+            total += row[j] * new_row[j]
         total = (values[corral[i]] + shift - total) / row[i]
-        mine[i] = total
-        left -= total * total
+        new_row[i] = total
+        pivot -= total * total
         rest -= total * y[i]
-    if left <= PIVOT * diagonal:
+    if pivot <= PIVOT * diagonal:
         return False
-    mine[size] = np.sqrt(left)
-    y[size] = rest / mine[size]
+    new_row[size] = np.sqrt(pivot)
+    y[size] = rest / new_row[size]
     corral[size] = point
     return True
 
 
 @compiled
 def remove_row(corral: np.ndarray, size: int, L: np.ndarray, y: np.ndarray, at: int) -> None:
-    """Let the point at place `at` leave; the rows below move up and are rotated into shape."""
+    """Remove the point at place `at`; rows below it move up and are rotated: L is triangular."""
     cosines, sines = np.empty(size), np.empty(size)
     for i in range(at, size - 1):
         corral[i] = corral[i + 1]
@@ -131,13 +132,11 @@ def nearest_of_affine_hull(
     L: np.ndarray,
     y: np.ndarray,
     near: float,  # the residual of (K + c 11') a = 1 that is small enough
-    # a, r, spread (n,): weights by place in the corral, and scratch: by place, and by
-    # point
-    a: np.ndarray,
-    r: np.ndarray,
-    spread: np.ndarray,
+    a: np.ndarray,  # (n,): the weights, by place in the corral
+    r: np.ndarray,  # (n,): scratch, by place in the corral
+    spread: np.ndarray,  # (n,): scratch, by point
 ) -> float:  # the squared norm of the nearest point
-    """Write the weights, of any sign, of the corral's affine hull's nearest point to `a`."""
+    """Write the weights of the affine hull's nearest point, which may be negative, to `a`."""
     for i in range(size):
         a[i] = y[i]
     solve_upper(L, size, a)
@@ -148,10 +147,10 @@ def nearest_of_affine_hull(
         for i in range(size):
             spread[corral[i]] = a[i]
             total += a[i]
-        largest, square = 0.0, 0.0
+        largest, norm_squared = 0.0, 0.0
         for i in range(size):
             value = leading_dot(K[corral[i]], spread, n)
-            square += a[i] * value
+            norm_squared += a[i] * value
             r[i] = 1.0 - value - shift * total
             largest = max(largest, abs(r[i]))
         if largest <= near or again == REFINEMENTS:
@@ -162,17 +161,17 @@ def nearest_of_affine_hull(
             a[i] += r[i]
     for i in range(size):
         a[i] /= total
-    return square / (total * total)
+    return norm_squared / (total * total)
 
 
 @compiled
 def squared_norm(K: np.ndarray, n: int, alpha: np.ndarray) -> float:
     """Return the squared norm of the point with weights `alpha` (n,)."""
-    square = 0.0
+    total = 0.0
     for p in range(n):
         if alpha[p] != 0.0:
-            square += alpha[p] * leading_dot(K[p], alpha, n)
-    return square
+            total += alpha[p] * leading_dot(K[p], alpha, n)
+    return total
 
 
 @compiled
@@ -194,43 +193,48 @@ def nearest_of_hull(
         inside[corral[i]] = True
     steps = 0
     while True:
-        lowest, worst = -1, rho - HULL_SLACK * abs(rho)
+        # The point outside the corral with the lowest score below rho joins.
+        lowest, lowest_score = -1, rho - HULL_SLACK * abs(rho)
         for p in range(n):
             if inside[p]:
                 continue
             score = leading_dot(K[p], alpha, n)
-            if score < worst:
-                lowest, worst = p, score
-        # What rounding can't tell from the corral's own points makes no progress.
+            if score < lowest_score:
+                lowest, lowest_score = p, score
+        # append_row refuses a point that rounding can't tell from the corral's own points.
         too_many = steps > HULL_MAX_STEPS * n
         if lowest < 0 or too_many or not append_row(K, shift, corral, size, L, y, lowest):
             return size, rho, steps
         size += 1
         inside[lowest] = True
         while True:
-            near = NEAR * HULL_SLACK * abs(rho) / (abs(rho) + shift)
-            square = nearest_of_affine_hull(K, n, shift, corral, size, L, y, near, a, r, spread)
+            near = RESIDUAL_SHARE * HULL_SLACK * abs(rho) / (abs(rho) + shift)
+            norm_squared = nearest_of_affine_hull(
+                K, n, shift, corral, size, L, y, near, a, r, spread
+            )
             steps += 1
-            reach, at = 1.0, -1
+            # Go from alpha to a, or as far as no weight turns negative: then the point whose weight
+            # is 0 first, at place `at`, leaves.
+            step, at = 1.0, -1
             for i in range(size):
                 if a[i] <= 0.0:
-                    here = alpha[corral[i]] / (alpha[corral[i]] - a[i]) if a[i] < 0.0 else 0.0
-                    if here < reach:
-                        reach, at = here, i
+                    to_zero = alpha[corral[i]] / (alpha[corral[i]] - a[i]) if a[i] < 0.0 else 0.0
+                    if to_zero < step:
+                        step, at = to_zero, i
             for i in range(size):
                 p = corral[i]
-                alpha[p] += reach * (a[i] - alpha[p])
+                alpha[p] += step * (a[i] - alpha[p])
             if at < 0:
                 # The weights of a corral are those of its affine hull; here rho is exact.
-                rho = square
+                rho = norm_squared
                 break
-            gone = corral[at]
-            alpha[gone] = 0.0
-            inside[gone] = False
+            leaving = corral[at]
+            alpha[leaving] = 0.0
+            inside[leaving] = False
             remove_row(corral, size, L, y, at)
             size -= 1
-            if gone == lowest:
-                # It came to lower the norm, and rounding says that it can't.
+            if leaving == lowest:
+                # The new point leaves at once: within rounding it doesn't lower the norm.
                 return size, squared_norm(K, n, alpha), steps
 
 

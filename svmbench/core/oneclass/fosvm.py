@@ -58,9 +58,9 @@ from svmbench.core.oneclass.active_qp import HULL_SLACK, ActiveSet
 #: Samples of a piece of a pass: scores of it stay in the first-level cache.
 SCORES_PIECE = 1024
 
-#: Samples on which the error of single precision is measured, and the share of theta rho that it
-#: may have there.
-CHECKED_SAMPLES, TRUSTED = 64, 0.1
+#: Samples on which the error of single precision is measured, and the largest share of theta rho
+#: that the error may be.
+CHECKED_SAMPLES, MAX_ERROR_SHARE = 64, 0.1
 
 #: A margin below this share of the largest squared length is rounding.
 NO_MARGIN_SHARE = 1e-14
@@ -69,14 +69,14 @@ NO_MARGIN_SHARE = 1e-14
 @compiled_sums
 def add_columns(
     columns: np.ndarray,  # (n_columns, m)
-    places: np.ndarray,  # int (k,): those whose multiplier has changed, and by how much:
-    changes: np.ndarray,  # (k,)
-    scores: np.ndarray,  # (m,)
+    places: np.ndarray,  # int (k,): the columns of the multipliers that have changed
+    changes: np.ndarray,  # (k,): by how much each of them has changed
+    scores: np.ndarray,  # (m,): <w, phi(x)> of each sample of the piece, changed in place
 ) -> None:
     """Add changes of multipliers to the scores of a piece of the samples.
 
-    `rows.subtract_rows`, which rounds products and sums apart, took 1.4 times as long for 40
-    float32 columns of 8,000 samples.
+    Not `rows.subtract_rows`, which takes 1.4 times as long for 40 float32 columns of 8,000 samples:
+    it rounds each product before it is added.
     """
     m, k = len(scores), 0
     while k + 3 < len(places):
@@ -98,7 +98,7 @@ def update_and_find(
     columns: np.ndarray,  # (n_columns, n)
     places: np.ndarray,  # (k,)
     changes: np.ndarray,  # (k,)
-    scores: np.ndarray,  # (n,): infinite where a sample is not to be found
+    scores: np.ndarray,  # (n,): infinite for the samples of A, so that none is found
 ) -> int:
     """Add changes of multipliers to all scores; return the position of the lowest."""
     n, lowest, best = len(scores), 0, np.inf
@@ -113,7 +113,7 @@ def update_and_find(
 
 
 @dataclass
-class Cut:
+class SearchState:
     """State of a search: the active set A, its solution, and the work so far."""
 
     members: list[int]  # A, in the order in which its samples came
@@ -128,171 +128,176 @@ class Cut:
         self.work[name] = self.work.get(name, 0) + int(by)
 
 
-#: From where a search stands to a sample outside A and its score; (-1, inf) if A is everything.
-SampleSelection = Callable[[Cut], tuple[int, float]]
+#: A function that chooses a sample outside A, and returns it with its score; (-1, inf) if A has all
+#: samples.
+SampleSelection = Callable[[SearchState], tuple[int, float]]
 
 
-def begin_cut(source: KernelSource) -> Cut:
-    """Return the start of a search: A holds the first two samples (the one, if there is one)."""
+def begin_search(source: KernelSource) -> SearchState:
+    """Return the start of a search: A holds the first two samples, or the only one."""
     first = source.block(np.arange(1), np.arange(1))
-    cut = Cut([0], ActiveSet(float(first[0, 0])))
-    cut.count("kernel_evaluations", 1)
+    state = SearchState([0], ActiveSet(float(first[0, 0])))
+    state.count("kernel_evaluations", 1)
     if source.n_samples > 1:
-        join_active_set(source, cut, 1)
-    cut.iterations = 1
-    return cut
+        join_active_set(source, state, 1)
+    state.iterations = 1
+    return state
 
 
-def join_active_set(source: KernelSource, cut: Cut, sample: int) -> None:
-    """Let a sample join A, and solve the active problem."""
-    cut.members.append(sample)
-    row = source.block(np.array([sample]), np.array(cut.members))[0]
-    cut.count("kernel_evaluations", len(row))
-    cut.active.add(row)
+def join_active_set(source: KernelSource, state: SearchState, sample: int) -> None:
+    """Add a sample to A, and solve the active problem."""
+    state.members.append(sample)
+    row = source.block(np.array([sample]), np.array(state.members))[0]
+    state.count("kernel_evaluations", len(row))
+    state.active.add(row)
 
 
 def grow_active_set(
     source: KernelSource,
-    cut: Cut,  # changed in place
-    select: SampleSelection,  # the choice of the next sample: what Algorithms 2 and 3 differ by
+    state: SearchState,  # changed in place
+    select: SampleSelection,  # chooses the next sample: Algorithms 2 and 3 differ in this alone
     theta: float,  # ends at a chosen sample whose score is at least (1 - theta) rho
     max_iter: int,  # largest number of active problems solved
 ) -> None:
-    """Run Algorithm 1 of the paper from where a search stands, with any selection."""
-    floor = NO_MARGIN_SHARE * max(1.0, abs(cut.active.rho))
+    """Run Algorithm 1 of the paper from the present state on, with any selection."""
+    floor = NO_MARGIN_SHARE * max(1.0, abs(state.active.rho))
     while True:
-        if cut.active.rho <= floor:
-            cut.reason = "no margin"
+        if state.active.rho <= floor:
+            state.reason = "no margin"
             return
-        sample, score = select(cut)
-        if score >= (1.0 - theta) * cut.active.rho:
-            cut.reason = "converged"
+        sample, score = select(state)
+        if score >= (1.0 - theta) * state.active.rho:
+            state.reason = "converged"
             return
-        if cut.iterations >= max_iter:
-            cut.reason = "max_iter"
+        if state.iterations >= max_iter:
+            state.reason = "max_iter"
             return
-        join_active_set(source, cut, sample)
-        cut.iterations += 1
+        join_active_set(source, state, sample)
+        state.iterations += 1
 
 
-class Everyone:
+class LowestOfAll:
     """FOSVM1's selection: the lowest score of all, kept up to date from column to column."""
 
     def __init__(
         self,
         columns: Columns,
-        # memory for columns, MiB. Those beyond are computed again in every iteration
-        cache_mb: float,
+        cache_mb: float,  # memory for columns, MiB; more columns are computed in every iteration
     ) -> None:
         self.columns = columns
         n = columns.n_samples
-        self._most = max(1, int(cache_mb * MIB / (n * np.dtype(columns.dtype).itemsize)))
-        self._kept = np.empty((min(16, self._most), n), dtype=columns.dtype)
+        self._max_stored = max(1, int(cache_mb * MIB / (n * np.dtype(columns.dtype).itemsize)))
+        self._stored = np.empty((min(16, self._max_stored), n), dtype=columns.dtype)
         self._spare = np.empty((1, n), dtype=columns.dtype)
         self.scores = np.zeros(n)
         self._alpha = np.zeros(0)
 
-    def __call__(self, cut: Cut) -> tuple[int, float]:
+    def __call__(self, state: SearchState) -> tuple[int, float]:
         """Return the sample with the lowest score outside A, and that score."""
         known = len(self._alpha)
-        for place in range(known, len(cut.members)):
-            self._compute(place, cut.members[place])
-            cut.count("columns", 1)
-            cut.count("kernel_evaluations", len(self.scores))
-            self.scores[cut.members[place]] = np.inf
-        changes = np.array(cut.active.alpha)
+        for place in range(known, len(state.members)):
+            self._compute(place, state.members[place])
+            state.count("columns", 1)
+            state.count("kernel_evaluations", len(self.scores))
+            self.scores[state.members[place]] = np.inf
+        changes = np.array(state.active.alpha)
         changes[:known] -= self._alpha
-        self._alpha = np.array(cut.active.alpha)
+        self._alpha = np.array(state.active.alpha)
         places = np.flatnonzero(changes)
-        for place in places[places >= self._most]:
-            self.columns.column(cut.members[place], self._spare[0])
-            cut.count("columns", 1)
-            cut.count("kernel_evaluations", len(self.scores))
+        for place in places[places >= self._max_stored]:
+            self.columns.column(state.members[place], self._spare[0])
+            state.count("columns", 1)
+            state.count("kernel_evaluations", len(self.scores))
             add_columns(self._spare, np.zeros(1, np.int64), changes[place : place + 1], self.scores)
-        places = places[places < self._most]
-        cut.count("passes", 1)
-        sample = update_and_find(self._kept, places, changes[places], self.scores)
+        places = places[places < self._max_stored]
+        state.count("passes", 1)
+        sample = update_and_find(self._stored, places, changes[places], self.scores)
         score = float(self.scores[sample])
         return (sample, score) if np.isfinite(score) else (-1, np.inf)
 
     def _compute(self, place: int, sample: int) -> None:
-        """Compute a column and keep it, if it is not one of those beyond the budget."""
-        if place >= self._most:
+        """Compute a column and store it, if there is memory for it."""
+        if place >= self._max_stored:
             return
-        if place == len(self._kept):
-            more = np.empty((min(2 * place, self._most), len(self.scores)), self._kept.dtype)
-            more[:place] = self._kept
-            self._kept = more
-        self.columns.column(sample, self._kept[place])
+        if place == len(self._stored):
+            more = np.empty(
+                (min(2 * place, self._max_stored), len(self.scores)), self._stored.dtype
+            )
+            more[:place] = self._stored
+            self._stored = more
+        self.columns.column(sample, self._stored[place])
 
 
-class Drawn:
+class LowestOfDrawn:
     """FOSVM2's selection: the lowest score of m samples outside A, drawn without replacement."""
 
     def __init__(
         self,
         source: KernelSource,
-        m: int,  # all that is outside A is taken where there is no more of it
+        m: int,  # number of samples to draw; all that are outside A, if there are fewer
         random: Any,
     ) -> None:
         self.source, self.m, self.random = source, m, random
 
-    def __call__(self, cut: Cut) -> tuple[int, float]:
+    def __call__(self, state: SearchState) -> tuple[int, float]:
         """Return the drawn sample with the lowest score, and that score."""
-        drawn = self.draw(cut.members)
+        drawn = self.draw(state.members)
         if not len(drawn):
             return -1, np.inf
-        support = cut.active.support
-        block = self.source.block(drawn, np.array(cut.members)[support])
-        cut.count("kernel_evaluations", block.size)
-        cut.count("candidates", len(drawn))
-        scores = block @ cut.active.alpha[support]
+        support = state.active.support
+        block = self.source.block(drawn, np.array(state.members)[support])
+        state.count("kernel_evaluations", block.size)
+        state.count("candidates", len(drawn))
+        scores = block @ state.active.alpha[support]
         lowest = int(np.argmin(scores))
         return int(drawn[lowest]), float(scores[lowest])
 
     def draw(self, members: list[int]) -> np.ndarray:
-        """Return m samples that are not in A, or all of these, in the order of the draw."""
-        n, held = self.source.n_samples, set(members)
-        if n - len(held) <= 4 * self.m:
-            outside = np.array(sorted(set(range(n)) - held), dtype=np.int64)
+        """Return m samples outside A, in the order of the draw; all of them if there are fewer."""
+        n, in_A = self.source.n_samples, set(members)
+        if n - len(in_A) <= 4 * self.m:
+            outside = np.array(sorted(set(range(n)) - in_A), dtype=np.int64)
             return outside[self.random.permutation(len(outside))[: self.m]]
-        # Reading nothing of the others keeps the cost of a draw free of N.
+        # Draw from all samples and reject those of A: the cost of a draw does not depend on N.
         drawn: dict[int, None] = {}
         while len(drawn) < self.m:
             for sample in (self.random.random(self.m) * n).astype(np.int64).tolist():
-                if sample not in held and len(drawn) < self.m:
+                if sample not in in_A and len(drawn) < self.m:
                     drawn[sample] = None
         return np.array(list(drawn), dtype=np.int64)
 
 
 def columns_for(source: KernelSource, theta: float) -> Columns:
-    """Return the fastest columns of a source that serve a theta, few of which will be asked for."""
+    """Return the maker of columns that is fastest if few are needed, to a precision for theta."""
     if not source.is_stored and source.n_samples <= MATRIX_COLUMNS_MAX_SAMPLES:
         return DoubleColumns(source)
     return columns_of(source, theta)
 
 
-def is_confirmed(source: KernelSource, cut: Cut, scores: np.ndarray, theta: float) -> bool:
+def is_confirmed(
+    source: KernelSource, state: SearchState, scores: np.ndarray, theta: float
+) -> bool:
     """Return True if no score is below (1 - theta) rho, by kernel values in double precision.
 
-    What single precision did to the scores is measured on some samples; those that may be below
-    are computed anew. Where the error is no small part of theta rho, nothing is confirmed.
+    The error of the scores, which are of single precision, is measured on `CHECKED_SAMPLES`
+    samples. Above `MAX_ERROR_SHARE` of theta rho it confirms nothing; otherwise the scores that may
+    be too low are computed again.
     """
-    support, limit = cut.active.support, (1.0 - theta) * cut.active.rho
-    alpha, members = cut.active.alpha[support], np.array(cut.members)[support]
+    support, limit = state.active.support, (1.0 - theta) * state.active.rho
+    alpha, members = state.active.alpha[support], np.array(state.members)[support]
 
     def exact(samples: np.ndarray) -> np.ndarray:
         block = source.block(samples, members)
-        cut.count("kernel_evaluations", block.size)
+        state.count("kernel_evaluations", block.size)
         return block @ alpha
 
     some = np.unique(np.linspace(0, len(scores) - 1, CHECKED_SAMPLES).astype(np.int64))
     some = some[np.isfinite(scores[some])]
     error = float(np.max(np.abs(exact(some) - scores[some]), initial=0.0))
-    if error > TRUSTED * theta * cut.active.rho:
+    if error > MAX_ERROR_SHARE * theta * state.active.rho:
         return False
-    near = np.flatnonzero(scores < limit + 4.0 * error)
-    return not np.any(exact(near) < limit)
+    in_doubt = np.flatnonzero(scores < limit + 4.0 * error)
+    return not np.any(exact(in_doubt) < limit)
 
 
 @dataclass(frozen=True)
@@ -311,7 +316,7 @@ class HardOneClass(Problem):
         return 0.5 * values.square - (float(np.min(values.f)) + values.rho)
 
     def dual(self, values: Values, parameter: float = 0.0) -> float:
-        """Return -1/2 square."""
+        """Return -1/2 ||w||^2."""
         return -0.5 * values.square
 
     def bounds(self, parameter: float, n_samples: int) -> tuple[float, float]:
@@ -360,9 +365,9 @@ class Candidates(NamedTuple):
     draw: Callable[[], np.ndarray]  # returns the samples that one iteration draws
 
 
-def margin_of(cut: Cut) -> float:
+def margin_of(state: SearchState) -> float:
     """Return rho minus a slack for rounding, so that samples on the margin count as normal."""
-    return cut.active.rho * (1.0 - HULL_SLACK)
+    return state.active.rho * (1.0 - HULL_SLACK)
 
 
 @dataclass(eq=False, repr=False)
@@ -398,36 +403,36 @@ class CuttingDetector(KernelParameters, KernelDetector):
     def _sum_weight(self, data: TrainingData) -> float:
         return 0.0
 
-    def search(self, source: KernelSource) -> Cut:
+    def search(self, source: KernelSource) -> SearchState:
         """Run the search on a kernel matrix, and return its final state."""
         raise AssertionError("a detector by cutting planes defines search")
 
     def train(self, data: TrainingData) -> Self:
         """Run the search, and store the model; only inputs that the search needs are read."""
-        cut = self.search(KernelSource.from_inputs(data.X, self.function))
-        support, rho = cut.active.support, margin_of(cut)
+        state = self.search(KernelSource.from_inputs(data.X, self.function))
+        support, rho = state.active.support, margin_of(state)
         if not np.isfinite(rho):
             msg = f"{type(self).__name__}: the {self.kernel} kernel overflows on these samples"
             raise FloatingPointError(msg)
-        support = support[np.argsort(np.array(cut.members)[support])]
-        self.members_ = np.array(cut.members)
+        support = support[np.argsort(np.array(state.members)[support])]
+        self.members_ = np.array(state.members)
         rows = self.members_[support]
         self.expansion_ = Expansion(
-            self.function, data.X[rows], cut.active.alpha[support], -rho, rows=rows, rho=rho
+            self.function, data.X[rows], state.active.alpha[support], -rho, rows=rows, rho=rho
         )
-        counters = {**cut.work, "active": len(cut.members), "systems": cut.active.steps}
-        return self._note(cut.iterations, cut.reason, counters, bounded=0)
+        counters = {**state.work, "active": len(state.members), "systems": state.active.steps}
+        return self._note(state.iterations, state.reason, counters, bounded=0)
 
     def solve(
         self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None
     ) -> KernelSolution:
         """Search on one kernel matrix; `y` and `start` are ignored."""
-        cut = self.search(source)
+        state = self.search(source)
         coefficients = np.zeros(source.n_samples)
-        coefficients[cut.members] = cut.active.alpha
-        rho = margin_of(cut)
+        coefficients[state.members] = state.active.alpha
+        rho = margin_of(state)
         return KernelSolution(
-            coefficients, -rho, cut.iterations, cut.reason, dict(cut.work), rho=rho
+            coefficients, -rho, state.iterations, state.reason, dict(state.work), rho=rho
         )
 
     def evaluate_objective(self, data: TrainingData) -> Self:
@@ -503,19 +508,19 @@ class FOSVM1(CuttingDetector):
         super().warm_up_rest()
         for columns in warm_up_columns():
             source = KernelSource.from_inputs(np.eye(columns.n_samples), KernelFunction())
-            Everyone(columns, 1.0)(begin_cut(source))
+            LowestOfAll(columns, 1.0)(begin_search(source))
 
-    def search(self, source: KernelSource) -> Cut:
+    def search(self, source: KernelSource) -> SearchState:
         """Run Algorithm 2, and return its final state."""
         theta, limit, budget = float(self.theta), int(self.max_iter), float(self.cache_mb)
-        cut = begin_cut(source)
+        state = begin_search(source)
         columns = columns_for(source, theta)
-        select = Everyone(columns, budget)
-        grow_active_set(source, cut, select, theta, limit)
-        in_doubt = cut.reason == "converged" and columns.dtype == np.float32
-        if in_doubt and not is_confirmed(source, cut, select.scores, theta):
-            grow_active_set(source, cut, Everyone(DoubleColumns(source), budget), theta, limit)
-        return cut
+        select = LowestOfAll(columns, budget)
+        grow_active_set(source, state, select, theta, limit)
+        in_doubt = state.reason == "converged" and columns.dtype == np.float32
+        if in_doubt and not is_confirmed(source, state, select.scores, theta):
+            grow_active_set(source, state, LowestOfAll(DoubleColumns(source), budget), theta, limit)
+        return state
 
 
 @declare(
@@ -576,20 +581,20 @@ class FOSVM2(CuttingDetector):
         """Return the samples that the next iteration would draw from, had the search not ended."""
         check_is_fitted(self, "members_")
         source = KernelSource.from_inputs(data.X, self.function)
-        select = Drawn(source, int(self.n_candidates), generator(self.random_state))
+        select = LowestOfDrawn(source, int(self.n_candidates), generator(self.random_state))
         members = self.members_.tolist()
         outside = np.setdiff1d(np.arange(len(data.y)), self.members_)
         scores = self._decide(data.X[outside]) + self.offset_
         return Candidates(outside, scores, lambda: select.draw(members))
 
-    def search(self, source: KernelSource) -> Cut:
+    def search(self, source: KernelSource) -> SearchState:
         """Run Algorithm 3, and return its final state."""
-        cut = begin_cut(source)
-        select = Drawn(source, int(self.n_candidates), generator(self.random_state))
-        grow_active_set(source, cut, select, float(self.theta), int(self.max_iter))
-        if cut.reason == "converged":
-            cut.reason = PROBABLY
-        return cut
+        state = begin_search(source)
+        select = LowestOfDrawn(source, int(self.n_candidates), generator(self.random_state))
+        grow_active_set(source, state, select, float(self.theta), int(self.max_iter))
+        if state.reason == "converged":
+            state.reason = PROBABLY
+        return state
 
     def evaluate_objective(self, data: TrainingData) -> Self:
         """Set the same attributes as :class:`FOSVM1`; warn if scores are below (1 - theta) rho."""

@@ -39,7 +39,9 @@ class Findings:
         """Add a mistake of the command line, which has no place in the file."""
         self._of_the_command.append(message)
 
-    def form(self, place: ConfigPlace, message: str, subject: ConfigPlace | None = None) -> None:
+    def add_once(
+        self, place: ConfigPlace, message: str, subject: ConfigPlace | None = None
+    ) -> None:
         """Add a mistake of a value itself, unless there is one at the same place already."""
         if place not in self.source.problems and place not in self._places:
             self.add(place, message, place if subject is None else subject)

@@ -141,7 +141,7 @@ def _handle_error(
         return  # a value that contained it was removed
     if kind == "missing":
         if place not in cut:
-            findings.form(place, sentence(item))
+            findings.add_once(place, sentence(item))
         if place[0] in ("tables", "plots") and place[-1] == "name":
             _parent(remaining, place)["name"] = f"unnamed-{place[0]}-{place[1]}"
         elif len(place) == 1:
@@ -155,13 +155,13 @@ def _handle_error(
         return
     if kind == OF_A_KEY:
         key_place = (*place, item["ctx"]["key"])
-        findings.form(key_place, sentence(item), place)
+        findings.add_once(key_place, sentence(item), place)
         _remove(key_place, remaining, draft, cut)
         return
     in_guessed = place[:2] in draft.guessed and len(place) == 3
     is_consequence = kind == "too_short" and any(each[:-1] == place for each in cut)
     if not (is_consequence or (in_guessed and kind in ("extra_forbidden", "literal_error"))):
-        findings.form(place, _message(item, place, remaining))
+        findings.add_once(place, _message(item, place, remaining))
     _remove(place, remaining, draft, cut)
 
 
@@ -190,9 +190,9 @@ def _guess_protocol(
     protocol = block.get("protocol")
     where = (*place, "protocol")
     if protocol is None and item["type"] == "union_tag_not_found":
-        findings.form(where, "the key 'protocol' is missing")
+        findings.add_once(where, "the key 'protocol' is missing")
     else:
-        findings.form(where, none_of(protocol, known))
+        findings.add_once(where, none_of(protocol, known))
     block["protocol"] = nearest(str(protocol), known)
     draft.guessed.add(place)
 

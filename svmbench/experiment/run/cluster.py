@@ -147,14 +147,14 @@ class ClusterRun(RunLoop):
 
     def _prepare(self, cells: list[Cell]) -> None:
         """Make the set-up that each host gets."""
-        codes = dict.fromkeys(kind for cell in cells for kind in kinds_of(cell.spec))
-        self.codes = [code_of(*kind) for kind in codes]
+        kinds = dict.fromkeys(kind for cell in cells for kind in kinds_of(cell.spec))
+        self.code_hashes = [code_of(*kind) for kind in kinds]
         self.setup = {
             "run": self.name,
             "threads": self.plan.config.threads,
             "blas_core": self.plan.config.blas_core,
             "solvers": solvers_of(cells),
-            "codes": [list(kind) for kind in codes],
+            "kinds": [list(kind) for kind in kinds],
         }
 
     @contextmanager
@@ -317,7 +317,7 @@ class ClusterRun(RunLoop):
                 " (the extra dask has to be installed there, in the version that runs here)"
             )
         else:
-            if facts["codes"] == self.codes:
+            if facts["code_hashes"] == self.code_hashes:
                 worker.facts = facts
                 # The records of cells that are not run name the first worker's environment.
                 self.environment = worker.environment if not self.is_met else self.environment
@@ -405,7 +405,7 @@ def _is_introduced(facts: dict[str, Any]) -> bool:
         and isinstance(described.get("packages"), dict)
         and described.get("id") == environment.id_of(described)
         and isinstance(facts.get("machine"), str)
-        and isinstance(facts.get("codes"), list)
+        and isinstance(facts.get("code_hashes"), list)
     )
 
 

@@ -64,11 +64,11 @@ def _facts(setup: dict[str, Any]) -> dict[str, Any]:
             "load": environment.load_average(),
         },
         "machine": platform.node(),
-        "codes": [_code(*kind) for kind in setup["codes"]],
+        "code_hashes": [_code_hash(*kind) for kind in setup["kinds"]],
     }
 
 
-def _code(*kind: str) -> str:
+def _code_hash(*kind: str) -> str:
     """Return the code hash of one kind of cell (`keys.code_of`), or why there is none here."""
     from svmbench.experiment.plan.keys import code_of
 

@@ -106,14 +106,13 @@ def greet(setup: dict[str, Any]) -> str:
     ----------
     setup : dict
         ``run`` (the run's name), ``threads``, ``blas_core``, ``solvers`` (to load in advance) and
-        ``codes`` (for each kind of cell, the arguments of `keys.code_of`). The reply's ``codes``
-        are the hashes that it returns for them.
+        ``kinds`` (for each kind of cell, the arguments of `keys.code_of`).
 
     Returns
     -------
     str
-        JSON with ``environment``, ``machine`` and ``codes``; or with ``unfit`` (why this machine
-        can't run cells) or ``error``.
+        JSON with ``environment``, ``machine`` and ``code_hashes`` (what `keys.code_of` returns for
+        each of the ``kinds``); or with ``unfit`` (why this machine can't run cells) or ``error``.
     """
     return _as_text(_greet, setup)
 

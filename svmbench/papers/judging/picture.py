@@ -34,16 +34,16 @@ _TINY = 1e-300
 #: Share of an axis beyond its outermost numbers.
 _ROOM = 0.06
 #: An outcome's class in the picture, and the sign before its name.
-_SIGNS = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("left", "○")}
+_SIGNS = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("undecided", "○")}
 _STYLE = """
 .ground{fill:#fff}.text{fill:#1b1f24}.quiet{fill:#57606a}.rule{stroke:#d0d7de}.band{fill:#dbe7f5}
 .holds{fill:#116329;stroke:#116329}.fails{fill:#a40e26;stroke:#a40e26}
-.left{fill:#57606a;stroke:#57606a}.hollow{fill:#fff}.cross{stroke:#1b1f24}
+.undecided{fill:#57606a;stroke:#57606a}.hollow{fill:#fff}.cross{stroke:#1b1f24}
 text{stroke:none}
 @media (prefers-color-scheme:dark){
 .ground{fill:#14181d}.text{fill:#e6e9ed}.quiet{fill:#a3adb8}.rule{stroke:#3a424c}.band{fill:#22354d}
 .holds{fill:#63cf7e;stroke:#63cf7e}.fails{fill:#ff8a93;stroke:#ff8a93}
-.left{fill:#a3adb8;stroke:#a3adb8}.hollow{fill:#14181d}.cross{stroke:#e6e9ed}}
+.undecided{fill:#a3adb8;stroke:#a3adb8}.hollow{fill:#14181d}.cross{stroke:#e6e9ed}}
 """
 _PLAIN_NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?= ?×?$)")
 
@@ -310,8 +310,8 @@ def _mark(x: float, y: float, kind: str, size: float) -> str:
     if kind == "fails":
         corners = f"M{x - size:.1f},{y:.1f}l{size},-{size}l{size},{size}l-{size},{size}z"
         return f'<path class="fails" d="{corners}"/>'
-    if kind == "left":
-        ring = f'<circle class="left" cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
+    if kind == "undecided":
+        ring = f'<circle class="undecided" cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
         return ring + f'<circle class="hollow" cx="{x:.1f}" cy="{y:.1f}" r="{size - 1.5}"/>'
     return f'<circle class="holds" cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
 
@@ -364,7 +364,7 @@ def _spelt(value: float) -> str:
 
 def _legend(y: float, *, printed: bool) -> list[str]:
     x, base = float(_MARGIN), y + 10
-    marks = [("holds", "holds"), ("fails", "fails"), ("left", "undecided")]
+    marks = [("holds", "holds"), ("fails", "fails"), ("undecided", "undecided")]
     drawn = []
     for kind, label in marks:
         drawn += [_mark(x + 5, base, kind, 4.5), _text(x + 14, base + 4, label, "quiet")]

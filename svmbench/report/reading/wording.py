@@ -134,13 +134,13 @@ def spread_text(metric: str, value: float, spread: float | None) -> str:
     if spread is None or not math.isfinite(spread):
         return ""
     # A spread that would round to 0 keeps one digit.
-    beside = number(metric, spread, like=value)
-    if spread > 0 and float(beside) == 0:
-        beside = f"{spread:.1g}"
-    return f"± {beside}"
+    shown = number(metric, spread, like=value)
+    if spread > 0 and float(shown) == 0:
+        shown = f"{spread:.1g}"
+    return f"± {shown}"
 
 
-def beside(
+def printed_bracket(
     metric: str,
     value: float | None,
     published: float,

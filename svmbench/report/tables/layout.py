@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -126,7 +125,6 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
     """Arrange the summaries of a block in rows and columns."""
     cells = take_apart(run.block_cells(spec.block))
-    beside_print = partial(compare_with_paper, allow_contended=allow_contended)
     varying = varying_fields(cells)
     rows, across = spec.row_fields, spec.column_fields
     shares_rows = "solver" in across and "kernel" not in (*rows, *across) and mixes_kernels(cells)
@@ -157,7 +155,9 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
             cut = bool(spec.published) and is_cut(run, members)
             for metric in spec.metrics:
                 summary = summarise_folds(members, metric)
-                comparison = beside_print(summary, cell, spec.published, is_cut=cut)
+                comparison = compare_with_paper(
+                    summary, cell, spec.published, is_cut=cut, allow_contended=allow_contended
+                )
                 entries[row, column, metric] = TableEntry(cell, summary, comparison)
     columns = [(column, metric) for column in column_keys for metric in spec.metrics]
     if any(cell.is_race for cell in cells):
@@ -330,7 +330,7 @@ def cell_text(
     if summary.partial:
         folds = f"{PARTIAL_MARK}{summary.folds}/{summary.planned}"
     if comparison.published is not None:
-        printed = wording.beside(
+        printed = wording.printed_bracket(
             summary.metric,
             summary.value,
             comparison.published,

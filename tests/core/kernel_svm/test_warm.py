@@ -35,7 +35,7 @@ tolerances = [{"C": 0.1, "tol": tol} for tol in (1e-2, 1e-5)]
 check(nn_isda.NNISDA, [nn_isda.correct_worst, l2svm.add_weighted_rows], tolerances)
 check(mn_svm.MNSVM, [mn_svm.approach, l2svm.add_weighted_rows], tolerances)
 for cls in (nl_sgd.NLSGD, nl_sgd.KernelPegasos):
-    check(cls, [nl_sgd.walk, nl_sgd.add_cached_rows], [{"C": 1000.0}])
+    check(cls, [nl_sgd.take_steps, nl_sgd.add_cached_rows], [{"C": 1000.0}])
 """
 
 

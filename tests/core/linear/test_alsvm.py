@@ -165,7 +165,7 @@ def test_more_sparse_samples_than_updates_that_wait(monkeypatch):
     X, y = make_problem(n=100, d=9)
     expected = weights(ALSVM().fit(X, y))
     for waiting in (1, 7, 99, 100, 101):
-        monkeypatch.setattr(rank_one, "WAITING", waiting)
+        monkeypatch.setattr(rank_one, "MAX_WAITING_UPDATES", waiting)
         assert_allclose(weights(ALSVM().fit(sp.csr_array(X), y)), expected, rtol=1e-10)
 
 

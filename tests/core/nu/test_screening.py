@@ -317,7 +317,7 @@ def test_a_path_of_C_with_dvi_is_the_one_without():
         assert_allclose(alpha[marks > 0], other.solution.C)
         w = alpha * np.where(y > 0, 1.0, -1.0)
         square = w @ KernelFunction("rbf", 1.0).between(X, X) @ w + w.sum() ** 2
-        assert other.solution.square_ == pytest.approx(square)
+        assert other.solution.squared_norm_ == pytest.approx(square)
         value = one.solution.evaluate_objective(data).objective_
         assert other.solution.evaluate_objective(data).objective_ == pytest.approx(value, rel=1e-7)
     assert total > 60

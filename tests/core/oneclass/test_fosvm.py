@@ -20,9 +20,9 @@ from svmbench.core.oneclass.active_qp import ActiveSet
 from svmbench.core.oneclass.fosvm import (
     FOSVM1,
     FOSVM2,
-    Drawn,
-    Everyone,
-    begin_cut,
+    LowestOfAll,
+    LowestOfDrawn,
+    begin_search,
     grow_active_set,
     iteration_bound,
 )
@@ -100,30 +100,30 @@ def printed(K, theta, choose):
 def test_fosvm1_takes_the_printed_steps(theta, gamma):
     X = samples()
     source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
-    cut = FOSVM1(theta=theta, gamma=gamma).search(source)
+    state = FOSVM1(theta=theta, gamma=gamma).search(source)
     K = KernelFunction("rbf", gamma).between(X, X)
     A, alpha, rho = printed(K, theta, lambda outside: outside)
-    assert cut.members == A
-    assert_allclose(cut.active.alpha, alpha, atol=1e-6)
-    assert cut.active.rho == pytest.approx(rho, rel=1e-8)
-    assert cut.iterations == len(A) - 1
+    assert state.members == A
+    assert_allclose(state.active.alpha, alpha, atol=1e-6)
+    assert state.active.rho == pytest.approx(rho, rel=1e-8)
+    assert state.iterations == len(A) - 1
     # One pass and one column an iteration, and a column for each of the first two.
-    assert cut.work["passes"] == cut.iterations
-    assert cut.work["columns"] == len(A)
+    assert state.work["passes"] == state.iterations
+    assert state.work["columns"] == len(A)
 
 
 @pytest.mark.parametrize("m", [1, 7, 59, 1000])
 def test_fosvm2_takes_the_printed_steps(m, monkeypatch):
     X, theta, seen = samples(), 0.02, []
-    draw = Drawn.draw
+    draw = LowestOfDrawn.draw
 
     def spying(self, members):
         seen.append(draw(self, members))
         return seen[-1]
 
-    monkeypatch.setattr(Drawn, "draw", spying)
+    monkeypatch.setattr(LowestOfDrawn, "draw", spying)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 0.5))
-    cut = FOSVM2(theta=theta, gamma=0.5, n_candidates=m, random_state=3).search(source)
+    state = FOSVM2(theta=theta, gamma=0.5, n_candidates=m, random_state=3).search(source)
     rounds = iter(list(seen))
 
     def choose(outside):
@@ -134,12 +134,12 @@ def test_fosvm2_takes_the_printed_steps(m, monkeypatch):
         return B
 
     A, _, rho = printed(KernelFunction("rbf", 0.5).between(X, X), theta, choose)
-    assert cut.members == A
-    assert cut.active.rho == pytest.approx(rho, rel=1e-8)
-    assert cut.work["candidates"] == sum(len(B) for B in seen)
+    assert state.members == A
+    assert state.active.rho == pytest.approx(rho, rel=1e-8)
+    assert state.work["candidates"] == sum(len(B) for B in seen)
     if m == 1000:  # more than there are: every sample outside A is looked at
         everyone = FOSVM1(theta=theta, gamma=0.5).search(source)
-        assert cut.members == everyone.members
+        assert state.members == everyone.members
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
@@ -224,7 +224,7 @@ def test_the_bound_by_hand():
 def test_59_draws_hit_the_lowest_twentieth_as_often_as_the_paper_says():
     n, m, top = 2000, 59, 100
     source = KernelSource.from_inputs(np.zeros((n, 1)), KernelFunction())
-    drawn = Drawn(source, m, np.random.default_rng(0))
+    drawn = LowestOfDrawn(source, m, np.random.default_rng(0))
     trials = 2000
     hits = sum(bool(np.any(drawn.draw([]) < top)) for _ in range(trials))
     expected = 1.0 - hypergeom.pmf(0, n, top, m)
@@ -247,19 +247,19 @@ def test_any_selection_ends_at_the_same_precision():
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 0.5))
     K = source.whole(100.0)
 
-    def first_violator(cut):
-        scores = K[:, cut.members] @ cut.active.alpha
-        scores[cut.members] = np.inf
-        found = np.flatnonzero(scores < (1.0 - theta) * cut.active.rho)
+    def first_violator(state):
+        scores = K[:, state.members] @ state.active.alpha
+        scores[state.members] = np.inf
+        found = np.flatnonzero(scores < (1.0 - theta) * state.active.rho)
         return (int(found[0]), float(scores[found[0]])) if len(found) else (-1, np.inf)
 
-    cut = begin_cut(source)
-    grow_active_set(source, cut, first_violator, theta, 1000)
-    scores = K[:, cut.members] @ cut.active.alpha
-    assert cut.reason == "converged"
-    assert scores.min() >= (1.0 - theta) * cut.active.rho * (1.0 - 1e-9)
+    state = begin_search(source)
+    grow_active_set(source, state, first_violator, theta, 1000)
+    scores = K[:, state.members] @ state.active.alpha
+    assert state.reason == "converged"
+    assert scores.min() >= (1.0 - theta) * state.active.rho * (1.0 - 1e-9)
     best = FOSVM1(theta=theta, gamma=0.5).search(source)
-    assert cut.members != best.members
+    assert state.members != best.members
 
 
 @pytest.mark.parametrize("solver", [FOSVM1, FOSVM2])
@@ -305,10 +305,10 @@ def test_a_kernel_matrix_has_the_same_solution():
 def test_everyone_finds_nothing_once_everyone_is_in():
     X = samples(4)
     source = KernelSource.from_inputs(X, KernelFunction("rbf", 5.0))
-    cut = begin_cut(source)
-    grow_active_set(source, cut, Everyone(columns.DoubleColumns(source), 1.0), 1e-12, 100)
-    assert sorted(cut.members) == [0, 1, 2, 3]
-    assert cut.reason == "converged"
+    state = begin_search(source)
+    grow_active_set(source, state, LowestOfAll(columns.DoubleColumns(source), 1.0), 1e-12, 100)
+    assert sorted(state.members) == [0, 1, 2, 3]
+    assert state.reason == "converged"
 
 
 @pytest.mark.parametrize("theta", [0.01, 0.2])

@@ -451,8 +451,8 @@ def test_a_value_that_another_protocols_setting_could_have_is_refused(tmp_path: 
 def test_of_a_value_one_thing_alone_is_said(tmp_path: Path) -> None:
     findings = Findings(YamlSource.read(write(tmp_path, GOOD)))
     for said in ("should be a number", "should be positive"):
-        findings.form(("title",), said)
-    findings.form(("blocks",), "should be a list")
+        findings.add_once(("title",), said)
+    findings.add_once(("blocks",), "should be a list")
     assert [one.rpartition(": ")[2] for one in findings] == [
         "should be a number",
         "should be a list",

@@ -175,7 +175,7 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_process_beside_a_dask_worker_follows_the_same_rules(threads: int) -> None:
-    setup = {"threads": threads, "solvers": [], "blas_core": None, "codes": []}
+    setup = {"threads": threads, "solvers": [], "blas_core": None, "kinds": []}
     environment = {
         k: v for k, v in os.environ.items() if k not in loaded_libraries.THREAD_VARIABLES
     }

@@ -1,7 +1,7 @@
 """Write what README.md and the pages of results take from kept results: figures, tables, pictures.
 
-    python scripts/figures.py            # write what differs
-    python scripts/figures.py --check    # only say what differs; exit code 1 if anything
+    python scripts/write_pages.py            # write what differs
+    python scripts/write_pages.py --check    # only say what differs; exit code 1 if anything
 
 A figure stands after the expression that it is the value of, a table between two comments; see
 ``svmbench/papers/page_numbers.py``. The pictures of a page's claims lie in ``claims`` beside it.
