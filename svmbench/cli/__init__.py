@@ -469,7 +469,7 @@ def run_command(
     left_out = len(run_plan.plan.cells) - len(cells)
     by_only = f" (--only leaves {left_out} out)" if left_out else ""
     narrator.note(f"cells: {', '.join(parts)}{by_only}")
-    absent = [cell.shown["dataset"] for cell in cells if cell.status == "unavailable"]
+    absent = [cell.identity["dataset"] for cell in cells if cell.status == "unavailable"]
     if absent:
         narrator.print_line(
             f"not here: {', '.join(map(str, dict.fromkeys(absent)))}; --mirror DIR reads data files"

@@ -111,7 +111,7 @@ class Waiting:
 
 def cell_name(cell: Cell) -> str:
     """Return a cell's name in one line: data set, size, solver, fold, block."""
-    shown = cell.shown
+    shown = cell.identity
     parts = [str(shown["dataset"])]
     if shown["size"] is not None:
         parts.append(f"n={shown['size']}")

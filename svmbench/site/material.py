@@ -88,7 +88,7 @@ class Material:
     repository : str
         Address of the repository; empty if the project names none.
     freshness : callable or None
-        What says how results stand to the present code; None where nobody shall look.
+        Tells how old the results of a run folder are; None if the site shows no ages.
     version : str
         Version of this suite.
     """
@@ -116,15 +116,14 @@ def find_runs(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     svmbench.base.errors.ResultsError
         If a folder is missing, or no folder has runs.
     """
-    looked = list(folders)
-    runs = runs_below(looked)
+    searched = list(folders)
+    runs = runs_below(searched)
     bare: dict[Path, Path] = {}
-    for folder_of_tables in (
-        folder_of_tables for folder in looked for folder_of_tables in bare_folders(folder)
-    ):
-        bare.setdefault(folder_of_tables.resolve(), folder_of_tables)
+    for folder in searched:
+        for with_tables in bare_folders(folder):
+            bare.setdefault(with_tables.resolve(), with_tables)
     if not runs:
-        names = ", ".join(map(str, looked)) or "no folder"
+        names = ", ".join(map(str, searched)) or "no folder"
         raise ResultsError(
             f"there is no run in {names}: name folders that 'svmbench run' wrote, or their parents"
         )

@@ -240,42 +240,8 @@ class _Pages:
         addresses = self._addresses()
         self._page("index.html", "index.html", **self._overview(views), addresses=addresses)
         self._race_pages(addresses, [view for several in views.values() for view in several])
-        slugs = {content.run.path.resolve(): slug for slug, content in self.contents}
-        for key, file in self.papers.items():
-            views_of_paper = self._in_order(key, views.get(key, []))
-            verdicts = [verdict for verdict in self.material.verdicts if verdict.claim.paper == key]
-            shown = {
-                "key": key,
-                "verdicts": verdicts,
-                "came": f"{_outcome(verdicts)} {scales(verdicts)} {evidence_time(verdicts)}".strip()
-                if verdicts
-                else "",
-                "claim_pictures": self._claim_pictures(file, verdicts),
-                "made_again": self._made_again(key, verdicts),
-                "deviating": self._deviating(key),
-                "printed": printed_tables(key, self._printed_beside(key)),
-                "addresses": addresses,
-                "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
-            }
-            of_paper = [run for run in views_of_paper if not self._is_beyond(key, run.name)]
-            beyond = [run for run in views_of_paper if self._is_beyond(key, run.name)]
-            self._page("paper.html", f"papers/{file}.html", **shown, runs=of_paper, beyond=beyond)
-            if beyond:
-                self._page("runs.html", f"papers/{file}{_BEYOND}.html", key=key, runs=beyond)
-        if views.get(""):
-            self._page("runs.html", f"papers/{UNASSIGNED_PAGE}.html", key="", runs=views[""])
-        for name in self.material.solvers:
-            self._page(
-                "solver.html",
-                f"solvers/{self.solver_files[name]}.html",
-                name=name,
-                known=self.material.solvers[name],
-                standings=[
-                    (standing, addresses[standing.run]) for standing in self.standing.get(name, [])
-                ],
-                charts=self._charts(name),
-                places_on_boards=standing_of(name, self.boards),
-            )
+        self._paper_pages(addresses, views)
+        self._solver_pages(addresses)
         self._dataset_pages(addresses)
         about = {"version": self.material.version, "url": self.material.repository}
         write_download(self.contents, self.material.declared, self.made / "data", about=about)
@@ -292,6 +258,48 @@ class _Pages:
             undeclared=self._undeclared(addresses),
         )
         return len(list(self.made.rglob("*.html")))
+
+    def _paper_pages(
+        self, addresses: Mapping[str, str], views: Mapping[str, Sequence[RunView]]
+    ) -> None:
+        """Write the page of each paper, and the pages of runs that make none of its tables."""
+        slugs = {content.run.path.resolve(): slug for slug, content in self.contents}
+        for key, file in self.papers.items():
+            views_of_paper = self._in_order(key, views.get(key, []))
+            verdicts = [verdict for verdict in self.material.verdicts if verdict.claim.paper == key]
+            shown = {
+                "key": key,
+                "verdicts": verdicts,
+                "opening": _opening(verdicts),
+                "claim_pictures": self._claim_pictures(file, verdicts),
+                "made_again": self._made_again(key, verdicts),
+                "deviating": self._deviating(key),
+                "printed": printed_tables(key, self._printed_beside(key)),
+                "addresses": addresses,
+                "slug_of": lambda folder: slugs.get(Path(folder).resolve()),
+            }
+            of_paper = [run for run in views_of_paper if not self._is_beyond(key, run.name)]
+            beyond = [run for run in views_of_paper if self._is_beyond(key, run.name)]
+            self._page("paper.html", f"papers/{file}.html", **shown, runs=of_paper, beyond=beyond)
+            if beyond:
+                self._page("runs.html", f"papers/{file}{_BEYOND}.html", key=key, runs=beyond)
+        if views.get(""):
+            self._page("runs.html", f"papers/{UNASSIGNED_PAGE}.html", key="", runs=views[""])
+
+    def _solver_pages(self, addresses: Mapping[str, str]) -> None:
+        """Write the page of each solver."""
+        for name in self.material.solvers:
+            self._page(
+                "solver.html",
+                f"solvers/{self.solver_files[name]}.html",
+                name=name,
+                known=self.material.solvers[name],
+                standings=[
+                    (standing, addresses[standing.run]) for standing in self.standing.get(name, [])
+                ],
+                charts=self._charts(name),
+                places_on_boards=standing_of(name, self.boards),
+            )
 
     def _race_pages(self, addresses: Mapping[str, str], views: Sequence[RunView]) -> None:
         """Write the leaderboard, and the page of losses and wins."""
@@ -316,14 +324,14 @@ class _Pages:
             n_within=sum(repeat.word == "within" for repeat in self.repeated),
         )  # fmt: skip
 
-    def _board_pictures(self, number_of: int, board: Board) -> list[tuple[str, str, str]]:
+    def _board_pictures(self, index: int, board: Board) -> list[tuple[str, str, str]]:
         """Draw profiles and convergence of a board; return titles, files and alternative texts."""
         made = []
         for each in ACCURACIES:
             steps = {name: steps_of for name, steps_of in board.profiles(each).items() if steps_of}
             if not steps:
                 continue
-            file = f"board{number_of}-profile-{each}.svg"
+            file = f"board{index}-profile-{each}.svg"
             (self.made / file).write_text(profile(steps), encoding="utf-8")
             title = (
                 f"Performance profiles to a gap of {each}: the share of {len(board.problems)}"
@@ -339,7 +347,7 @@ class _Pages:
             curves = {solver: points for solver, points in curves.items() if points}
             if not curves:
                 continue
-            file = f"board{number_of}-convergence{k}.svg"
+            file = f"board{index}-convergence{k}.svg"
             (self.made / file).write_text(convergence_chart(curves), encoding="utf-8")
             title = f"{problem.name}: certified gap of the objective against CPU time."
             alt = f"Certified gap against CPU time of {', '.join(curves)} on {problem.name}"
@@ -354,10 +362,10 @@ class _Pages:
         The second file has all parts, where the first leaves some out; else it is empty.
         """
         made = {}
-        for number_of, verdict in enumerate(verdicts, start=1):
+        for index, verdict in enumerate(verdicts, start=1):
             if not verdict.parts:
                 continue
-            path = Path("papers", f"{file}-claim{number_of}.svg")
+            path = Path("papers", f"{file}-claim{index}.svg")
             (self.made / path).parent.mkdir(exist_ok=True)
             (self.made / path).write_text(draw_parts(verdict.parts), encoding="utf-8")
             whole = ""
@@ -370,7 +378,7 @@ class _Pages:
         return made
 
     def _made_again(self, key: str, verdicts: Sequence[Verdict]) -> list[MadeAgain]:
-        """Return what came of each table and figure of a paper with claims."""
+        """Return whether each table and figure of a paper with claims was made again."""
         known = self.material.papers.get(key)
         runs_of_paper = [content.run for _, content in self.contents if content.run.paper == key]
         ours = [run for run in runs_of_paper if not is_contributed(run.path)]
@@ -506,9 +514,10 @@ class _Pages:
         (self.made / file).write_text(f'"use strict";\nconst {name} = {text};\n', "utf-8")
 
     def _view(self, slug: str, content: Content) -> RunView:
-        look = self.material.freshness
-        known = None if look is None else look(content.run.path)
-        return show_run(content, slug, self.made, known, self.earlier)
+        """Write the files of a run, and return what its page shows."""
+        freshness = self.material.freshness
+        ages = None if freshness is None else freshness(content.run.path)
+        return show_run(content, slug, self.made, ages, self.earlier)
 
     def _overview(self, views: Mapping[str, Sequence[RunView]]) -> dict[str, Any]:
         verdicts = self.material.verdicts
@@ -639,9 +648,9 @@ def chart_names(ratios: Sequence[Ratio]) -> list[str]:
     names = []
     for ratio in ratios:
         label = "" if ratio.label == ratio.solver else f"{ratio.label}: "
-        beside = "" if ratio.reference in REFERENCES else f" / {ratio.reference}"
+        against = "" if ratio.reference in REFERENCES else f" / {ratio.reference}"
         dataset, _, block = ratio.problem.removesuffix(")").rpartition(" (")
-        names.append((f"{label}{dataset}{beside}", block))
+        names.append((f"{label}{dataset}{against}", block))
     counts = Counter(name for name, _ in names)
     return [f"{name}, block {block}" if counts[name] > 1 else name for name, block in names]
 
@@ -650,3 +659,10 @@ def _outcome(verdicts: Sequence[Verdict]) -> str:
     """Return the sentence on a paper, or the number of its claims by verdict if it has none."""
     written = next(iter(outcomes(verdicts).values()), None)
     return outcome(verdicts) if written is None or written.stale else written.sentence
+
+
+def _opening(verdicts: Sequence[Verdict]) -> str:
+    """Return what a paper's page says first: outcome, scales and time of the evidence, if any."""
+    if not verdicts:
+        return ""
+    return f"{_outcome(verdicts)} {scales(verdicts)} {evidence_time(verdicts)}".strip()

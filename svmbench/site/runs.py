@@ -71,15 +71,15 @@ class RunView:
     is_unfinished : bool
         Whether cells are left that could still have a result.
     word, age : str
-        ``fresh``, ``rechecked``, ``changed`` or ``older``, and the same with numbers; empty where
-        nobody looked.
+        ``fresh``, ``rechecked``, ``changed`` or ``older``, and the same with numbers; empty if
+        ages were not looked up.
     origin : str
         ``ours``, ``confirmed here`` or ``from elsewhere``.
     changed : tuple of str
         The cells that disagreed when they were run again, and how.
     environments, notes : list of str
         Environments of the run; irregularities of its records.
-    grids : list of Grid
+    grids : list of PageTable
     rankings : dict of str to list of RankingView
         Rankings by the name of the table.
     pictures : list of Picture
@@ -128,7 +128,7 @@ def show_run(
     site : Path
         The folder of the site that is being made.
     known : Ages, optional
-        The words of its results; None where nobody looked.
+        The ages of its results; None if they were not looked up.
     earlier : Path, optional
         The folder of the site that this one replaces.
     """

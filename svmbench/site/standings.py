@@ -88,10 +88,10 @@ def _by_metric(content: Content, table: Table) -> Iterator[tuple[str, str, str]]
     """Yield metric, solver, and a sentence about its rank among its competitors."""
     ranks_by_metric: dict[str, dict[str, list[tuple[float, int, bool]]]] = {}
     for contest in contests(content.run, table):
-        ranks, first = contest.ranks(), contest.best()
+        ranks, best = contest.ranks(), contest.best()
         for solver, rank in ranks.items():
-            known = ranks_by_metric.setdefault(contest.metric, {}).setdefault(solver, [])
-            known.append((rank, len(ranks), solver in first))
+            entries = ranks_by_metric.setdefault(contest.metric, {}).setdefault(solver, [])
+            entries.append((rank, len(ranks), solver in best))
     for metric, solvers in ranks_by_metric.items():
         for solver, ranked in solvers.items():
             won = sum(is_first for _, _, is_first in ranked)

@@ -8,7 +8,7 @@ from typing import Any
 
 from svmbench.base import escape
 from svmbench.experiment.run.batch import Batch, ConfigOutcome, Hooks, Job
-from svmbench.experiment.run.session import unheard, unwatched
+from svmbench.experiment.run.session import ignore_text, without_listener
 from svmbench.report.output.builder import build
 
 #: Largest number of reasons for failed cells shown for one config.
@@ -35,7 +35,7 @@ def quiet_hooks() -> Hooks:
     def finish(path: Path) -> None:
         build(path)
 
-    return Hooks(unheard, unheard, unwatched, finish)
+    return Hooks(ignore_text, ignore_text, without_listener, finish)
 
 
 def run_batch(

@@ -72,7 +72,7 @@ def planned_work(cell: Cell, config: str) -> Work:
     from svmbench.report.numbers.forecasts import Work, printed_facts, swept_of
     from svmbench.schema.record import canonical
 
-    shown, spec = cell.shown, own_settings(cell.spec)
+    shown, spec = cell.identity, own_settings(cell.spec)
     dimensions = {canonical(name): value for name, value in shown["dimensions"].items()}
     known = printed_facts(shown["paper"], shown["dataset"])
     racers = spec.get("racers") or [spec]

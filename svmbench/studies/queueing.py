@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
-from svmbench.experiment.run.session import unheard
+from svmbench.experiment.run.session import ignore_text
 from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.studies.batches import BatchInterruptedError, run_batch
 from svmbench.studies.forecasting import planned_work
@@ -101,7 +101,7 @@ def run_queue(
     keep: bool = False,
     dry_run: bool = False,
     hooks: Hooks | None = None,
-    print_line: Callable[[str], None] = unheard,
+    print_line: Callable[[str], None] = ignore_text,
 ) -> list[ConfigOutcome]:
     """Run the missing cells of some configs in the order of their value.
 
@@ -287,11 +287,11 @@ def queue_entry(
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in finished]
     missing = 0
     for cell in todo:
-        identity, solvers = race_identity_of(cell.shown)
+        identity, solvers = race_identity_of(cell.identity)
         missing += not any(known <= solvers for known in identities.get(identity, ()))
     if not missing:
         return None
-    shown, begun = cells[0].shown, set(here)
+    shown, begun = cells[0].identity, set(here)
     todo = [cell for cell in todo if cell.key not in begun]
     return QueueEntry(
         config=config,
@@ -342,7 +342,7 @@ def give_way() -> None:
     os.nice(max(0, 10 - os.nice(0)))
 
 
-def wait_for_idle(end: float, print_line: Callable[[str], None] = unheard) -> bool:
+def wait_for_idle(end: float, print_line: Callable[[str], None] = ignore_text) -> bool:
     """Wait until nothing else runs on this machine; return False if the end comes first.
 
     Parameters

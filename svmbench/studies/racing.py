@@ -228,7 +228,7 @@ def time_solvers(
         return time_solvers(dataset, racers, without, trust=trust, watch=watch)
     if record["status"] != "ok":
         raise SvmbenchError(f"the race ended without a result: {record['reason']}")
-    shown = dataset.get("name") or dataset.get("file") or str(cell.shown["dataset"])
+    shown = dataset.get("name") or dataset.get("file") or str(cell.identity["dataset"])
     return _result(shown, racers, settings, record)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from svmbench.base import escape
 from svmbench.base.errors import ConfigError, ResultsError, SvmbenchError
 from svmbench.base.interrupts import handled, raise_interrupt
-from svmbench.experiment.run.session import unheard
+from svmbench.experiment.run.session import ignore_text
 from svmbench.studies.judging import ages_of
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def recheck(
     *,
     keep: bool = False,
     mirror: str | None = None,
-    print_line: Callable[[str], None] = unheard,
+    print_line: Callable[[str], None] = ignore_text,
 ) -> RecheckOutcome:
     """Run drawn cells again with the present code, and compare them with their kept records.
 
@@ -336,7 +336,7 @@ def _run_again(
         cells = {
             identities[identity]: cell
             for cell in planned.cells
-            if cell.status == "planned" and (identity := identity_of(cell.shown)) in identities
+            if cell.status == "planned" and (identity := identity_of(cell.identity)) in identities
         }
         for key in wanted - cells.keys():
             line = old_lines[key][-1]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmbench.experiment.run.session import unheard
+from svmbench.experiment.run.session import ignore_text
 from svmbench.studies.judging import ages_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class OldRun:
         """
         from svmbench.experiment.plan.freshness import race_identity_of
 
-        identity, solvers = race_identity_of(cell.shown)
+        identity, solvers = race_identity_of(cell.identity)
         return any(recorded <= solvers for recorded in self.identities.get(identity, ()))
 
     def sentence(self) -> str:
@@ -182,7 +182,7 @@ def refresh(
     keep: bool = False,
     mirror: str | None = None,
     hooks: Hooks | None = None,
-    print_line: Callable[[str], None] = unheard,
+    print_line: Callable[[str], None] = ignore_text,
 ) -> list[ConfigOutcome]:
     """Run the cells of kept runs again whose results changed or are older than the code.
 

@@ -167,5 +167,5 @@ def _known_contents(manifest: Manifest, dataset: str, mirror: str | None) -> set
     return {
         cell.spec["data_sha256"]
         for cell in plan.cells
-        if cell.shown.get("dataset") == dataset and cell.spec.get("data_sha256")
+        if cell.identity.get("dataset") == dataset and cell.spec.get("data_sha256")
     }

@@ -141,6 +141,8 @@ def test_a_report_of_a_hostile_run_is_inert_in_every_file(tmp_path: Path) -> Non
 
 def test_a_cell_is_named_in_one_line() -> None:
     nothing = dict.fromkeys(("size", "n_features_kept", "fold"))
-    cell = SimpleNamespace(shown={**nothing, "dataset": "x\x1b[2J", "solver": "a\nb", "block": "c"})
+    cell = SimpleNamespace(
+        identity={**nothing, "dataset": "x\x1b[2J", "solver": "a\nb", "block": "c"}
+    )
     shown: Any = cell
     assert progress.cell_name(shown).isprintable()

@@ -285,7 +285,7 @@ def test_what_a_record_takes_of_the_memory(tmp_path: Path, use: Callable[[Path],
 
 
 def test_what_is_held_once_is_what_was_read() -> None:
-    once = newest.Once()
+    once = newest.ValueStore()
     for said in ({"a": 1, "b": 0.5}, {"a": True, "b": None}, {"a": 1.0, "b": [1, 2]}, {}):
         for held in (once(said), once.names(said)):
             assert repr(dict(held)) == repr(said)

@@ -536,7 +536,7 @@ def test_a_ratio_without_a_value_does_not_end_a_run(capsys: pytest.CaptureFixtur
     """A solver that never comes to what it is timed to has a ratio of none."""
     names = ("dataset", "size", "n_features_kept", "solver", "fold", "block")
     cell = SimpleNamespace(
-        shown={**dict.fromkeys(names), "dataset": "a9a", "block": "race"}, cost=1.0
+        identity={**dict.fromkeys(names), "dataset": "a9a", "block": "race"}, cost=1.0
     )
     metrics = {"ratio:alsvm vs dcd-l2": 2.0, "ratio:alsvm vs pegasos": None}
     record = {"status": "ok", "reason": "", "metrics": metrics}
@@ -596,7 +596,7 @@ def test_a_run_says_at_once_what_it_does_and_which_cell_is_long(
     monkeypatch.setattr(progress, "FIRST_SIGN_S", 0.001)
     names = ("size", "n_features_kept", "solver", "fold")
     shown = {**dict.fromkeys(names), "dataset": "a9a", "block": "cv"}
-    cell = SimpleNamespace(shown=shown, cost=1.0)
+    cell = SimpleNamespace(identity=shown, cost=1.0)
     heard_so_far = ""
 
     def heard(text: str) -> bool:

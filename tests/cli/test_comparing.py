@@ -93,7 +93,7 @@ def test_the_kept_baseline_is_of_the_config_as_it_is() -> None:
         names = ("block", "dataset", "solver", "fold", "data_sha256")
         return {tuple(cell[name] for name in names) for cell in cells}
 
-    planned = [{**cell.shown, "data_sha256": cell.spec["data_sha256"]} for cell in plan.cells]
+    planned = [{**cell.identity, "data_sha256": cell.spec["data_sha256"]} for cell in plan.cells]
     assert places(kept["cells"]) == places(planned), again
 
 

@@ -85,7 +85,7 @@ def _within_cells(cells: list[Cell], name: str, value: str, config: Config | Non
     for cell in cells:
         if not any(parameter in point for point in cell.spec.get("grid", [])):
             continue
-        block, solver = cell.shown["block"], cell.shown["solver"]
+        block, solver = cell.identity["block"], cell.identity["solver"]
         has_solvers = config and any(
             getattr(b, "solvers", ()) for b in config.blocks if b.name == block
         )
@@ -100,10 +100,10 @@ def _within_cells(cells: list[Cell], name: str, value: str, config: Config | Non
 def _value(cell: Cell, name: str) -> Any:
     """Return a cell's value for a filter's key; None if it has none."""
     if name in _CELL_FIELDS:
-        value: Any = cell.shown.get(name)
+        value: Any = cell.identity.get(name)
         # Folds are counted from 1, as the progress of a run shows them; records count from 0.
         return value + 1 if name == "fold" and value is not None else value
-    return cell.shown.get("dimensions", {}).get(name)
+    return cell.identity.get("dimensions", {}).get(name)
 
 
 def _is(value: Any, text: str) -> bool:

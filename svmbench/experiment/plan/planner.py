@@ -126,7 +126,7 @@ class Plan:
         entries: dict[tuple[str, ...], int] = {}
         cells = []
         for cell in self.cells:
-            shown = {"key": cell.key, "status": cell.status, "reason": cell.reason, **cell.shown}
+            shown = {"key": cell.key, "status": cell.status, "reason": cell.reason, **cell.identity}
             if cell.spec:
                 modules = modules_of(cell.spec)
                 cells.append({**shown, "code": entries.setdefault(modules, len(entries))})
@@ -213,7 +213,7 @@ def make_plan(
 
     for block in config.blocks:
         for configured in config.datasets_of(block):
-            spec = _as_read(configured, config.memory_gb)
+            spec = _reading_large_file_in_blocks(configured, config.memory_gb)
             in_block = DatasetInBlock(config, block, spec, profile, protocols()[block.protocol])
             wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
@@ -231,10 +231,10 @@ def make_plan(
                     reason = "outside --only" if prepare else "not yet here"
                     plan.cells += in_block.without_data("not run", reason)
                 else:
-                    plan.cells += _outlined(in_block)
+                    plan.cells += _cells_by_registered_sizes(in_block)
                 continue
             for cell in in_block.with_dataset(
-                _as_opened(spec, source, block, config.memory_gb)
+                _reading_large_set_in_blocks(spec, source, block, config.memory_gb)
             ).cells(source):
                 plan.cells.append(cell)
                 if wanted and not cell.spec:
@@ -242,20 +242,22 @@ def make_plan(
     return plan
 
 
-def _outlined(in_block: DatasetInBlock) -> Iterator[Cell]:
+def _cells_by_registered_sizes(in_block: DatasetInBlock) -> Iterator[Cell]:
     """Yield the cells of a registered data set that is not here, by the sizes in its entry."""
     from svmbench import data
 
     novelty = in_block.dataset.novelty
     source = data.outline(in_block.dataset.name, novelty.ratio if novelty else None)
-    opened = _as_opened(in_block.dataset, source, in_block.block, in_block.config.memory_gb)
+    opened = _reading_large_set_in_blocks(
+        in_block.dataset, source, in_block.block, in_block.config.memory_gb
+    )
     for cell in in_block.with_dataset(opened).cells(source):
         is_planned = cell.status == "planned"
         yield replace(cell, status="not run", reason="not yet here") if is_planned else cell
 
 
-def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
-    """Return the data set, with reading in blocks if it is a file too large for memory."""
+def _reading_large_file_in_blocks(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
+    """Return the data set, to be read in blocks if it is a file too large for memory."""
     from svmbench import data
 
     if (
@@ -268,8 +270,10 @@ def _as_read(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
     return spec
 
 
-def _as_opened(spec: DatasetSpec, source: Any, block: Block, memory_gb: float) -> DatasetSpec:
-    """Return the data set, with reading in blocks if it is registered and exceeds the memory."""
+def _reading_large_set_in_blocks(
+    spec: DatasetSpec, source: Any, block: Block, memory_gb: float
+) -> DatasetSpec:
+    """Return the data set, to be read in blocks if it is registered and too large for memory."""
     from svmbench import data
 
     uses_all_rows = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
@@ -337,8 +341,8 @@ class DatasetInBlock:
     def without_data(self, status: str, reason: str) -> Iterator[Cell]:
         """Yield one cell for each solver, for a data set that could not be opened."""
         for solver in self._solvers():
-            shown = self._shown(solver)
-            yield Cell(hash_of({status: shown}), shown, spec={}, status=status, reason=reason)
+            identity = self._identity(solver)
+            yield Cell(hash_of({status: identity}), identity, spec={}, status=status, reason=reason)
 
     def cells(self, source: Any) -> Iterator[Cell]:
         """Yield the cells of a data set: for each combination of swept values, solver and fold.
@@ -375,8 +379,9 @@ class DatasetInBlock:
             for solver in self._solvers():
                 for fold in self.declared.folds_to_run(self.block):
                     if reason:
-                        shown = self._shown(solver, dimensions, fold)
-                        yield Cell(hash_of({"skipped": shown}), shown, {}, "skipped", reason)
+                        identity = self._identity(solver, dimensions, fold)
+                        key = hash_of({"skipped": identity})
+                        yield Cell(key, identity, {}, "skipped", reason)
                     else:
                         yield self._cell(source, solver, dimensions, fold)
 
@@ -416,7 +421,7 @@ class DatasetInBlock:
             }
         )
         key = hash_of({**spec, "code": code_of(*kinds_of(spec)[0])})
-        return Cell(key=key, shown=self._shown(None), spec=spec)
+        return Cell(key=key, identity=self._identity(None), spec=spec)
 
     def _with_own_settings(self, spec: CellSpec) -> CellSpec:
         return cast(CellSpec, {**spec, **self.declared.settings_of(self.block)})
@@ -461,19 +466,19 @@ class DatasetInBlock:
             spec = cast(CellSpec, {**spec, "tolerance": None})
         code = [code_of(*kind) for kind in kinds_of(spec)]
         key = hash_of({**spec, "code": code})
-        shown = self._shown(solver, dimensions, fold)
+        identity = self._identity(solver, dimensions, fold)
         # If one solver can't run, the whole race is skipped: without it, it would be another race.
         reasons = [why_not(racer, source, block) for racer in racers]
         if self.dataset.in_blocks:
             context = (self.declared, block, self.dataset, dimensions, source.y)
             reasons += [why_not_in_blocks(racer, *context) for racer in racers]
         if reason := "; ".join(dict.fromkeys(filter(None, reasons))):
-            return Cell(key=key, shown=shown, spec=spec, status="skipped", reason=reason)
+            return Cell(key=key, identity=identity, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
         cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
         n_bytes = distance_bytes_of(config, spec) if self._by_distances else 0
         shared = shared_arrays(self.declared, spec, source, n_bytes)
-        return Cell(key=key, shown=shown, spec=spec, shared=shared, cost=cost)
+        return Cell(key=key, identity=identity, spec=spec, shared=shared, cost=cost)
 
     def _targets_nothing(self, racers: list[SolverSpec]) -> bool:
         """Return True for a race with the default tolerance and a racer without an objective."""
@@ -485,7 +490,7 @@ class DatasetInBlock:
             and any(not solver_class(racer.name).declaration.problem for racer in racers)
         )
 
-    def _shown(
+    def _identity(
         self,
         solver: SolverSpec | None,
         dimensions: Dimensions | None = None,

@@ -151,8 +151,8 @@ def _shared_search(task: Task, rows: SplitRows) -> tuple[dict[str, Any], dict[st
     (over,) = points[0]
     estimator = task.build()
     data = estimator.prepare(rows.X, rows.y)
-    # Neither time includes `prepare`, as where every fit is timed by itself. Both include what a
-    # path leaves untimed between its solutions: a search needs the models.
+    # The times leave out `prepare`, like those of single fits. They include the work between two
+    # solutions of a path, which the path itself doesn't time: a search needs it for the models.
     start_wall, start_cpu = time.perf_counter(), time.process_time()
     grid_scores = GridScores(task, len(rows.splits))
     path = estimator.path(data, None, over, [point[over] for point in points], rows.splits)

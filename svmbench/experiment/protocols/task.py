@@ -85,7 +85,7 @@ class Task:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The whole specification; `CellSpec` doesn't list settings that only a protocol has."""
+        """The specification with the protocol's own settings, which `CellSpec` does not list."""
         return own_settings(self.spec)
 
     @property
@@ -141,7 +141,7 @@ class CellInputs:
     """The rows of a cell: inputs scaled as the block says, and their labels.
 
     `distances` are the squared distances of all rows, and the CPU seconds of computing them; None
-    if the run has not computed them for several cells.
+    unless cells share them.
     """
 
     X: Any

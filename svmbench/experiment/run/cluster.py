@@ -205,7 +205,7 @@ class ClusterRun(RunLoop):
 
     def _may_run(self, worker: ClusterWorker, cell: Cell) -> bool:
         """Return True if a cell may run on a worker: timed cells need workers of one kind."""
-        if cell.shown["block"] not in self.timed:
+        if cell.identity["block"] not in self.timed:
             return True
         if not self.kind:
             present = [other for other in self.workers.values() if not other.is_gone]

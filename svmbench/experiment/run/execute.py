@@ -67,7 +67,7 @@ def execute(
         try:
             with sigterm_as_interrupt():
                 run = _kind_of_run(options)(plan, folder, options, listener or Silent())
-                run.all(sorted(wanted, key=lambda c: c.cost))
+                run.run_cells(sorted(wanted, key=lambda c: c.cost))
         except KeyboardInterrupt:
             interrupted = True
     counts: dict[str, int] = {}

@@ -109,7 +109,7 @@ def forecast(
     awaited = [
         cell
         for cell in cells
-        if cell.status == "not run" and cell.spec and cell.shown["dataset"] not in nowhere
+        if cell.status == "not run" and cell.spec and cell.identity["dataset"] not in nowhere
     ]
     here = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
     todo = here + awaited
@@ -124,7 +124,7 @@ def forecast(
         )
     lines += [f"  {line}" for line in _counted(cells, nowhere)]
     lines += [f"{source}: {', '.join(names)}" for source, names in absent.items()]
-    unplanned = {c.shown["dataset"] for c in cells if c.status == "not run" and not c.spec}
+    unplanned = {c.identity["dataset"] for c in cells if c.status == "not run" and not c.spec}
     if unplanned:
         lines.append(
             f"the cells of {', '.join(unplanned)} are counted once for each solver, until their"
@@ -189,7 +189,7 @@ def _seconds(
     cells: list[Cell], measured: dict[str, float], recorded: Callable[[Cell], float | None]
 ) -> list[float | None]:
     """Return the seconds of each cell: of similar cells, or of other runs; None if unknown."""
-    similar = [measured.get(_like(cell.shown)) for cell in cells]
+    similar = [measured.get(_like(cell.identity)) for cell in cells]
     return [
         recorded(cell) if seconds is None else CELL_OVERHEAD_S + seconds
         for cell, seconds in zip(cells, similar, strict=True)
@@ -206,8 +206,8 @@ def _counted(cells: list[Cell], nowhere: Container[str]) -> Iterator[str]:
     """Yield a line for each block, data set and status: the number of cells and the solvers."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for cell in cells:
-        group = (cell.shown["block"], cell.shown["dataset"], cell.status)
-        solver = str(cell.shown["solver"]).replace("|", " / ")
+        group = (cell.identity["block"], cell.identity["dataset"], cell.status)
+        solver = str(cell.identity["solver"]).replace("|", " / ")
         counts.setdefault(group, Counter())[solver] += 1
     for (block, dataset, status), solvers in counts.items():
         absent = "no data" if dataset in nowhere else "data not here yet"
@@ -223,7 +223,7 @@ def _by_source(cells: list[Cell], mirror: str | None) -> dict[str, list[str]]:
     A file of the user's own is left out, since there is nothing to fetch.
     """
     names_by_source: dict[str, list[str]] = {}
-    for name in dict.fromkeys(cell.shown["dataset"] for cell in cells):
+    for name in dict.fromkeys(cell.identity["dataset"] for cell in cells):
         if name.startswith("openml:"):
             source = "to download from OpenML first, by 'svmbench describe' or the run itself"
         else:

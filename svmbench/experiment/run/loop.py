@@ -143,7 +143,7 @@ class RunLoop:
         self.tries: dict[str, int] = {}
         self.server_deaths = 0
 
-    def all(self, cells: list[Cell]) -> None:
+    def run_cells(self, cells: list[Cell]) -> None:
         """Run nodes and cells, each cell after the node that makes its shared arrays."""
         self._make_points()
         for cell in cells:
@@ -356,6 +356,7 @@ class RunLoop:
         )
 
     def _record(self, cell: Cell, started: str, result: Reply, measured_on: str) -> None:
+        """Append the record of a cell; `measured_on` is the id of its environment."""
         self._collect_points(cell.key)
         # Before the record: once a cell is recorded, it is not run again to make its artifact.
         self.folder.take_artifact(cell.key, self._artifact_file(cell.key))
@@ -363,7 +364,7 @@ class RunLoop:
             {
                 "kind": "cell",
                 "key": cell.key,
-                **cell.shown,
+                **cell.identity,
                 **result,
                 "contended": cell.key in self.contended,
                 "environment": measured_on,
@@ -386,6 +387,7 @@ class RunLoop:
         return cells
 
     def _give_up(self, cells: list[Cell]) -> None:
+        """Record cells as ``not run``, because the budget is spent."""
         budget = f"budget of {self.options.budget_s / 60:.3g} minutes"
         for cell in cells:
             earlier = self.folder.cells.get(cell.key)
@@ -395,7 +397,7 @@ class RunLoop:
                 {
                     "kind": "cell",
                     "key": cell.key,
-                    **cell.shown,
+                    **cell.identity,
                     "status": "not run",
                     "reason": budget,
                     "environment": self.environment["id"],
@@ -421,6 +423,7 @@ class RunLoop:
         return self.points / f"{key}.npz"
 
     def _forget_points(self, key: str) -> None:
+        """Remove the points and other files that a cell's worker has left in scratch."""
         remove(*(self.points / f"{key}.{ending}" for ending in ("jsonl", "npz", "partial")))
         shutil.rmtree(worker.files_of(self._points_file(key)), ignore_errors=True)
         self.streams.pop(key, None)
@@ -438,7 +441,7 @@ class RunLoop:
             self.folder.append(point)
 
     def _write_environments(self) -> None:
-        """Write the description of the machine."""
+        """Write a description of each machine that ran cells: here this one."""
         self._write_environment(self.environment)
 
     def _write_environment(self, facts: dict[str, Any]) -> None:

@@ -118,25 +118,25 @@ class Finished:
     records: dict[str, CellRecord]
 
 
-#: A phrase for messages on how a run counts the cells of a data set that it can't get: the number
-#: of their folds is unknown.
+#: What a run counts as cells of a data set that it can't get, since the number of its folds is not
+#: known; part of messages.
 ABSENT_CELLS = "one for each block and solver of a missing data set"
 #: Returns a context that yields the listener for the cells about to run.
 Watch = Callable[[list[Cell]], AbstractContextManager[Listener]]
 
 
 @contextmanager
-def unwatched(_cells: list[Cell]) -> Iterator[Listener]:
+def without_listener(_cells: list[Cell]) -> Iterator[Listener]:
     """Yield a listener that does nothing."""
     yield Silent()
 
 
-def unheard(_text: str) -> None:
-    """Ignore a sentence."""
+def ignore_text(_text: str) -> None:
+    """Do nothing with a sentence."""
 
 
 def plan_run(
-    request: Request, *, prepare: bool = True, print_line: Callable[[str], None] = unheard
+    request: Request, *, prepare: bool = True, print_line: Callable[[str], None] = ignore_text
 ) -> RunPlan:
     """Plan a run; write only prepared data sets.
 
@@ -178,9 +178,9 @@ def plan_run(
 def execute_run(
     run_plan: RunPlan,
     *,
-    print_line: Callable[[str], None] = unheard,
-    note: Callable[[str], None] = unheard,
-    watch: Watch = unwatched,
+    print_line: Callable[[str], None] = ignore_text,
+    note: Callable[[str], None] = ignore_text,
+    watch: Watch = without_listener,
 ) -> Finished:
     """Run the planned cells, except those that an earlier run finished.
 
@@ -202,24 +202,24 @@ def execute_run(
     request, plan, cells, path = run_plan.request, run_plan.plan, run_plan.cells, run_plan.path
     for other in request.reuse:
         check_reusable(other, path)
-    described = plan.to_json()
-    refuse_foreign(path, json.loads(described))
+    plan_json = plan.to_json()
+    refuse_foreign(path, json.loads(plan_json))
     with RunFolder(path, plan.name) as folder:
         if request.fresh:
             folder.start_afresh()
-        folder.write_file("plan.json", described)
+        folder.write_file("plan.json", plan_json)
         for other in request.reuse:
-            wanted = {cell.key: cell.shown for cell in due(cells, folder, "all")}
+            wanted = {cell.key: cell.identity for cell in due(cells, folder, "all")}
             print_line(
                 f"{counted(folder.take_over(other, wanted), 'result')} taken over from {other}"
             )
         for text in folder.notes:
             note(text)
         todo = due(cells, folder, request.retry)
-        so_far = f"{plan.name} ({request.profile}): {counted(len(plan.cells), 'cell')}"
+        planned = f"{plan.name} ({request.profile}): {counted(len(plan.cells), 'cell')}"
         absent = sum(cell.status == "unavailable" for cell in plan.cells)
         counts_as = f", {absent} unavailable ({ABSENT_CELLS})" if absent else ""
-        print_line(f"{so_far}, {len(todo)} to run{counts_as}")
+        print_line(f"{planned}, {len(todo)} to run{counts_as}")
         if size := size_of(plan):
             print_line(size)
         with _server(plan, todo, request), watch(todo) as listener:
@@ -330,7 +330,7 @@ def _row(cell: Any, record: CellRecord | None) -> dict[str, Any]:
     status = {"status": cell.status if cell.status != "planned" else "not run"}
     values = record or {**status, "reason": cell.reason}
     shared = {k: values.get(k) for k in ("status", "reason", "params", "stop_reason", "counters")}
-    return {**cell.shown, **shared, **values.get("metrics", {})}
+    return {**cell.identity, **shared, **values.get("metrics", {})}
 
 
 def counted(number: int, what: str) -> str:

@@ -158,7 +158,7 @@ class Cell:
     ----------
     key : str
         Hash of `spec`, data and code. Cells with the same key have the same result.
-    shown : Identity
+    identity : Identity
         The identifying fields of its record (block, data set, solver, fold …).
     spec : CellSpec
     status : str
@@ -173,7 +173,7 @@ class Cell:
     """
 
     key: str
-    shown: Identity
+    identity: Identity
     spec: CellSpec
     status: str = "planned"
     reason: str = ""

@@ -241,6 +241,15 @@ def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from untested(claim, source, ["fig2"], "cpsp")
 
 
+def _of_exact(source: Source, metric: str) -> dict[str, Estimate]:
+    """Return a metric of the exact machine by data set."""
+    return {
+        dataset: solvers["exact"]
+        for (dataset, _), solvers in estimates(source.block("exact"), metric).items()
+        if "exact" in solvers
+    }
+
+
 @check("cpsp-4", "points", "among", datasets=_DATASETS)
 def fewest_vectors(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether CPSP comes near the exact accuracy with the fewest vectors, in little time."""
@@ -248,20 +257,17 @@ def fewest_vectors(claim: Claim, evidence: Evidence) -> list[Part]:
     parts = []
     for source in _accuracies(evidence):
         costs = _curves(source, "fig1", time)
-        exact = {
-            condition[0]: scores
-            for condition, scores in estimates(source.block("exact"), score).items()
-        }
+        exact = _of_exact(source, score)
         for dataset, solvers in _curves(source, "fig1", score).items():
-            if "exact" not in exact.get(dataset, {}) or "cpsp" not in solvers:
+            if dataset not in exact or "cpsp" not in solvers:
                 continue
             smallest = {
-                name: _smallest_k(curve, exact[dataset]["exact"], claim.limits["points"], score)
+                name: _smallest_k(curve, exact[dataset], claim.limits["points"], score)
                 for name, curve in solvers.items()
                 if name in ("cpsp", *RIVALS)
             }
             estimated = [estimate for curve in solvers.values() for estimate in curve.values()]
-            cells = cells_of(exact[dataset]["exact"], *estimated)
+            cells = cells_of(exact[dataset], *estimated)
             parts += _fewest_and_fast(
                 claim, part_label(source, dataset), smallest, costs.get(dataset, {}), cells
             )
@@ -476,14 +482,11 @@ def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     score, time = claim.metrics
     for source in _accuracies(evidence):
         costs = _curves(source, "fig1", time)
-        exact = {
-            condition[0]: scores
-            for condition, scores in estimates(source.block("exact"), score).items()
-        }
+        exact = _of_exact(source, score)
         for dataset, solvers in _curves(source, "fig1", score).items():
-            if dataset not in _TEXT_DATASETS or "exact" not in exact.get(dataset, {}):
+            if dataset not in _TEXT_DATASETS or dataset not in exact:
                 continue
-            target = exact[dataset]["exact"]
+            target = exact[dataset]
             leads = _leads_on_text(claim, solvers, costs.get(dataset, {}), target, score)
             if not leads:
                 continue
@@ -588,14 +591,7 @@ def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether on some set the exact machine has many times CPSP's vectors."""
     score = claim.metrics[0]
     for source in _accuracies(evidence):
-        exact, vectors = (
-            {
-                condition[0]: solvers["exact"]
-                for condition, solvers in table.items()
-                if "exact" in solvers
-            }
-            for table in (estimates(source.block("exact"), name) for name in claim.metrics)
-        )
+        exact, vectors = (_of_exact(source, name) for name in claim.metrics)
         leads: dict[str, Interval] = {}
         used: list[Estimate] = []
         for dataset, solvers in _curves(source, "fig1", score).items():

@@ -15,7 +15,7 @@ protocol; ``printed.py`` judges the printed numbers; ``outcomes.py``, ``made_aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +41,7 @@ from svmbench.report.numbers.estimates import (
     SINGLE_TIME_MARGIN,
 )
 from svmbench.report.reading.folders import OURS
+from svmbench.report.reading.records import CellResult
 from svmbench.schema.rechecks import CHANGED, OLDER, RECHECKED, Ages, worst
 
 __all__ = [
@@ -128,16 +129,16 @@ def judge(
     svmbench.base.errors.SvmbenchError
         If there is no check of a claim, it reads other limits, or other people's check fails.
     """
-    looked: dict[int, Ages] = {}
+    ages_of: dict[int, Ages] = {}  # by the id of the run
     verdicts = []
     for claim in claims:
         verdict = _judged(claim, evidence, trust=trust)
         if freshness is not None and verdict.cells:
-            used = _used(claim, evidence, verdict)
+            used = _used(claim, evidence, verdict.cells)
             for source in used:
-                if id(source) not in looked:
-                    looked[id(source)] = freshness(source)
-            verdict = _with_age(verdict, [looked[id(source)] for source in used])
+                if id(source) not in ages_of:
+                    ages_of[id(source)] = freshness(source)
+            verdict = _with_age(verdict, [ages_of[id(source)] for source in used])
         verdicts.append(verdict)
     return verdicts
 
@@ -157,23 +158,24 @@ def completed(ours: Sequence[Verdict], of_kept_records: Sequence[Verdict]) -> li
 
 
 def judge_together(
-    apart: Mapping[str, Sequence[Verdict]], origin: Callable[[Verdict], str]
+    by_machine: Mapping[str, Sequence[Verdict]], origin: Callable[[Verdict], str]
 ) -> list[Verdict]:
-    """Return one verdict on each claim, which says what became of it on every machine.
+    """Return one verdict on each claim, with the outcome on every machine.
 
     Parameters
     ----------
-    apart : dict of str to sequence of Verdict
+    by_machine : dict of str to sequence of Verdict
         By machine, the verdicts on the same claims in the same order. Machines without a record of
         a claim don't count; the verdict is that of the first machine that decides it.
     origin : callable
         Returns whether the records of a verdict are ours, confirmed here, or from elsewhere.
     """
     judged = []
-    for verdicts in zip(*apart.values(), strict=True):
-        counted = {
-            name: verdict for name, verdict in zip(apart, verdicts, strict=True) if verdict.cells
-        } or dict(zip(list(apart)[:1], verdicts[:1], strict=True))
+    for verdicts in zip(*by_machine.values(), strict=True):
+        on_machine = dict(zip(by_machine, verdicts, strict=True))
+        counted = {name: verdict for name, verdict in on_machine.items() if verdict.cells}
+        # Without a record anywhere, the first machine stands for all.
+        counted = counted or dict(list(on_machine.items())[:1])
         deciding = [verdict for verdict in counted.values() if not _is_open(verdict)]
         machines = tuple(
             MachineVerdict(
@@ -206,7 +208,7 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
         why = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
         return Verdict(claim, NOT_TESTED, why)
     parts = with_cuts(_parts(claim, evidence, paper), claim, paper, evidence)
-    sources = _used(claim, evidence, Verdict(claim, "", "", tuple(parts)))
+    sources = _used(claim, evidence, [cell for part in parts for cell in part.cells])
     sources = sources or [source for config in claim.configs for source in evidence.of(config)]
     # Two configs may be views of the same cells: a run of one of them is enough.
     missing = [config for config in claim.configs if not evidence.of(config)]
@@ -219,6 +221,21 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     stand_ins = {*claim.stand_ins, *others, *(f"{name}+test" for name in others)}
     scale = scale_of(outcome, parts, CHECKS[claim.id].datasets, stand_ins)
     verdict = _with_profiles(Verdict(claim, outcome, reason, tuple(parts), scale), sources)
+    return replace(
+        verdict,
+        notes=_notes(verdict, evidence, sources),
+        sources=tuple(
+            (source.run.path.as_posix(), source.profile, source.environments) for source in sources
+        ),
+        commands=tuple(_commands(claim, sources)),
+        cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),
+        to_decide=to_decide(parts, sources, evidence.forecaster) if _is_open(verdict) else "",
+    )
+
+
+def _notes(verdict: Verdict, evidence: Evidence, sources: Sequence[Source]) -> tuple[str, ...]:
+    """Return what a verdict leaves out or rests on, a sentence each: its `notes`."""
+    claim = verdict.claim
     notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
     notes += [
         f"The profile {source.run.profile} of {source.run.name} has changed since this run: the "
@@ -229,23 +246,14 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     notes += [
         f"{config}: {note}" for config in claim.configs for note in evidence.notes.get(config, ())
     ]
-    if any(part.holds is not None for part in parts):
+    if any(part.holds is not None for part in verdict.parts):
         notes.append(claim.rule_date_note(_first_record(sources)))
-    notes.append(_of_single_times(parts))
+    notes.append(_of_single_times(verdict.parts))
     busy = sum(cell.contended or cell.disturbed for cell in verdict.cells)
     if busy and any(metric.endswith("_s") for metric in claim.metrics):
         n_cells = len(verdict.cells)
         notes.append(f"{busy} of {n_cells} results were timed while other programs or cells ran.")
-    return replace(
-        verdict,
-        notes=tuple(note for note in dict.fromkeys(notes) if note),
-        sources=tuple(
-            (source.run.path.as_posix(), source.profile, source.environments) for source in sources
-        ),
-        commands=tuple(_commands(claim, sources)),
-        cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),
-        to_decide=to_decide(parts, sources, evidence.forecaster) if _is_open(verdict) else "",
-    )
+    return tuple(note for note in dict.fromkeys(notes) if note)
 
 
 def _of_single_times(parts: Sequence[Part]) -> str:
@@ -330,16 +338,16 @@ def _with_profiles(verdict: Verdict, sources: Sequence[Source]) -> Verdict:
             cuts.setdefault(f"profile {source.profile}{note}", []).append(source.run.name)
     if not cuts:
         return verdict
-    whose = len(cuts) > 1  # each note with the runs that it is of
+    names_runs = len(cuts) > 1
     profiles = "; ".join(
-        f"{', '.join(names)}: {note}" if whose else note for note, names in cuts.items()
+        f"{', '.join(names)}: {note}" if names_runs else note for note, names in cuts.items()
     )
     return replace(verdict, reason=f"{verdict.reason} ({profiles})")
 
 
-def _used(claim: Claim, evidence: Evidence, verdict: Verdict) -> list[Source]:
-    """Return the runs whose records a verdict rests on."""
-    keys = {cell.key for cell in verdict.cells}
+def _used(claim: Claim, evidence: Evidence, cells: Iterable[CellResult]) -> list[Source]:
+    """Return the runs of a claim's paper that have some of the cells."""
+    keys = {cell.key for cell in cells}
     used = [
         source
         for sources in evidence.sources.values()

@@ -103,10 +103,10 @@ def _load(key: str, path: Path) -> None:
     except Exception as error:
         reason = line(f"{type(error).__name__}: {error}", 300)
         raise SvmbenchError(f"{line(path, 200)}: can't be imported: {reason}") from error
-    strangers = [name for name in CHECKS if name not in before and not name.startswith(f"{key}-")]
-    if strangers:
+    others = [name for name in CHECKS if name not in before and not name.startswith(f"{key}-")]
+    if others:
         raise SvmbenchError(
-            f"{line(path, 200)}: {line(strangers[0], 60)!r} is no claim of this paper: the names"
+            f"{line(path, 200)}: {line(others[0], 60)!r} is no claim of this paper: the names"
             f" of its claims begin with '{key}-'"
         )
 
@@ -175,15 +175,15 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str)
         if not missing:
             continue
         cell = next(iter(missing.values()))
-        lost = cell.status in UNAVAILABLE_STATUSES
+        has_no_data = cell.status in UNAVAILABLE_STATUSES
         why = cell.status + (f" ({cell.reason})" if cell.reason else "")
         parts.append(
             Part(
                 part_label(source, dataset),
                 None,
-                why if lost or len(solvers) == 1 else f"{', '.join(missing)}: {why}",
+                why if has_no_data or len(solvers) == 1 else f"{', '.join(missing)}: {why}",
                 stand_in=dataset in claim.stand_ins,
-                unavailable=lost,
+                unavailable=has_no_data,
             )
         )
     return parts

@@ -49,39 +49,39 @@ def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, evidence: Evide
         The paper of the claim.
     evidence : Evidence
     """
-    of_cell: dict[str, Source] = {}
+    source_of: dict[str, Source] = {}  # the run of each cell, by the cell's key
     for sources in evidence.sources.values():
         for source in sources:
             if source.run.paper == paper.key:
                 is_of_claim = source.run.name in claim.configs
-                of_cell.update(
+                source_of.update(
                     (cell.key, source)
                     for cell in source.cells
-                    if is_of_claim or cell.key not in of_cell
+                    if is_of_claim or cell.key not in source_of
                 )
     # A check may count a set's results from another run, if its own run has not finished the set.
-    for source in {id(source): source for source in of_cell.values()}.values():
+    for source in {id(source): source for source in source_of.values()}.values():
         for cell in source.run.cells:
-            of_cell.setdefault(cell.key, source)
+            source_of.setdefault(cell.key, source)
     return [
-        _with_cut(part, of_cell, names_datasets=bool(CHECKS[claim.id].datasets)) for part in parts
+        _with_cut(part, source_of, names_datasets=bool(CHECKS[claim.id].datasets)) for part in parts
     ]
 
 
-def _with_cut(part: Part, of_cell: dict[str, Source], *, names_datasets: bool) -> Part:
+def _with_cut(part: Part, source_of: dict[str, Source], *, names_datasets: bool) -> Part:
     """Return a part that names its cut data sets, each with the profile that cut it.
 
     The cuts that the check itself names come after the data sets. For a claim that names no data
     sets, the rows of the config's full protocol count as all rows.
     """
-    pairs = [(cell, of_cell[cell.key]) for cell in part.cells if cell.key in of_cell]
+    pairs = [(cell, source_of[cell.key]) for cell in part.cells if cell.key in source_of]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
     if SMOKE_TEST_PROFILE in profiles:
         return replace(part, smoke_test=True)
-    cut: dict[str, str] = {}
+    rows_of: dict[str, str] = {}  # of each cut data set, how many rows it has
     fewer: dict[str, None] = {}
     for source in {id(source): source for _, source in pairs}.values():
-        cells = [cell for cell, of in pairs if of is source]
+        cells = [cell for cell, run_of in pairs if run_of is source]
         fewer.update(dict.fromkeys(fewer_settings(source.run, cells)))
         fewer.update(dict.fromkeys(_unfinished(source, cells)))
         if not names_datasets and source.profile == FULL_PROFILE:
@@ -89,10 +89,10 @@ def _with_cut(part: Part, of_cell: dict[str, Source], *, names_datasets: bool) -
         for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset):
             rows = cut_to(source.run, [cell for cell in cells if cell.dataset == dataset])
             if rows:
-                cut[dataset] = rows
-    phrases = [f"{name} {rows}" for name, rows in list(cut.items())[:_MAX_NAMED_DATASETS]]
-    if len(cut) > _MAX_NAMED_DATASETS:
-        phrases.append(f"{len(cut) - _MAX_NAMED_DATASETS} more")
+                rows_of[dataset] = rows
+    phrases = [f"{name} {rows}" for name, rows in list(rows_of.items())[:_MAX_NAMED_DATASETS]]
+    if len(rows_of) > _MAX_NAMED_DATASETS:
+        phrases.append(f"{len(rows_of) - _MAX_NAMED_DATASETS} more")
     phrases += [part.cut] if part.cut else []
     phrases += fewer
     return replace(
@@ -245,7 +245,7 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
         )
     n_cells = round(sum(cells.number for cells in missing))
     cells = f"{n_cells:,} missing {'cell' if n_cells == 1 else 'cells'} of {where}"
-    return f"{cells}, {_time_of(missing, forecaster)}"
+    return f"{cells}, {_time_text(missing, forecaster)}"
 
 
 def missing_work(runs: Sequence[Run]) -> list[Missing]:
@@ -338,16 +338,16 @@ def _has_other_blocks(configs: Mapping[str, Sequence[Run]], parts: Sequence[Part
     return bool(blocks - {block for runs in configs.values() for block in runs[0].full_counts})
 
 
-def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
+def _time_text(missing: Sequence[Missing], forecaster: Forecaster) -> str:
     """Return how long some cells take, and which solver takes most of it."""
     seconds: dict[str, float] = {}
-    unknown = late = 0.0
+    unknown = too_long = 0.0
     for cells in missing:
         forecast = forecaster.seconds(cells.work)
         if forecast is None:
             unknown += cells.number
         elif forecast >= cells.timeout_s:
-            late += cells.number
+            too_long += cells.number
         else:
             of_solver = seconds.get(cells.work.solver, 0.0)
             seconds[cells.work.solver] = of_solver + cells.number * forecast
@@ -357,8 +357,8 @@ def _time_of(missing: Sequence[Missing], forecaster: Forecaster) -> str:
         slowest = max(seconds, key=lambda solver: seconds[solver])
         if len(seconds) > 1 and seconds[slowest] > sum(seconds.values()) / 2.0:
             phrases[-1] += f", most of it {slowest.replace('|', ' / ')}"
-    if late:
-        phrases.append(f"{late:,.0f} of them would end at their time limit and decide nothing")
+    if too_long:
+        phrases.append(f"{too_long:,.0f} of them would end at their time limit and decide nothing")
     if unknown:
         phrases.append(f"no record tells how long {unknown:,.0f} of them take")
     return "; ".join(phrases)

@@ -270,14 +270,14 @@ def _source(run: Run) -> Source:
             f"({', '.join(others)}) than the others ({machine}) and are left out."
         )
     cells = [_elsewhere(cell) if cell.machine in others else cell for cell in run.cells]
-    return Source(run, tuple(_apart(cells)), machine, tuple(notes))
+    return Source(run, tuple(_with_races_apart(cells)), machine, tuple(notes))
 
 
 #: What a race's record says once for all its solvers.
 _SHARED = ("n_train", "n_test")
 
 
-def _apart(cells: list[CellResult]) -> list[CellResult]:
+def _with_races_apart(cells: list[CellResult]) -> list[CellResult]:
     """Return the cells with races taken apart; each part has the metrics that its race shares."""
     metrics_of = {
         cell.key: {name: cell.metrics[name] for name in _SHARED if name in cell.metrics}
@@ -306,8 +306,8 @@ def _counting_runs(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
     """
     best: dict[str, Source] = {}
     for source in sources:
-        held = best.get(source.profile)
-        if held is None or source.n_results() > held.n_results():
+        so_far = best.get(source.profile)
+        if so_far is None or source.n_results() > so_far.n_results():
             best[source.profile] = source
     others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, SMOKE_TEST_PROFILE}]
     if FULL_PROFILE in best and best[FULL_PROFILE].n_results():
@@ -335,14 +335,14 @@ def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
 
     A block is finished on a data set as a whole, so that solvers are compared within one run.
     """
-    taken = set(_finished(full))
+    covered = set(_finished(full))
     chosen = []
     for other in others:
-        added = set(_finished(other)) - taken
+        added = set(_finished(other)) - covered
         if added:
             chosen.append(_restricted_to(other, added))
-            taken |= added
-    pairs = {_block_and_set(cell) for cell in full.cells} - (taken - set(_finished(full)))
+            covered |= added
+    pairs = {_block_and_set(cell) for cell in full.cells} - (covered - set(_finished(full)))
     return [_restricted_to(full, pairs), *chosen]
 
 

@@ -258,7 +258,7 @@ def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:
         heads=heads,
         rows=rows,
         gaps=[],
-        without=[],
+        undefined=[],
     )
 
 

@@ -145,8 +145,16 @@ def _was_made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
     done = [run for run in runs if results.get(id(run))]
     if not done:
         return NOT_MADE, ""
-    less = [(_lacking(run), -results[id(run)], run.profile != FULL_PROFILE) for run in done]
-    phrases = [min(less, key=lambda run: (bool(run[0]), run[2], run[1]))[0]]
+    lacking = {id(run): _lacking(run) for run in done}
+    best = min(
+        done,
+        key=lambda run: (
+            bool(lacking[id(run)]),
+            run.profile != FULL_PROFILE,
+            -results[id(run)],
+        ),
+    )
+    phrases = [lacking[id(best)]]
     known = {str(cell.dataset) for run in runs for cell in run.cells}
     missing = [name for name in _datasets(config) if name not in known]
     phrases += [f"without {', '.join(_first_names(missing))}"] if missing else []
@@ -173,8 +181,8 @@ def _lacking(run: Run) -> str:
     statuses: dict[str, set[str]] = {}
     for cell in run.cells:
         statuses.setdefault(str(cell.dataset), set()).add(cell.status)
-    lost = [name for name, seen in statuses.items() if seen <= set(UNAVAILABLE_STATUSES)]
-    phrases += [f"no data of {', '.join(_first_names(lost))}"] if lost else []
+    without_data = [name for name, found in statuses.items() if found <= set(UNAVAILABLE_STATUSES)]
+    phrases += [f"no data of {', '.join(_first_names(without_data))}"] if without_data else []
     return "; ".join(phrases)
 
 
@@ -217,14 +225,9 @@ def _of_claims(table: str, verdicts: Sequence[Verdict]) -> MadeAgain | None:
     if not about:
         return None
     parts = [(verdict, part) for verdict in about for part in verdict.parts]
-    whole = all(verdict.scale.kind == FULL for verdict in about)
-    made = (
-        MADE
-        if whole
-        else MADE_IN_PART
-        if any(verdict.scale.kind for verdict in about)
-        else NOT_MADE
-    )
+    made = MADE_IN_PART if any(verdict.scale.kind for verdict in about) else NOT_MADE
+    if all(verdict.scale.kind == FULL for verdict in about):
+        made = MADE
     less = "; ".join(dict.fromkeys(cut for verdict in about for cut in verdict.scale.cut))
     title = re.sub(r"^table(\d+)$", r"Table \1", table)
     return MadeAgain(

@@ -419,26 +419,27 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
         Sentences on configs without kept results, and on data sets that no run has.
     """
     held, failed, undecided = _by_answer(parts)
-    lost = [part for part in undecided if part.unavailable]
+    without_data = [part for part in undecided if part.unavailable]
     undecided = [part for part in undecided if not part.unavailable]
     decided = len(held) + len(failed)
     if not decided:
         phrases = [f"undecided: {_texts(undecided)}"] if undecided else []
-        phrases += [_beside([], lost, missing).removeprefix("; ")] if lost or missing else []
+        phrases += _open_phrases([], without_data, missing)
         known = any(part.cells or isinstance(part.answer, Answer) for part in undecided)
         outcome = UNDECIDED if known else NOT_TESTED
         return outcome, "; ".join(phrases) or "no kept record to judge it from"
     if failed:
-        said_of = f"failed in {len(failed)} of {decided} parts" if decided > 1 else "did not hold"
+        finding = f"failed in {len(failed)} of {decided} parts" if decided > 1 else "did not hold"
     else:
-        said_of = f"held in all {decided} decided parts" if decided > 1 else "held"
-    outcome = _weighed(quantifier, len(held), len(failed), len(parts))
+        finding = f"held in all {decided} decided parts" if decided > 1 else "held"
+    outcome = _outcome_of_counts(quantifier, len(held), len(failed), len(parts))
     if all(part.stand_in for part in (*held, *failed)):
-        said_of += ", on stand-ins alone"
-    return outcome, f"{said_of}: {_named(held, failed)}{_beside(undecided, lost, missing)}"
+        finding += ", on stand-ins alone"
+    phrases = _open_phrases(undecided, without_data, missing)
+    return outcome, "; ".join([f"{finding}: {_named(held, failed)}", *phrases])
 
 
-def _weighed(quantifier: str, held: int, failed: int, total: int) -> str:
+def _outcome_of_counts(quantifier: str, held: int, failed: int, total: int) -> str:
     """Return the outcome of a claim with decided parts."""
     if not failed:
         return SUPPORTED
@@ -480,12 +481,12 @@ def scale_of(
         "stand_ins": sum(names <= set(stand_ins) for names in covered),
         "missing": tuple(names[0] for names in names_of if not judged & set(names)),
     }
-    resting = decided
+    deciding = decided  # the parts that the outcome rests on
     if outcome == CONTRADICTED:
         ranks = [(part.stand_in, bool(part.cut)) for part in failed]
-        resting = [part for part, rank in zip(failed, ranks, strict=True) if rank == min(ranks)]
-    cut = tuple(dict.fromkeys(part.cut for part in resting if part.cut))
-    if all(part.stand_in for part in resting):
+        deciding = [part for part, rank in zip(failed, ranks, strict=True) if rank == min(ranks)]
+    cut = tuple(dict.fromkeys(part.cut for part in deciding if part.cut))
+    if all(part.stand_in for part in deciding):
         return Scale(STAND_IN, cut, **coverage)
     return Scale(REDUCED if cut else FULL, cut, **coverage)
 
@@ -518,12 +519,15 @@ def _texts(parts: Sequence[Part]) -> str:
     )
 
 
-def _beside(undecided: Sequence[Part], lost: Sequence[Part], missing: Sequence[str]) -> str:
-    """Name undecided parts, parts without data and what is missing, as the end of a sentence."""
+def _open_phrases(
+    undecided: Sequence[Part], without_data: Sequence[Part], missing: Sequence[str]
+) -> list[str]:
+    """Return a phrase each for undecided parts, for parts without data and for what is missing."""
     phrases = [f"undecided: {_list(part.what for part in undecided)}"] if undecided else []
-    if lost:
-        phrases.append(f"data not available: {_list((part.what for part in lost), most=len(lost))}")
-    return "".join(f"; {phrase}" for phrase in [*phrases, *missing])
+    if without_data:
+        names = _list((part.what for part in without_data), most=len(without_data))
+        phrases.append(f"data not available: {names}")
+    return [*phrases, *missing]
 
 
 def _list(names: Iterable[str], most: int = _MAX_NAMED_PARTS) -> str:

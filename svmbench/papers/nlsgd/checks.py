@@ -170,11 +170,7 @@ def averaging_and_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                         what = f"{output} against last, epochs {epochs}, {kind}"
                         yield _better(source, table, sets, pair, what)
         for output in OUTPUTS:
-            pair = f"nl-sgd-5-{output}", f"nl-sgd-2-{output}"
-            sets = _common(table, _BETTER_WITH_FIVE_EPOCHS, pair)
-            if sets:
-                what = f"5 against 2 epochs, {output}, {', '.join(sets)}"
-                yield _better(source, table, sets, pair, what)
+            yield from _better_epochs(source, table, _BETTER_WITH_FIVE_EPOCHS, (5, 2), output)
             pair = f"nl-sgd-2-{output}", f"nl-sgd-1-{output}"
             sets = _common(table, _MEDIUM_DATASETS, pair)
             if sets:
@@ -188,6 +184,22 @@ def _better(
     cells = cells_of(*(table[name][solver] for name in sets for solver in pair))
     text = f"{ahead.spelt()} points over {len(sets)} {'set' if len(sets) == 1 else 'sets'}"
     return Part(part_label(source, what), is_above(ahead), text, "", cells)
+
+
+def _better_epochs(
+    source: Source,
+    table: _EstimatesByDataset,
+    names: Sequence[str],
+    epochs: tuple[int, int],
+    output: str,
+) -> Iterator[Part]:
+    """Ask whether one number of epochs beats another on those of some data sets that have both."""
+    first, second = epochs
+    pair = f"nl-sgd-{first}-{output}", f"nl-sgd-{second}-{output}"
+    sets = _common(table, names, pair)
+    if sets:
+        what = f"{first} against {second} epochs, {output}, {', '.join(sets)}"
+        yield _better(source, table, sets, pair, what)
 
 
 def _enough(
@@ -216,11 +228,7 @@ def two_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     for source in evidence.of(claim.configs[0]):
         table = _by_set(source, ("small", "both"), claim.metrics[0])
         for output in OUTPUTS:
-            pair = f"nl-sgd-2-{output}", f"nl-sgd-5-{output}"
-            sets = _common(table, _BETTER_WITH_TWO_EPOCHS, pair)
-            if sets:
-                what = f"2 against 5 epochs, {output}, {', '.join(sets)}"
-                yield _better(source, table, sets, pair, what)
+            yield from _better_epochs(source, table, _BETTER_WITH_TWO_EPOCHS, (2, 5), output)
 
 
 @check("nlsgd-5", "points", datasets=_DATASETS)

@@ -109,8 +109,8 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
     if values_of_cells:
         value, spread = mean_sd([value for _, value in values_of_cells])
     if len(values_of_cells) == 1:
-        spread, low, high = _own_spread(values_of_cells[0][0].spread.get(metric), metric)
-    troubled = next((cell for cell in cells if cell.status != "ok"), None)
+        spread, low, high = _spread_of_repeats(values_of_cells[0][0].spread.get(metric), metric)
+    unfinished = next((cell for cell in cells if cell.status != "ok"), None)
     return Summary(
         metric=metric,
         value=value,
@@ -119,8 +119,8 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
         high=high,
         folds=len(values_of_cells),
         planned=len(cells),
-        status=troubled.status if troubled else "ok",
-        reason=troubled.reason if troubled else "",
+        status=unfinished.status if unfinished else "ok",
+        reason=unfinished.reason if unfinished else "",
         contended=is_timing(metric) and any(cell.contended for cell, _ in values_of_cells),
         environments=tuple(
             dict.fromkeys(cell.environment for cell in finished if cell.environment)
@@ -161,9 +161,9 @@ def by_machine(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
 
 
 def _elsewhere(cell: CellResult) -> CellResult:
-    nothing: dict[str, Any] = {"metrics": {}, "spread": {}, "counters": {}, "undefined": {}}
+    no_values: dict[str, Any] = {"metrics": {}, "spread": {}, "counters": {}, "undefined": {}}
     reason = f"measured in environment {cell.environment}"
-    return replace(cell, status="elsewhere", reason=reason, **nothing)
+    return replace(cell, status="elsewhere", reason=reason, **no_values)
 
 
 def measured(cell: CellResult, metric: str) -> float | None:
@@ -248,7 +248,7 @@ def group(cells: Sequence[CellResult]) -> Mapping[tuple[Any, ...], list[CellResu
     return groups
 
 
-def _own_spread(spread: Any, metric: str) -> tuple[float | None, float | None, float | None]:
+def _spread_of_repeats(spread: Any, metric: str) -> tuple[float | None, float | None, float | None]:
     """Return (spread, low, high) of a record; a number is a spread, a pair is a range.
 
     Older records have a spread of exactly 0 for a single measurement of a time; it counts as no

@@ -208,6 +208,7 @@ def write_in_format(
 def _joined(
     run: Run, tables: Sequence[Table], sections: Sequence[str], curves: Sequence[Curves]
 ) -> str:
+    """Return the content of ``tables.md``."""
     done = sum(cell.status == "ok" for cell in run.cells)
     environments = used_environments(run.cells)
     lines = [f"# {escape.markdown(run.title)}", ""]
@@ -242,7 +243,7 @@ def _joined(
 
 
 def exponents(curves: Curves) -> list[str]:
-    """Return a sentence for each fitted exponent, for the text."""
+    """Return a sentence for each fitted exponent of a plot."""
     lines = []
     for panel in curves.panels:
         for series in panel.series:

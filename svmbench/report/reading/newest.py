@@ -51,7 +51,7 @@ class NewestRecords(Generic[_Kept]):
         The kept values by key.
     points : dict of str to dict
         The kept values by key and point, without the points of searches.
-    strangers : dict of str to str
+    unplanned : dict of str to str
         Environments of recorded cells outside `wanted`, by key.
     """
 
@@ -59,7 +59,7 @@ class NewestRecords(Generic[_Kept]):
         self.wanted = wanted
         self.cells: dict[str, _Kept] = {}
         self.points: dict[str, dict[str, _Kept]] = {}
-        self.strangers: dict[str, str] = {}
+        self.unplanned: dict[str, str] = {}
         self._convert = convert
 
     def read(self, run_dir: Path) -> list[str]:
@@ -106,7 +106,7 @@ class NewestRecords(Generic[_Kept]):
             if key in self.wanted:
                 self.cells[key] = self._convert(record, line)
             else:
-                self.strangers[key] = str(record.get("environment") or "")
+                self.unplanned[key] = str(record.get("environment") or "")
         elif key in self.wanted and all(
             isinstance(record.get(name), dict) for name in ("dimensions", "metrics")
         ):
@@ -114,7 +114,7 @@ class NewestRecords(Generic[_Kept]):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownValues:
     """The values of a record that a report shows."""
 
     status: str
@@ -137,29 +137,29 @@ class Shown:
     named: tuple[Any, ...]
 
     @classmethod
-    def of(cls, record: Mapping[str, Any], once: Once) -> Shown:
+    def of(cls, record: Mapping[str, Any], store: ValueStore) -> ShownValues:
         """Select the values of a record."""
         return cls(
             status=sys.intern(record.get("status") or ""),
             # A finished race says in its stop reason why some of its solvers have no ratio.
             reason=sys.intern(one_line(record.get("reason") or _race_notes(record))),
-            metrics=once.names(record.get("metrics") or {}),
-            spread=once.names(record.get("spread") or {}),
-            counters=once(record.get("counters") or {}),
-            params=once(record.get("params") or {}),
-            undefined=once(record.get("undefined") or {}),
+            metrics=store.names(record.get("metrics") or {}),
+            spread=store.names(record.get("spread") or {}),
+            counters=store(record.get("counters") or {}),
+            params=store(record.get("params") or {}),
+            undefined=store(record.get("undefined") or {}),
             contended=bool(record.get("contended")),
             data_sha256=sys.intern(digest) if (digest := record.get("data_sha256")) else None,
             environment=sys.intern(record.get("environment") or ""),
             folds=int(record.get("folds") or 0),
             trace=tuple(tuple(row) for row in record.get("trace") or ()),
-            dimensions=once(dimensions_of(record)),
+            dimensions=store(dimensions_of(record)),
             stop_reason=sys.intern(one_line(record.get("stop_reason"))),
             warnings=tuple(
                 sys.intern(one_line(warning)) for warning in record.get("warnings") or ()
             ),
             wall_s=float(record.get("wall_s") or 0.0),
-            named=once.tuple_of(record.get(name) for name in NAMED_BY_RECORD),
+            named=store.tuple_of(record.get(name) for name in NAMED_BY_RECORD),
         )
 
 
@@ -204,8 +204,8 @@ class SharedNamesMapping(Mapping[str, Any]):
         return repr(dict(self))
 
 
-class Once:
-    """Store names of mappings, and equal mappings, only once."""
+class ValueStore:
+    """A store in which equal mappings, and the names in mappings, exist only once."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, Any]] = {}

@@ -23,8 +23,8 @@ from svmbench.report.reading import shapes, wording
 from svmbench.report.reading.newest import (
     NAMED_BY_RECORD,
     NewestRecords,
-    Once,
-    Shown,
+    ShownValues,
+    ValueStore,
     dimensions_of,
     one_line,
     plural,
@@ -228,13 +228,15 @@ def read_run(run_dir: Path) -> Run:
     if isinstance(profile, Mapping):
         profile = profile.get("name", "")
     paper = str(config.get("paper") or "")
-    once = Once()
+    store = ValueStore()
     # Free the entries of the plan before the records are read.
-    cells = list(_planned(plan, paper, once))
-    newest = NewestRecords({cell.key for cell in cells}, lambda record, _: Shown.of(record, once))
+    cells = list(_planned(plan, paper, store))
+    newest = NewestRecords(
+        {cell.key for cell in cells}, lambda record, _: ShownValues.of(record, store)
+    )
     notes = newest.read(run_dir)
     environments = _read_environments(run_dir)
-    used = {*newest.strangers.values(), *(record.environment for record in newest.cells.values())}
+    used = {*newest.unplanned.values(), *(record.environment for record in newest.cells.values())}
     counts = _without_nulls(plan.get("counts") or {})
     machines = _machines({name: facts for name, facts in environments.items() if name in used})
     shown = sum(len(newest.points.get(cell.key, ())) + 1 for cell in cells)
@@ -246,11 +248,11 @@ def read_run(run_dir: Path) -> Run:
     contradictions = list(_contradictions(cells, newest.cells))
     if contradictions:
         notes.append(f"Records and plan disagree: {contradictions[0]}.")
-    strangers = len(newest.strangers)
-    if strangers:
+    unplanned = len(newest.unplanned)
+    if unplanned:
         notes.append(
-            f"{strangers} recorded {plural('cell', strangers)} of an earlier plan "
-            f"{'is' if strangers == 1 else 'are'} not in this one and not shown."
+            f"{unplanned} recorded {plural('cell', unplanned)} of an earlier plan "
+            f"{'is' if unplanned == 1 else 'are'} not in this one and not shown."
         )
     return Run(
         path=run_dir,
@@ -387,7 +389,7 @@ def _without_nulls(content: Any) -> Any:
     return {key: _without_nulls(value) for key, value in content.items() if value is not None}
 
 
-def _contradictions(cells: Iterable[CellResult], shown: Mapping[str, Shown]) -> Iterator[str]:
+def _contradictions(cells: Iterable[CellResult], shown: Mapping[str, ShownValues]) -> Iterator[str]:
     """Yield a sentence for each record that names another cell than the plan's entry of its key."""
     for cell in cells:
         record = shown.get(cell.key)
@@ -401,7 +403,7 @@ def _contradictions(cells: Iterable[CellResult], shown: Mapping[str, Shown]) -> 
                     )
 
 
-def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[CellResult]:
+def _planned(plan: dict[str, Any], paper: str, store: ValueStore) -> Iterator[CellResult]:
     """Yield the cells of a plan, without records."""
     races = _races(plan)
     entries = plan.pop("cells")
@@ -421,17 +423,17 @@ def _planned(plan: dict[str, Any], paper: str, once: Once) -> Iterator[CellResul
             fold=planned.get("fold"),
             status="not run" if is_open else sys.intern(status),
             reason="no record of it yet" if is_open else one_line(planned.get("reason")),
-            dimensions=once(dimensions_of(planned)),
+            dimensions=store(dimensions_of(planned)),
             is_race=planned.get("protocol") in races or "|" in str(planned.get("solver")),
-            metrics=once({}),
-            spread=once({}),
-            counters=once({}),
-            params=once({}),
-            undefined=once({}),
+            metrics=store({}),
+            spread=store({}),
+            counters=store({}),
+            params=store({}),
+            undefined=store({}),
         )
 
 
-def _join(cell: CellResult, shown: Shown | None, machines: Mapping[str, str]) -> CellResult:
+def _join(cell: CellResult, shown: ShownValues | None, machines: Mapping[str, str]) -> CellResult:
     """Return a planned cell with the values of its newest record."""
     if shown is None:
         return cell
@@ -456,7 +458,7 @@ def _join(cell: CellResult, shown: Shown | None, machines: Mapping[str, str]) ->
     )
 
 
-def _with_points(cell: CellResult, points: Iterable[Shown]) -> list[CellResult]:
+def _with_points(cell: CellResult, points: Iterable[ShownValues]) -> list[CellResult]:
     """Return the points of a cell as cells with their own dimensions.
 
     A finished cell with points is replaced by its points. An unfinished cell is kept beside its

@@ -74,7 +74,7 @@ class PageTable:
         Heads of the other columns, in two rows; `groups` is empty if one row is enough.
     rows : list of (list of str, list of TableCell)
         Texts and cells of each row; none if no cell was run and nothing is printed for it.
-    gaps, without : list of str
+    gaps, undefined : list of str
         Missing cells and undefined values, one line each.
     """
 
@@ -87,7 +87,7 @@ class PageTable:
     heads: list[Head]
     rows: list[tuple[list[str], list[TableCell]]]
     gaps: list[str]
-    without: list[str]
+    undefined: list[str]
 
     @property
     def column_texts(self) -> list[str]:
@@ -127,7 +127,7 @@ def grid_of(
                 for c, m in table.columns
             ],
         )
-        for row in (table.row_keys if _says_anything(table) else ())
+        for row in (table.row_keys if _has_numbers(table) else ())
     ]
     groups = [
         Head(table.column_text(column), len(list(members)), _solvers(table, column))
@@ -144,11 +144,11 @@ def grid_of(
         heads=[Head(_metric(run, m, units)) for _, m in table.columns],
         rows=rows,
         gaps=missing(run.block_cells(table.spec.block)),
-        without=undefined(run, table.cells, table.spec.metrics),
+        undefined=undefined(run, table.cells, table.spec.metrics),
     )
 
 
-def _says_anything(table: Table) -> bool:
+def _has_numbers(table: Table) -> bool:
     """Return True if a cell was run, or the paper prints a number for one."""
     printed = (entry.comparison.published for entry in table.entries.values())
     return any(map(was_run, table.cells)) or any(value is not None for value in printed)

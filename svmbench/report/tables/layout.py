@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -82,11 +82,11 @@ class Table:
 
     def column_words(self, column: tuple[Any, ...]) -> list[str]:
         """Return the values of a column without its metric, with the kernels at the end."""
-        return [*filter(None, map(_shown, column)), *filter(None, [self.kernels.get(column)])]
+        return [*filter(None, map(_as_text, column)), *filter(None, [self.kernels.get(column)])]
 
     def column_text(self, column: tuple[Any, ...]) -> str:
         """Return the head of a column without its metric; kernels stand in parentheses."""
-        text = " ".join(filter(None, map(_shown, column)))
+        text = " ".join(filter(None, map(_as_text, column)))
         return f"{text} ({self.kernels[column]})" if self.kernels.get(column) else text
 
 
@@ -126,32 +126,26 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     """Arrange the summaries of a block in rows and columns."""
     cells = take_apart(run.block_cells(spec.block))
     varying = varying_fields(cells)
-    rows, across = spec.row_fields, spec.column_fields
-    shares_rows = "solver" in across and "kernel" not in (*rows, *across) and mixes_kernels(cells)
+    across = spec.column_fields
+    fixed = (*spec.row_fields, *across)
+    shares_rows = "solver" in across and "kernel" not in fixed and mixes_kernels(cells)
     if shares_rows:
         varying.remove("kernel")
-    row_fields = (*rows, *(f for f in varying if f not in (*rows, *across)))
-    parts = [by_machine(members) for members in group(cells).values()]
-    is_split = any(len(part) > 1 for part in parts)
-    machines: dict[tuple[Any, ...], dict[str, None]] = {}
-    for part in parts:
-        row = _values(next(iter(part.values()))[0], row_fields)
-        machines.setdefault(row, {}).update(dict.fromkeys(filter(None, part)))
+    row_fields = (*spec.row_fields, *(name for name in varying if name not in fixed))
+    # Each measurement: its folds by machine.
+    measurements = [by_machine(members) for members in group(cells).values()]
+    machines = _machines_of_rows(measurements, row_fields)
+    has_machines = any(len(folds_by_machine) > 1 for folds_by_machine in measurements)
     entries: dict[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry] = {}
-    row_keys: dict[tuple[Any, ...], None] = {
-        (*row, machine) if is_split else row: None
-        for row, several in machines.items()
-        for machine in (several or [""] if is_split else [""])
-    }
-    column_keys: dict[tuple[Any, ...], dict[str, None]] = {}
-    for part in parts:
-        for machine, members in part.items():
+    kernels_of: dict[tuple[Any, ...], dict[str, None]] = {}  # of each column
+    for folds_by_machine in measurements:
+        for machine, members in folds_by_machine.items():
             cell = members[0]
             row, column = _values(cell, row_fields), _values(cell, across)
-            if is_split:
+            if has_machines:
                 # Cells without a measurement belong to the first row of their group.
                 row = (*row, machine or next(iter(machines[row]), ""))
-            column_keys.setdefault(column, {})[cell.kernel or ""] = None
+            kernels_of.setdefault(column, {})[cell.kernel or ""] = None
             cut = bool(spec.published) and is_cut(run, members)
             for metric in spec.metrics:
                 summary = summarise_folds(members, metric)
@@ -159,37 +153,69 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
                     summary, cell, spec.published, is_cut=cut, allow_contended=allow_contended
                 )
                 entries[row, column, metric] = TableEntry(cell, summary, comparison)
-    columns = [(column, metric) for column in column_keys for metric in spec.metrics]
+    columns = [(column, metric) for column in kernels_of for metric in spec.metrics]
     if any(cell.is_race for cell in cells):
-        # Ratios belong to pairs and times to single solvers: drop the other combinations.
-        filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
-        columns = [
-            (column, metric)
-            for column, metric in columns
-            if (column, metric) in filled
-            or (not filled and metric == "ratio" and VERSUS in str(column))
-        ]
-    first = cells[0] if cells else None
+        columns = _filled_columns(columns, entries)
     return Table(
         spec=spec,
         cells=cells,
-        row_fields=(*row_fields, "machine") if is_split else row_fields,
+        row_fields=(*row_fields, "machine") if has_machines else row_fields,
         column_fields=across,
-        row_keys=list(row_keys),
+        row_keys=_row_keys(machines, has_machines=has_machines),
         columns=columns,
         entries=entries,
-        constants={
-            name: first.value(name)
-            for name in fields_of(cells)
-            if first and name not in (*row_fields, *across) and first.value(name)
-            if not (shares_rows and name == "kernel")
-        },
+        constants=_constants(cells, {*row_fields, *across, *(["kernel"] if shares_rows else [])}),
         kernels={
             column: "/".join(filter(None, kernels))
-            for column, kernels in column_keys.items()
+            for column, kernels in kernels_of.items()
             if shares_rows
         },
     )
+
+
+def _machines_of_rows(
+    measurements: Sequence[Mapping[str, Sequence[CellResult]]], row_fields: Sequence[str]
+) -> dict[tuple[Any, ...], dict[str, None]]:
+    """Return the machines that measured each row, in the order of the plan."""
+    machines: dict[tuple[Any, ...], dict[str, None]] = {}
+    for folds_by_machine in measurements:
+        row = _values(next(iter(folds_by_machine.values()))[0], row_fields)
+        machines.setdefault(row, {}).update(dict.fromkeys(filter(None, folds_by_machine)))
+    return machines
+
+
+def _row_keys(
+    machines: Mapping[tuple[Any, ...], Iterable[str]], *, has_machines: bool
+) -> list[tuple[Any, ...]]:
+    """Return the keys of the rows: with `has_machines`, a row for each machine."""
+    if not has_machines:
+        return list(machines)
+    return [(*row, machine) for row, names in machines.items() for machine in names or [""]]
+
+
+def _filled_columns(
+    columns: Sequence[tuple[tuple[Any, ...], str]],
+    entries: Mapping[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry],
+) -> list[tuple[tuple[Any, ...], str]]:
+    """Drop the empty columns of a race: ratios belong to pairs, and times to single solvers.
+
+    A race without any value keeps the ratios of its pairs.
+    """
+    filled = {(c, m) for (_, c, m), entry in entries.items() if entry.summary.value is not None}
+    return [
+        (column, metric)
+        for column, metric in columns
+        if (column, metric) in filled
+        or (not filled and metric == "ratio" and VERSUS in str(column))
+    ]
+
+
+def _constants(cells: Sequence[CellResult], shown: Container[str]) -> dict[str, Any]:
+    """Return the fields with one value in all cells, without those that the layout shows."""
+    if not cells:
+        return {}
+    values = {name: cells[0].value(name) for name in fields_of(cells) if name not in shown}
+    return {name: value for name, value in values.items() if value}
 
 
 def mixes_kernels(cells: Sequence[CellResult]) -> bool:
@@ -239,7 +265,7 @@ def wide_csv(run: Run, table: Table) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(map(escape.csv_field, [*header, "scaling", "profile", "environment"]))
     for row in table.row_keys:
-        line = [_shown(value) for value in row]
+        line = [_as_text(value) for value in row]
         environments: dict[str, None] = {}
         for column, metric in table.columns:
             fields = _csv_fields(table.entries.get((row, column, metric)))
@@ -361,12 +387,12 @@ def _value_text(summary: Summary, unit: Unit) -> tuple[str, str]:
 def row_texts(table: Table, row: tuple[Any, ...]) -> list[str]:
     """Return the texts of the heads of a row."""
     return [
-        _shown(value) or ("–" if name == "kernel" else "all")
+        _as_text(value) or ("–" if name == "kernel" else "all")
         for name, value in zip(table.row_fields, row, strict=True)
     ]
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 

@@ -250,7 +250,7 @@ def test_only_chooses_by_any_dimension(
 ) -> None:
     filters = filters_of([only])
     plan = prepare_plan(str(sweep(tmp_path)), "quick", only=filters)
-    dimensions = [cell.shown["dimensions"] for cell in choose(plan.cells, filters)]
+    dimensions = [cell.identity["dimensions"] for cell in choose(plan.cells, filters)]
     assert [(place["rows"], place["solver.C"]) for place in dimensions] == expected
 
 
@@ -262,7 +262,7 @@ def test_powers_along_a_dimension_are_whole_numbers_where_they_can_be(tmp_path: 
     }
     config = write_config(tmp_path, ["alsvm"], {"protocol": "fit", "sweep": powers})
     plan = prepare_plan(str(config), "quick")
-    values = [tuple(cell.shown["dimensions"].values()) for cell in plan.cells]
+    values = [tuple(cell.identity["dimensions"].values()) for cell in plan.cells]
     assert repr(values) == "[(10, 0.5), (10, 1), (100, 0.5), (100, 1)]"
 
 
@@ -338,10 +338,10 @@ def test_a_class_is_recorded_with_a_kernel_only_where_it_has_one(tmp_path: Path)
     ]
     config = write_config(tmp_path, [{"class": f"sklearn.{name}"} for name in classes])
     cells = prepare_plan(str(config), "quick").cells
-    assert [cell.shown["kernel"] for cell in cells] == ["", "rbf", ""]
+    assert [cell.identity["kernel"] for cell in cells] == ["", "rbf", ""]
     race = write_config(
         tmp_path,
         [{"class": f"sklearn.{name}"} for name in classes],
         {"protocol": "race", "tolerance": None},
     )
-    assert [cell.shown["kernel"] for cell in prepare_plan(str(race), "quick").cells] == ["rbf"]
+    assert [cell.identity["kernel"] for cell in prepare_plan(str(race), "quick").cells] == ["rbf"]

@@ -41,7 +41,7 @@ def planned(block: dict[str, Any], datasets: list[Any], **top: Any) -> dict[str,
         | {"blocks": [{"name": "main", **block}]}
     )
     cells = make_plan(config, "t", "paper").cells
-    return {cell.shown["solver"]: (cell.status, cell.reason) for cell in cells}
+    return {cell.identity["solver"]: (cell.status, cell.reason) for cell in cells}
 
 
 @pytest.mark.parametrize("form", list(export.EXPORT_ENDINGS))

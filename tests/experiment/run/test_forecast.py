@@ -60,7 +60,7 @@ def test_a_dry_run_tells_the_time_of_data_that_are_not_here_apart(tmp_path: Path
     statuses, seconds = ("planned", "not run"), {"breast-cancer": 60.0, "a9a": 180.0}
     cells = [replace(c, status=s) for c, s in zip(plan.cells, statuses, strict=True)]
     found = forecast(
-        plan, cells, tmp_path / "out", recorded=lambda cell: seconds[cell.shown["dataset"]]
+        plan, cells, tmp_path / "out", recorded=lambda cell: seconds[cell.identity["dataset"]]
     )
     assert "2 cells to run: about 4 min by recorded times; 1 of them wait for" in found.lines[-1]
     assert "fetched or prepared first (about 3 min of it);" in found.lines[-1]

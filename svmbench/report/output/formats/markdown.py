@@ -32,8 +32,8 @@ def markdown_table(grid: PageTable, _label: str = "") -> str:
         lines += ["Missing cells:", "", *(f"- {escape.markdown(gap)}" for gap in grid.gaps), ""]
     else:
         lines += ["Missing cells: none.", ""]
-    if grid.without:
-        undefined = (f"- {escape.markdown(line)}" for line in grid.without)
+    if grid.undefined:
+        undefined = (f"- {escape.markdown(line)}" for line in grid.undefined)
         lines += ["Undefined values:", "", *undefined, ""]
     return "\n".join(lines)
 
