@@ -56,7 +56,7 @@ def test_intervals_bands_and_printed_values_share_an_axis():
     assert low < start < end < high
     ((start, end),) = lines(root, "fails")
     assert high < start < end
-    ((start, end),) = lines(root, "left")
+    ((start, end),) = lines(root, "undecided")
     assert low < start < high < end
     # Pixels are proportional to numbers: 0.4 is the width of the band, and of the failed interval.
     ((start, end),) = lines(root, "fails")
@@ -103,7 +103,7 @@ def test_parts_without_an_interval_have_a_sentence():
     lost = Part("q", None, "unavailable (q: get it with …)", unavailable=True)
     root = drawn([tested, lost])
     assert texts(root) == ["○ p", "p 0.12", "○ q: data not available"]
-    assert lines(root, "left") == []
+    assert lines(root, "undecided") == []
 
 
 def test_parts_without_an_interval_share_a_row_where_they_say_the_same():
@@ -124,8 +124,9 @@ def test_parts_without_an_interval_share_a_row_where_they_say_the_same():
 
 def test_an_interval_without_ends_is_a_point():
     root = drawn([part("a", 1.0, None, None, least=0.5)])
-    assert lines(root, "left") == []
-    assert sum(one.get("class") == "left" for one in root.iter(f"{SVG}circle")) == 2  # one: legend
+    assert lines(root, "undecided") == []
+    # One of them is in the legend.
+    assert sum(one.get("class") == "undecided" for one in root.iter(f"{SVG}circle")) == 2
 
 
 def test_beyond_twenty_parts_failures_come_first_and_the_rest_is_counted():
