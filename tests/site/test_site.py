@@ -851,7 +851,9 @@ def test_the_command(race: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 #: What a browser asks for whatever it shows.
-BROWSERS_OWN = (".google.com", ".gvt1.com", "update.googleapis.com")
+BROWSERS_OWN = (
+    ".google.com", ".gvt1.com", "update.googleapis.com", "optimizationguide-pa.googleapis.com",
+)  # fmt: skip
 PROBE = """
 "use strict";
 const said = { styled: getComputedStyle(document.body).maxWidth };
