@@ -19,7 +19,9 @@ from svmbench.experiment.config.models import Config, Profile
 from svmbench.experiment.config.partial_parse import PLACEHOLDER_BLOCK, Draft
 from svmbench.experiment.config.yaml_source import ConfigPlace
 from svmbench.experiment.protocols import protocols
+from svmbench.experiment.protocols.chosen_cv import ChosenCV
 from svmbench.experiment.protocols.declare import Protocol
+from svmbench.experiment.protocols.kernel_search import takes_part
 from svmbench.experiment.settings.blocks import DatasetSpec, RaceBlock, SolverSpec, TrainingBlock
 from svmbench.experiment.settings.values import values_of
 from svmbench.schema import scores
@@ -421,6 +423,8 @@ def cross_check(draft: Draft, findings: Findings) -> None:
         if place not in draft.guessed:
             _check_grids(place, solvers, declared, findings)
             _check_programs(place, solvers, declared, findings)
+            if isinstance(block, ChosenCV):
+                _check_choosers(draft, place, block, solvers, findings)
         _check_scores(draft, place, block, declared, findings)
     _check_run_folds(draft, findings)
 
@@ -490,6 +494,52 @@ def _check_grids(
                 " instead",
                 place,
             )
+
+
+def _check_choosers(
+    draft: Draft,
+    place: ConfigPlace,
+    block: ChosenCV,
+    compared: list[SolverSpec],
+    findings: Findings,
+) -> None:
+    """Report solvers that can't choose the point of another one, and their wrong parameters."""
+    from svmbench.baselines.catalogue import solver_class, solvers
+
+    grids = {spec.shown: spec.grid_points() for spec in compared}
+    for name, chooser in block.choose_with.items():
+        where = (*place, "choose_with", name)
+        if name not in grids:
+            if not _is_lost(draft, "solvers", name):
+                message = f"no solver {shown(name)} to choose for{suggestion(name, list(grids))}"
+                findings.add(where, message, where)
+        elif chooser not in solvers():
+            findings.unknown(where, "unknown solver", chooser, list(solvers()), where)
+        elif not takes_part(
+            solver_class(chooser), dict(block.choose_params.get(chooser, {})), grids[name]
+        ):
+            message = (
+                f"solver {chooser!r} can't choose for {name!r}: it must take a kernel matrix (as"
+                " csvc and lssvm do), with the RBF kernel and a grid over C and gamma"
+            )
+            findings.add(where, message, where)
+    if block.choose_with and block.select_by != "accuracy":
+        message = f"points are chosen by accuracy here, not by {shown(block.select_by)}"
+        findings.add((*place, "select_by"), message, (*place, "select_by"))
+    for chooser, params in block.choose_params.items():
+        where = (*place, "choose_params", chooser)
+        if chooser not in block.choose_with.values():
+            findings.add(where, f"solver {shown(chooser)} chooses for no solver", where)
+        elif chooser in solvers():
+            known = list(solver_class(chooser)._get_param_names())
+            for name in params:
+                if name not in known:
+                    what = f"solver {chooser!r} has no parameter"
+                    findings.unknown((*where, name), what, name, known, (*where, name))
+            if reason := _refusal(
+                solver_class(chooser), {k: v for k, v in params.items() if k in known}
+            ):
+                findings.add(where, f"solver {chooser!r}: {reason}", where)
 
 
 def _check_programs(

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from svmbench.experiment.protocols.declare import PROTOCOLS, Protocol
-from svmbench.experiment.settings.cells import CellSpec
+from svmbench.experiment.settings.cells import CellSpec, own_settings
 
 
 @cache
@@ -32,9 +32,13 @@ def protocols() -> dict[str, Protocol]:
 
 
 def solvers_in(spec: CellSpec) -> list[str]:
-    """Return the names of a cell's solvers: of none, of one, or of all racers."""
+    """Return the names of a cell's solvers: of none, of one with the one that chooses, of all."""
     names = [racer["name"] for racer in spec.get("racers", [])]
-    return [*names, *([spec["name"]] if "name" in spec else [])]
+    if "name" in spec:
+        names.append(spec["name"])
+        chooser = own_settings(spec).get("choose_with", {}).get(spec["shown"])
+        names += [chooser] if chooser is not None else []
+    return names
 
 
 def reads_of(spec: CellSpec) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from svmbench.report.numbers.summary import CLOCK_RESOLUTION_S
 from svmbench.report.reading import published
@@ -35,6 +36,7 @@ def caption(run: Run, table: Table) -> list[Sentence]:
         parts.append(f"scaling {scaling}")
     parts += [f"{run.label(name)} {value}" for name, value in table.constants.items()]
     sentences.append(("; ".join(parts), "."))
+    sentences += _choice(run.blocks.get(spec.block, {}))
     planned = {entry.summary.planned for entry in table.entries.values()}
     if planned and max(planned) > 1:
         folds = str(max(planned)) if len(planned) == 1 else f"{min(planned)} to {max(planned)}"
@@ -48,6 +50,21 @@ def caption(run: Run, table: Table) -> list[Sentence]:
     described = "; ".join(describe_cpu(run, name) for name in used_environments(table.cells))
     sentences.append(("Environment: ", described or "none yet (nothing has been measured)", "."))
     return sentences
+
+
+def _choice(block: Mapping[str, Any]) -> list[Sentence]:
+    """Return the sentence on the solvers that choose the points of others, if a block has some."""
+    chosen: dict[str, list[str]] = {}
+    for solver, chooser in block.get("choose_with", {}).items():
+        chosen.setdefault(chooser, []).append(solver)
+    if not chosen:
+        return []
+    words: list[str | Code] = ["C and gamma are chosen by "]
+    for i, (chooser, solvers) in enumerate(chosen.items()):
+        words += [" and by " if i else "", Code(chooser), f" for {', '.join(solvers)}"]
+    n_rows = block.get("choose_rows")
+    limit = f" on at most {n_rows:,} rows" if n_rows else ""
+    return [(*words, f"; they search the grid on the same folds{limit}.")]
 
 
 def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:

@@ -123,6 +123,7 @@ def everything(y: np.ndarray) -> list[np.ndarray]:
 SMALL: dict[str, dict[str, Any]] = {
     "nested-cv": {"outer_folds": 3, "inner_folds": 2},
     "cv": {"folds": 3},
+    "chosen-cv": {"folds": 3},
     "race": {"repeats": 1, "tolerance": None},
     "scored-race": {"repeats": 1},
     "calls": {"repeats": 1},
@@ -134,6 +135,8 @@ SEEN: dict[tuple[str, str], Any] = {
     ("nested-cv", "every-fold"): lambda y: [*inner(y), *outer(y)],
     ("cv", "outer-fold"): outer,
     ("cv", "every-fold"): outer,
+    ("chosen-cv", "outer-fold"): outer,
+    ("chosen-cv", "every-fold"): outer,
     ("holdout", "outer-fold"): kept,
     ("path", "outer-fold"): kept,
     ("fit", "outer-fold"): everything,
