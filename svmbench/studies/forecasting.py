@@ -76,7 +76,12 @@ def planned_work(cell: Cell, config: str) -> Work:
     dimensions = {canonical(name): value for name, value in shown["dimensions"].items()}
     known = printed_facts(shown["paper"], shown["dataset"])
     racers = spec.get("racers") or [spec]
-    values = sum(max(1, len(racer.get("grid") or ())) for racer in racers)
+    # Where a fast solver searches the grid, the cell's own solver is trained at one point alone.
+    chosen = spec.get("choose_with", ())
+    values = sum(
+        1 if racer.get("shown") in chosen else max(1, len(racer.get("grid") or ()))
+        for racer in racers
+    )
     folds = spec.get("inner_folds") or spec.get("folds") or 1
     rows = dimensions.get("rows") or shown["size"] or spec.get("n_rows") or known.get("n_samples")
     return Work(

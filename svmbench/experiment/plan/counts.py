@@ -22,7 +22,8 @@ def counts_by_block(config: Config) -> dict[str, dict[str, Any]]:
     dict of str to dict
         By the block's name: every setting that is a whole number (such as ``folds``), the number of
         values of every setting that is a list of numbers (such as ``gammas``), the ``points`` of a
-        sample by the rows from which they are drawn, the names of the ``datasets``, the limit
+        sample by the rows from which they are drawn, the solvers that don't search their grids
+        themselves (``choose_with``), the names of the ``datasets``, the limit
         ``timeout_s`` of a cell, and the numbers of values in its ``sweep`` by dimension and in the
         ``grids`` of its solvers by parameter.
     """
@@ -42,6 +43,8 @@ def _count(config: Config, block: Block) -> dict[str, Any]:
             counts[name] = len(value)
         elif name == "points":
             counts[name] = value
+        elif name == "choose_with" and value:
+            counts[name] = list(value)
     if isinstance(block, TrainingBlock):
         counts["sweep"] = {name: count_of(values) for name, values in block.sweep.items()}
         counts["grids"] = {

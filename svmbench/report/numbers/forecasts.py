@@ -262,7 +262,10 @@ def _n_fits(cell: CellResult, counts: Mapping[str, Any], rows: float) -> float:
         drawn = points[max((least for least in points if least <= rows), default=min(points))]
         return float(len(solvers) * drawn * (1 + counts.get("before", 0)))
     grids = counts.get("grids", {})
-    values = sum(math.prod(grids.get(name, {}).values()) for name in solvers)
+    # Where a fast solver searches the grid, the cell's own solver is trained at one point alone.
+    searching = [name for name in solvers if name not in counts.get("choose_with", ())]
+    values = sum(math.prod(grids.get(name, {}).values()) for name in searching)
+    values += len(solvers) - len(searching)
     folds = counts.get("inner_folds") or counts.get("folds") or 1
     return float(values * folds * (counts.get("gammas") or 1))
 

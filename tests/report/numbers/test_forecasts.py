@@ -97,6 +97,17 @@ def test_work_of_a_sample_has_the_fits_of_the_drawn_values(n_train, fits):
     assert work_of(run, cell).fits == whole_work_of(run, cell).fits == fits
 
 
+def test_work_of_a_solver_for_which_another_chooses_is_a_fit_a_fold():
+    counts = {"folds": 5, "choose_with": ["libsvm"],
+              "grids": {name: {"C": 11, "gamma": 11} for name in ("libsvm", "csvc")}}  # fmt: skip
+    run = Run(Path("r"), "t", "sgdlssvm", "t", "paper", "", {}, (), (), (), {},
+              counts={"chosen": counts}, full_counts={"chosen": counts})  # fmt: skip
+    cell = CellResult("k", "chosen", "chosen-cv", "sgdlssvm", "a9a", "rbf", "libsvm", None, "ok",
+                      metrics={"n_train": 26048.0, "n_test": 6513.0}, wall_s=7.0)  # fmt: skip
+    assert work_of(run, cell).fits == 5
+    assert work_of(run, replace(cell, solver="csvc")).fits == 5 * 121
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [(3, "less than a minute"), (60, "about 1 minute"), (3000, "about 50 minutes"),
