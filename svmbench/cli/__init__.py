@@ -40,7 +40,10 @@ from svmbench.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from svmbench.cli.progress import Narrator
     from svmbench.data.frames import TableForm
+    from svmbench.experiment.run.execute import RunSummary
+    from svmbench.experiment.run.session import RunPlan
 
 
 def _with_line_breaks(text: str | None) -> str | None:
@@ -450,7 +453,6 @@ def run_command(
             waiting.turn_to(step)
 
         run_plan = plan_run(request, prepare=not dry_run, print_line=print_line)
-    cells, path = run_plan.cells, run_plan.path
     if dry_run:
         from svmbench.studies.forecasting import forecast_of
 
@@ -464,7 +466,13 @@ def run_command(
     if summary.interrupted:
         narrator.note("interrupted; the same command continues the run")
         sys.exit(EXIT_INTERRUPTED)
-    rebuild(path, console, quiet=quiet, only_overview=True)
+    rebuild(run_plan.path, console, quiet=quiet, only_overview=True)
+    _end_of_run(run_plan, summary, narrator)
+
+
+def _end_of_run(run_plan: RunPlan, summary: RunSummary, narrator: Narrator) -> None:
+    """Print the number of cells by status; exit with a code if some failed or none could run."""
+    cells = run_plan.cells
     parts = [f"{n} {status}" for status, n in sorted(summary.counts.items())]
     left_out = len(run_plan.plan.cells) - len(cells)
     by_only = f" (--only leaves {left_out} out)" if left_out else ""

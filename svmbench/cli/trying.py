@@ -11,9 +11,9 @@ import click
 from svmbench.base.errors import ConfigError
 from svmbench.cli import terminal
 from svmbench.cli.options import LABEL, POSITIVE_NUMBER, TEXT, table_form
+from svmbench.studies.recommending import METRICS
 from svmbench.studies.trying import (
     LOADING,
-    METRICS,
     TryResult,
     TrySettings,
     refuse_unwritable,

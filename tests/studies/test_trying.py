@@ -16,7 +16,7 @@ from runs import svmbench
 from scipy.stats import binomtest
 
 from svmbench.data.userfile import Table
-from svmbench.studies import trying
+from svmbench.studies import recommending, trying
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -131,15 +131,15 @@ def test_a_table_that_can_not_be_used_is_a_sentence(
 
 def fitted(
     solver: str, right: np.ndarray, predict_s: float = 1.0, folds: tuple[float, ...] = ()
-) -> trying.Fitted:
+) -> recommending.Fitted:
     """Return a trial that is right on some of the test rows, and over folds as often as stated."""
     accuracy = 100 * float(np.mean(right))
-    interval = trying.interval_of(trying.ACCURACY, [right.astype(float)])
-    trial = trying.Trial(
+    interval = recommending.interval_of(recommending.ACCURACY, [right.astype(float)])
+    trial = recommending.Trial(
         solver, accuracy, accuracy, accuracy, 1.0, predict_s, 1.0, {}, interval_pct=interval
     )
-    searched = trying.Searched({}, np.array(folds), 1, 1, 1.0, 2) if folds else None
-    return trying.Fitted(trial, None, right, [right.astype(float)], searched)
+    searched = recommending.Searched({}, np.array(folds), 1, 1, 1.0, 2) if folds else None
+    return recommending.Fitted(trial, None, right, [right.astype(float)], searched)
 
 
 def right_at(n_rows: int, n_right: int, first: int = 0) -> np.ndarray:
@@ -147,7 +147,13 @@ def right_at(n_rows: int, n_right: int, first: int = 0) -> np.ndarray:
     return np.roll(np.arange(n_rows) < n_right, first)
 
 
-def over_folds(solver: str, folds: tuple[float, ...], predict_s: float = 1.0) -> trying.Fitted:
+def recommended(fitted: list[recommending.Fitted], metric: str) -> tuple[recommending.Fitted, str]:
+    return recommending.recommended(fitted, metric, [name for name, _, _ in trying.CANDIDATES])
+
+
+def over_folds(
+    solver: str, folds: tuple[float, ...], predict_s: float = 1.0
+) -> recommending.Fitted:
     """Return a trial with these scores over folds, right on 9 of 10 test rows."""
     return fitted(solver, right_at(500, 450), predict_s, folds)
 
@@ -157,29 +163,29 @@ def test_the_recommendation_is_the_simplest_of_equally_good_and_fast_solvers() -
     simple = over_folds("newton-l2", (0.900, 0.895, 0.900), 1.9)
     quick = over_folds("nystrom", (0.901, 0.891, 0.900), 0.1)
     worse = over_folds("dcd-l1", (0.85, 0.84, 0.86), 0.01)
-    chosen, said = trying.recommended([best, simple, worse], "accuracy")
+    chosen, said = recommended([best, simple, worse], "accuracy")
     assert chosen is simple
     assert "Take newton-l2: it is the simpler model" in said
     # One that predicts far faster comes before a simpler one.
-    chosen, said = trying.recommended([best, simple, quick, worse], "accuracy")
+    chosen, said = recommended([best, simple, quick, worse], "accuracy")
     assert chosen is quick
     assert "predicts 10 times as fast" in said
     # The best is taken, and those that are as good are named.
     slow = over_folds("csvc", (0.900, 0.895, 0.900))
     first = over_folds("newton-l2", (0.89, 0.90, 0.91))
-    chosen, said = trying.recommended([first, slow, worse], "accuracy")
+    chosen, said = recommended([first, slow, worse], "accuracy")
     assert chosen is first
     assert "90.00 % is the best accuracy of the SVMs over 3 folds of the training rows" in said
     # Differences of -1, 0.5 and 1 points have a standard error of 0.60 points.
     assert "(in brackets) of the mean difference over 3 folds: csvc (89.83 %, 0.60 points)" in said
     # Five points in each fold are no tie, however fast the other is.
-    assert trying.recommended([best, worse], "accuracy")[0] is best
+    assert recommended([best, worse], "accuracy")[0] is best
     # Times that differ by less than the factor change nothing.
     again = over_folds("newton-l2", (0.900, 0.895, 0.900), 0.6)
-    assert trying.recommended([best, again, worse], "accuracy")[0] is again
+    assert recommended([best, again, worse], "accuracy")[0] is again
     # A model of one class alone is not taken if another one is as good.
     blind = [replace(one, searched=replace(one.folds, n_predicted=1)) for one in (best, again)]
-    chosen, said = trying.recommended([blind[0], quick, blind[1]], "accuracy")
+    chosen, said = recommended([blind[0], quick, blind[1]], "accuracy")
     assert chosen is quick
     assert "it predicts more of the classes" in said
 
@@ -188,11 +194,11 @@ def test_the_test_rows_choose_nothing() -> None:
     # As over folds, so is the choice, whatever the test rows say.
     linear = fitted("newton-l2", right_at(500, 290), 1.0, (0.70, 0.75, 0.80))
     kernel = fitted("csvc", right_at(500, 314), 1.0, (0.56, 0.65, 0.73))
-    chosen, said = trying.recommended([kernel, linear], "balanced_accuracy")
+    chosen, said = recommended([kernel, linear], "balanced_accuracy")
     assert chosen is linear
     assert "Take newton-l2: 75.00 % is the best balanced accuracy of the SVMs over 3 folds" in said
     # The number to quote is that of the test rows, and no solver was chosen by it.
-    quoted = trying.number_to_quote(chosen, 500, "balanced_accuracy")
+    quoted = recommending.number_to_quote(chosen, 500, "balanced_accuracy")
     assert "To quote: balanced accuracy 58.00 %" in quoted
     assert "nothing was trained or chosen" in quoted
 
@@ -201,19 +207,19 @@ def test_folds_and_test_rows_that_disagree_are_said() -> None:
     # Test rows: 68 % with a standard error of 2.08 points. Folds: 73.5 %.
     near = fitted("csvc", right_at(500, 342), 1.0, (0.56, 0.65, 0.73))
     wide = fitted("newton-l2", right_at(500, 340), 1.0, (0.685, 0.735, 0.785))
-    assert trying.disagreement(wide, [wide, near], "accuracy") == ""  # 5.5 points, error 3.6
+    assert recommending.disagreement(wide, [wide, near], "accuracy") == ""  # 5.5 points, error 3.6
     narrow = replace(wide, searched=replace(wide.folds, scores=np.array([0.725, 0.735, 0.745])))
-    said = trying.disagreement(narrow, [narrow, near], "accuracy")  # 5.5 points, error 2.16
+    said = recommending.disagreement(narrow, [narrow, near], "accuracy")  # 5.5 points, error 2.16
     assert "73.50 % over the folds, which train on fewer rows, and 68.00 % on the test" in said
     assert "5.50 points apart, with a standard error of 2.1" in said
     # The folds may also be worse.
     below = replace(wide, searched=replace(wide.folds, scores=np.array([0.615, 0.625, 0.635])))
-    assert "62.50 % over the folds" in trying.disagreement(below, [below, near], "accuracy")
+    assert "62.50 % over the folds" in recommending.disagreement(below, [below, near], "accuracy")
     # Another solver that is clearly better on the test rows.
     better = replace(
         near, trial=replace(near.trial, score_pct=80.0), influences=[right_at(500, 400) * 1.0]
     )
-    said = trying.disagreement(wide, [wide, better], "accuracy")
+    said = recommending.disagreement(wide, [wide, better], "accuracy")
     assert "on the test rows csvc is 12.00 points better than newton-l2" in said
 
 
@@ -237,14 +243,14 @@ def test_a_search_counts_the_classes_that_the_folds_predict() -> None:
         def build(point: dict[str, object], strategy: str = strategy) -> DummyClassifier:
             return DummyClassifier(strategy=strategy, random_state=0)
 
-        found = trying.search(build, {"C": [1.0]}, X, y, 10.0, trying.ACCURACY)
+        found = trying.search(build, {"C": [1.0]}, X, y, 10.0, recommending.ACCURACY)
         assert found.n_predicted == n_predicted
         assert len(found.scores) == trying.SEARCH_FOLDS
 
 
 def test_a_search_that_ran_out_of_time_says_what_to_do() -> None:
-    def searched(n_tried: int, seconds: float) -> trying.Searched:
-        return trying.Searched({}, np.array([0.8, 0.9]), n_tried, 10, seconds)
+    def searched(n_tried: int, seconds: float) -> recommending.Searched:
+        return recommending.Searched({}, np.array([0.8, 0.9]), n_tried, 10, seconds)
 
     assert trying.time_was_short({"a": searched(10, 5.0)}, [1.0]) == ""
     # The second of two takes 60 s: twice that, and what the first takes.
@@ -262,7 +268,7 @@ def test_a_ranking_metric_tries_weighted_classes_alone() -> None:
 
 
 def test_solvers_without_class_weights_are_named() -> None:
-    said = trying.why_weighted(pd.Series(["no"] * 90 + ["yes"] * 10), trying.BALANCED)
+    said = trying.why_weighted(pd.Series(["no"] * 90 + ["yes"] * 10), recommending.BALANCED)
     assert "always predicting no would be right for 90.0 % of the rows" in said
     assert "class weights are tried (nystrom takes no class weights);" in said
 
@@ -282,12 +288,12 @@ def test_a_baseline_that_beats_the_solver_is_named(n_right: int, said: str) -> N
         fitted("most frequent", right_at(500, 300), 1.0),
         fitted("logistic regression", right_at(500, n_right, 40), 1.0),
     ]
-    found = trying.beaten_by(chosen, baselines, "accuracy")
+    found = recommending.beaten_by(chosen, baselines, "accuracy")
     assert said in found
     assert bool(found) is bool(said)
 
 
-@pytest.mark.parametrize("metric", list(trying.METRICS))
+@pytest.mark.parametrize("metric", list(recommending.METRICS))
 def test_the_standard_error_is_that_of_bootstrap_samples(metric: str) -> None:
     from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
@@ -297,9 +303,9 @@ def test_the_standard_error_is_that_of_bootstrap_samples(metric: str) -> None:
     solvers = []
     for decision in values:
         predicted = (decision > 0.5).astype(int)
-        trial = trying.Trial("csvc", 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, {})
-        influences = trying.influences_on(metric, y, predicted, decision)
-        solvers.append(trying.Fitted(trial, None, predicted, influences))
+        trial = recommending.Trial("csvc", 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, {})
+        influences = recommending.influences_on(metric, y, predicted, decision)
+        solvers.append(recommending.Fitted(trial, None, predicted, influences))
 
     def score(decision: np.ndarray, rows: np.ndarray) -> float:
         if metric == "roc_auc":
@@ -314,31 +320,36 @@ def test_the_standard_error_is_that_of_bootstrap_samples(metric: str) -> None:
         rows = np.concatenate([random.integers(0, 300, 300), random.integers(300, 400, 100)])
         differences.append(score(values[0], rows) - score(values[1], rows))
     expected = 100 * float(np.std(differences))
-    assert trying.standard_error(*solvers) == pytest.approx(expected, rel=0.25)
+    assert recommending.standard_error(*solvers) == pytest.approx(expected, rel=0.25)
 
 
 def test_the_interval_of_a_score_covers_the_truth() -> None:
     # Wilson's, as scipy has it.
     right = np.arange(200) < 183
     expected = binomtest(183, 200).proportion_ci(method="wilson")
-    found = trying.interval_of(trying.ACCURACY, [right.astype(float)])
+    found = recommending.interval_of(recommending.ACCURACY, [right.astype(float)])
     assert found == pytest.approx((100 * expected.low, 100 * expected.high), abs=1e-3)
     # A small class without an error is not certain.
     y = np.repeat([0, 1], [195, 5])
-    sure = trying.influences_on(trying.BALANCED, y, y, None)
-    low, high = trying.interval_of(trying.BALANCED, sure)
+    sure = recommending.influences_on(recommending.BALANCED, y, y, None)
+    low, high = recommending.interval_of(recommending.BALANCED, sure)
     assert 70 < low < 80
     assert high == 100
-    assert trying.interval_of(trying.ROC_AUC, trying.influences_on("roc_auc", y, y, y))[0] < 80
+    assert (
+        recommending.interval_of(
+            recommending.ROC_AUC, recommending.influences_on("roc_auc", y, y, y)
+        )[0]
+        < 80
+    )
     # The interval holds the true score about as often as it says.
-    random, held = np.random.default_rng(0), {trying.BALANCED: 0, trying.ROC_AUC: 0}
+    random, held = np.random.default_rng(0), {recommending.BALANCED: 0, recommending.ROC_AUC: 0}
     y = np.repeat([0, 1], [90, 30])
     for _ in range(400):
         values = random.normal(size=120) + np.sqrt(2) * y  # an area of 0.8413, normal's at 1
-        for metric, truth in ((trying.BALANCED, 76.025), (trying.ROC_AUC, 84.134)):
+        for metric, truth in ((recommending.BALANCED, 76.025), (recommending.ROC_AUC, 84.134)):
             predicted = (values > 0.5 * np.sqrt(2)).astype(int)
-            influences = trying.influences_on(metric, y, predicted, values)
-            low, high = trying.interval_of(metric, influences)
+            influences = recommending.influences_on(metric, y, predicted, values)
+            low, high = recommending.interval_of(metric, influences)
             held[metric] += low <= truth <= high
     assert all(0.92 <= n / 400 <= 0.98 for n in held.values()), held
 
@@ -385,20 +396,20 @@ def test_a_model_that_is_no_better_than_one_class_is_said() -> None:
     y = np.array([0] * 380 + [1] * 20)
     model = type("Model", (), {"classes_": np.array([0, 1])})
 
-    def predicting(predicted: np.ndarray, balanced: float) -> trying.Fitted:
-        trial = trying.Trial("csvc", 95.0, 95.0, balanced, 1.0, 1.0, 1.0, {})
-        return trying.Fitted(trial, model, predicted, [(predicted == y).astype(float)])
+    def predicting(predicted: np.ndarray, balanced: float) -> recommending.Fitted:
+        trial = recommending.Trial("csvc", 95.0, 95.0, balanced, 1.0, 1.0, 1.0, {})
+        return recommending.Fitted(trial, model, predicted, [(predicted == y).astype(float)])
 
     zeros = np.zeros(400, dtype=int)
     frequent = predicting(zeros, 50.0)
-    first, second = trying.cautions(frequent, frequent, "accuracy", y)
+    first, second = recommending.cautions(frequent, frequent, "accuracy", y)
     assert "not clearly better than always predicting" in first
     assert "predicts none of the test rows as 1" in second
     half = np.where(np.arange(400) >= 390, 1, 0)
-    assert not list(trying.cautions(predicting(half, 75.0), frequent, "accuracy", y))
+    assert not list(recommending.cautions(predicting(half, 75.0), frequent, "accuracy", y))
     # Two of twenty found are within twice the standard error of none.
     two = np.where(np.arange(400) >= 398, 1, 0)
-    assert len(list(trying.cautions(predicting(two, 55.0), frequent, "accuracy", y))) == 1
+    assert len(list(recommending.cautions(predicting(two, 55.0), frequent, "accuracy", y))) == 1
 
 
 @pytest.mark.parametrize(

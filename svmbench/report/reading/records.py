@@ -246,14 +246,7 @@ def read_run(run_dir: Path) -> Run:
             f" {MAX_SHOWN_CELLS:,}"
         )
     contradictions = list(_contradictions(cells, newest.cells))
-    if contradictions:
-        notes.append(f"Records and plan disagree: {contradictions[0]}.")
-    unplanned = len(newest.unplanned)
-    if unplanned:
-        notes.append(
-            f"{unplanned} recorded {plural('cell', unplanned)} of an earlier plan "
-            f"{'is' if unplanned == 1 else 'are'} not in this one and not shown."
-        )
+    notes += _disagreements(contradictions, len(newest.unplanned))
     return Run(
         path=run_dir,
         name=str(config.get("name") or run_dir.name),
@@ -286,6 +279,17 @@ def read_run(run_dir: Path) -> Run:
         environments=environments,
         notes=tuple(notes),
     )
+
+
+def _disagreements(contradictions: Sequence[str], n_unplanned: int) -> Iterator[str]:
+    """Yield a sentence for records that contradict the plan, and one for those outside it."""
+    if contradictions:
+        yield f"Records and plan disagree: {contradictions[0]}."
+    if n_unplanned:
+        yield (
+            f"{n_unplanned} recorded {plural('cell', n_unplanned)} of an earlier plan "
+            f"{'is' if n_unplanned == 1 else 'are'} not in this one and not shown."
+        )
 
 
 def result_lines(run_dir: Path) -> Iterator[Record]:
