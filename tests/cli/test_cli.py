@@ -478,7 +478,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_ctrl_c_before_the_first_cell_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     from svmbench.studies import listing
 
-    monkeypatch.setitem(listing.LISTS, "papers", lambda: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setitem(listing.LISTS, "papers", lambda: signal.raise_signal(signal.SIGINT))
     ended = svmbench("list", "papers")
     assert ended.code == 130
     assert ended.err.strip() == "interrupted"
