@@ -18,7 +18,7 @@ from svmbench.base.files import exists_in_results
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.records import RUNS, records_of
 from svmbench.experiment.run.session import ABSENT_CELLS, counted
-from svmbench.experiment.settings.cells import Cell
+from svmbench.experiment.settings.cells import Cell, own_settings
 from svmbench.schema.record import CellRecord, Identity
 
 #: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
@@ -208,6 +208,8 @@ def _counted(cells: list[Cell], nowhere: Container[str]) -> Iterator[str]:
     for cell in cells:
         group = (cell.identity["block"], cell.identity["dataset"], cell.status)
         solver = str(cell.identity["solver"]).replace("|", " / ")
+        chooser = own_settings(cell.spec).get("choose_with", {}).get(solver)
+        solver += f" at the point that {chooser} chooses" if chooser else ""
         counts.setdefault(group, Counter())[solver] += 1
     for (block, dataset, status), solvers in counts.items():
         absent = "no data" if dataset in nowhere else "data not here yet"

@@ -46,6 +46,7 @@ _SCORE = {
 _SPEC = {"name": _TEXT, "title": _TEXT, "block": _TEXT, "published": _TEXT}
 _COUNTS = {
     "datasets": [_TEXT],
+    "choose_with": [_TEXT],
     "points": {"*": int},
     "sweep": {"*": int},
     "grids": {"*": {"*": int}},

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from runs import cells_in_process
+from runs import cells_in_process, write_config
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GridSearchCV
@@ -19,9 +19,13 @@ from svmbench.base.errors import ConfigError
 from svmbench.baselines.catalogue import solver
 from svmbench.experiment.config.loader import load_config
 from svmbench.experiment.config.models import Config
-from svmbench.experiment.plan.planner import make_plan
+from svmbench.experiment.plan.planner import make_plan, prepare_plan
 from svmbench.experiment.protocols import chosen_cv_on_kernels, folds, kernel_search, solvers_in
 from svmbench.experiment.protocols.task import Task
+from svmbench.experiment.run.forecast import forecast
+from svmbench.report.reading.records import read_run
+from svmbench.report.tables.captions import caption
+from svmbench.report.tables.layout import lay_out, read_spec
 
 SEED = 3
 GRID = {"C": [0.0625, 1.0, 16.0, 256.0], "gamma": [0.0078125, 0.125, 2.0]}
@@ -174,3 +178,27 @@ def test_a_wrong_choice_is_a_sentence_with_its_place(
     (problem,) = caught.value.problems
     assert f"blocks[0].{where}" in str(problem)
     assert message in str(problem)
+
+
+def test_a_dry_run_and_a_table_name_the_choosing_solvers(tmp_path: Path) -> None:
+    entries = [
+        {"name": name, "params": {"n_basis": 20}, "grid": GRID} for name in ("nystrom", "icf")
+    ]
+    block = {**BLOCK, "choose_with": {"nystrom": "csvc", "icf": "lssvm"}, "choose_rows": 1200}
+    config = write_config(tmp_path, entries, block)
+    plan = prepare_plan(str(config), "quick")
+    lines = forecast(plan, plan.cells, tmp_path / "out").lines
+    chosen = "nystrom at the point that csvc chooses, icf at the point that lssvm chooses"
+    assert f"  main · breast-cancer: 2 cells ({chosen})" in lines
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "plan.json").write_text(plan.to_json())
+    run_read = read_run(tmp_path / "out")
+    table = lay_out(run_read, read_spec(run_read.tables[0], "t"))
+    (sentence,) = [
+        one for one in caption(run_read, table) if one[0] == "C and gamma are chosen by "
+    ]
+    words = "".join(part if isinstance(part, str) else part.text for part in sentence)
+    assert words == (
+        "C and gamma are chosen by csvc for nystrom and by lssvm for icf; they search the grid on"
+        " the same folds on at most 1,200 rows."
+    )
