@@ -126,7 +126,7 @@ class _Path:
         marks, _ = scores.mark(self.score_names, scores.Exam(model, *self.test, self.rows))
         for metric, value in marks.items():
             totals[metric] = max(totals.get(metric, value), value)
-        self.objectives.append(float(getattr(model, "square_", np.nan)))
+        self.objectives.append(float(getattr(model, "squared_norm_", np.nan)))
         return True
 
     def point(self) -> dict[str, Any]:

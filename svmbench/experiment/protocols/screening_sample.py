@@ -142,7 +142,7 @@ def _at_value(
         # Without a margin the objective is 0 but for rounding, and has no relative difference.
         "objective": np.nan
         if getattr(model, "stop_reason_", "") == NO_MARGIN
-        else float(getattr(model, "square_", np.nan)),
+        else float(getattr(model, "squared_norm_", np.nan)),
         "screens": float(screens),
         "off": float(counters.get("unscreened_values", 0)),
         "screened_share": (counters.get("screened_zero", 0) + counters.get("screened_one", 0))
