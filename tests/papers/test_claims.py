@@ -936,6 +936,28 @@ def test_a_config_has_the_three_steps_of_nu_side_by_side():
     assert steps == {"linear": {0.1, 0.01, 0.001}, "rbf": {0.1, 0.01, 0.001}}
 
 
+@pytest.mark.parametrize(
+    ("name", "own", "exact", "rival"),
+    [("sgdlssvm-1", 0.01, 10.0, 0.1), ("sgdlssvm-2", 90.0, 45.0, 90.5)],
+)
+def test_sgd_lssvm_at_its_own_point_is_compared_with_rivals_at_an_exact_solvers(
+    tmp_path, name, own, exact, rival
+):
+    """Its cells at the exact solver's point, and those of block `cv`, would contradict a claim."""
+    kept, metric = Kept(), ALL[name].metrics[0]
+    for block, solver, value in (
+        ("own", "sgd-lssvm", own),
+        ("chosen", "sgd-lssvm", exact),
+        ("chosen", "libsvm", rival),
+        ("cv", "sgd-lssvm", exact),
+        ("cv", "libsvm", rival),
+    ):
+        kept.add("sgdlssvm_table2", block, "a9a", solver, {metric: value},
+                 spread={metric: value / 500}, folds=5, protocol="cv")  # fmt: skip
+    found = verdict(name, kept.write(tmp_path))
+    assert [part.holds for part in found.parts if "a9a" in part.what] == [True]
+
+
 def test_times_of_fewer_rows_than_the_paper_s_have_no_ratio_to_printed_times():
     """In a9a's rows of Table II, cut to 4,000 of 32,561, and in splice's, which are whole."""
     found = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
@@ -38,14 +39,26 @@ _FIGURE_DATASETS = ("rcv1|reuters", "ijcnn1")
 
 
 def _table2(evidence: Evidence) -> tuple[list[Source], list[str]]:
-    """Return the runs of Table II, or of Figure 1, which shows the same cells, and their block.
+    """Return the runs of Table II, or of Figure 1, which shows the same cells, and their blocks.
 
-    It is the block whose points exact solvers choose, if any run has results of it. Otherwise it is
-    the block in which each solver searches the grid itself.
+    If any run has results of the block whose points exact solvers choose, the blocks are this one
+    and that of SGD-LSSVM at its own point, which replaces SGD-LSSVM at the exact solver's point.
+    Otherwise it is the block in which each solver searches the grid itself.
     """
     sources = evidence.of("sgdlssvm_table2") or evidence.of("sgdlssvm_fig1")
-    is_chosen = any(source.block("chosen") for source in sources)
-    return sources, ["chosen" if is_chosen else "cv"]
+    if not any(source.block("chosen") for source in sources):
+        return sources, ["cv"]
+    return [
+        replace(
+            source,
+            cells=tuple(
+                cell
+                for cell in source.cells
+                if (cell.block, cell.solver) != ("chosen", "sgd-lssvm")
+            ),
+        )
+        for source in sources
+    ], ["chosen", "own"]
 
 
 @check("sgdlssvm-1", datasets=_FASTEST_DATASETS)
