@@ -181,20 +181,21 @@ def _each(
     names: list[str], mirror: str | None, official: bool | None, notify: OnEvent | None
 ) -> Iterator[FetchOutcome]:
     """Prepare data sets of the same files, which are read once."""
-    last = prepare.FilesRead()
+    files_read = prepare.FilesRead()
     for name in names:
         if notify is not None:
             notify(Event("start", name))
-        yield _one(name, mirror, official, notify, last)
+        yield _prepare(name, mirror, official, notify, files_read)
 
 
-def _one(
+def _prepare(
     name: str,
     mirror: str | None,
     official: bool | None,
     notify: OnEvent | None,
-    last: prepare.FilesRead,
+    files_read: prepare.FilesRead,
 ) -> FetchOutcome:
+    """Prepare one data set; return how that ended."""
     started = time.perf_counter()
     progress = None
     if notify is not None:
@@ -204,7 +205,7 @@ def _one(
 
     url = next((shown_address(file.url) for file in entry(name).files if file.url), "")
     try:
-        facts = prepare.ensure(name, mirror, official, progress, last)
+        facts = prepare.ensure(name, mirror, official, progress, files_read)
     except DataUnavailableError as error:
         return FetchOutcome(name, "unavailable", str(error), url, time.perf_counter() - started)
     except DataError as error:

@@ -33,14 +33,14 @@ class FilesRead:
 
     Attributes
     ----------
-    of : tuple
+    inputs : tuple
         Everything that the content depends on: the sources, and the entry's settings for reading.
     files : list of Fetched
     parts : tuple of (LabelledRows, LabelledRows or None), or None
         The training and the test part; see :func:`read_entry_files`. None before files were read.
     """
 
-    of: tuple[Any, ...] = ()
+    inputs: tuple[Any, ...] = ()
     files: list[fetch.Fetched] = field(default_factory=list)
     parts: tuple[LabelledRows, LabelledRows | None] | None = None
 
@@ -144,7 +144,7 @@ def ensure(
     mirror: str | None = None,
     official: bool | None = None,
     progress: FileProgress | None = None,
-    last: FilesRead | None = None,
+    files_read: FilesRead | None = None,
 ) -> dict[str, Any]:
     """Prepare a data set if it isn't cached, and return its facts.
 
@@ -160,7 +160,7 @@ def ensure(
         is configured and ``SVMBENCH_OFFLINE`` is not set.
     progress : callable, optional
         Called with (file name, bytes so far, total bytes or None) during downloads.
-    last : FilesRead, optional
+    files_read : FilesRead, optional
         Used if it has this data set's files; it has them afterwards.
 
     Raises
@@ -172,7 +172,7 @@ def ensure(
     folder = _folder(dataset)
     prepared = store.map_arrays(folder)
     if prepared is None:
-        return _prepared(dataset, folder, mirror, official, progress, last or FilesRead())
+        return _prepared(dataset, folder, mirror, official, progress, files_read or FilesRead())
     return prepared[1]
 
 
@@ -258,7 +258,7 @@ def _prepared(
     mirror: str | None,
     official: bool | None,
     progress: FileProgress | None,
-    last: FilesRead,
+    files_read: FilesRead,
 ) -> dict[str, Any]:
     """Prepare an entry under its lock, unless another process has prepared it meanwhile."""
     with writing(dataset.name):
@@ -273,9 +273,9 @@ def _prepared(
         if dataset.builtin:
             train, test = _generated(dataset)
         else:
-            _read_files(dataset, mirror, official, progress, last)
-            assert last.parts is not None
-            fetched_files, (train, test) = last.files, last.parts
+            _read_files(dataset, mirror, official, progress, files_read)
+            assert files_read.parts is not None
+            fetched_files, (train, test) = files_read.files, files_read.parts
         derived = derive(dataset.name, train, test, dataset.derivation)
         facts = described(derived, _origin(dataset, fetched_files))
         check_entry_counts(dataset, facts)
@@ -306,16 +306,17 @@ def _read_files(
     mirror: str | None,
     official: bool | None,
     progress: FileProgress | None,
-    last: FilesRead,
+    files_read: FilesRead,
 ) -> None:
-    """Read the files of an entry into `last`, unless it has them already."""
+    """Read the files of an entry into `files_read`, unless it has them already."""
     dropped = set(dataset.derivation.drop_features)
-    of = (mirror, official, dataset.files, dataset.reading, dataset.n_features, dropped)
-    if last.parts is None or last.of != of:
-        last.of, last.files, last.parts = (), [], None  # free the memory before reading
-        last.files = _fetched(dataset, mirror, official, progress)
-        last.parts = read_entry_files(dataset, last.files)
-        last.of = of
+    inputs = (mirror, official, dataset.files, dataset.reading, dataset.n_features, dropped)
+    if files_read.parts is None or files_read.inputs != inputs:
+        # Free the memory before reading.
+        files_read.inputs, files_read.files, files_read.parts = (), [], None
+        files_read.files = _fetched(dataset, mirror, official, progress)
+        files_read.parts = read_entry_files(dataset, files_read.files)
+        files_read.inputs = inputs
 
 
 def _fetched(

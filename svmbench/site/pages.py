@@ -145,20 +145,35 @@ def _named(folder: Path) -> str:
 
 
 class _Pages:
-    """The writer of the pages of one site."""
+    """The writer of the pages of one site.
+
+    Parameters
+    ----------
+    material : Material
+    contents : sequence of (str, Content)
+        Runs with their slugs: the names of their anchors and data folders.
+    bare : sequence of Path
+        Folders with tables but without records.
+    folder : Path
+        The folder that is written.
+    earlier : Path
+        The site that this one replaces; plots with the same data are copied from it.
+    tell : callable
+        Called with the name of each run and page.
+    """
 
     def __init__(
         self,
         material: Material,
         contents: Sequence[tuple[str, Content]],
         bare: Sequence[Path],
-        made: Path,
+        folder: Path,
         earlier: Path,
         tell: Callable[[str], None],
     ) -> None:
         self.tell = tell
         self.material, self.contents, self.bare = material, contents, bare
-        self.made, self.earlier = made, earlier
+        self.folder, self.earlier = folder, earlier
         self.standing = standings(contents, material.declared)
         # Times of other machines say nothing of ours.
         our_contents = [
@@ -232,7 +247,7 @@ class _Pages:
         """Write all pages; return their number."""
         for name in _ASSETS:
             text = (_HERE / "assets" / name).read_text(encoding="utf-8")
-            (self.made / name).write_text(text, encoding="utf-8")
+            (self.folder / name).write_text(text, encoding="utf-8")
         views: dict[str, list[RunView]] = {}
         for position, (slug, content) in enumerate(self.contents, start=1):
             self.tell(f"drawing run {position} of {len(self.contents)}: {slug}")
@@ -244,7 +259,7 @@ class _Pages:
         self._solver_pages(addresses)
         self._dataset_pages(addresses)
         about = {"version": self.material.version, "url": self.material.repository}
-        write_download(self.contents, self.material.declared, self.made / "data", about=about)
+        write_download(self.contents, self.material.declared, self.folder / "data", about=about)
         self._write_script("compare-data.js", "COMPARE", self._compared())
         self._page("compare.html", "compare.html")
         self._write_script(
@@ -257,7 +272,7 @@ class _Pages:
             rows=self._solver_rows(),
             undeclared=self._undeclared(addresses),
         )
-        return len(list(self.made.rglob("*.html")))
+        return len(list(self.folder.rglob("*.html")))
 
     def _paper_pages(
         self, addresses: Mapping[str, str], views: Mapping[str, Sequence[RunView]]
@@ -332,7 +347,7 @@ class _Pages:
             if not steps:
                 continue
             file = f"board{index}-profile-{each}.svg"
-            (self.made / file).write_text(profile(steps), encoding="utf-8")
+            (self.folder / file).write_text(profile(steps), encoding="utf-8")
             title = (
                 f"Performance profiles to a gap of {each}: the share of {len(board.problems)}"
                 " problems that a solver solves within a factor of the fastest solver's time."
@@ -348,7 +363,7 @@ class _Pages:
             if not curves:
                 continue
             file = f"board{index}-convergence{k}.svg"
-            (self.made / file).write_text(convergence_chart(curves), encoding="utf-8")
+            (self.folder / file).write_text(convergence_chart(curves), encoding="utf-8")
             title = f"{problem.name}: certified gap of the objective against CPU time."
             alt = f"Certified gap against CPU time of {', '.join(curves)} on {problem.name}"
             made.append((title, file, alt))
@@ -366,12 +381,12 @@ class _Pages:
             if not verdict.parts:
                 continue
             path = Path("papers", f"{file}-claim{index}.svg")
-            (self.made / path).parent.mkdir(exist_ok=True)
-            (self.made / path).write_text(draw_parts(verdict.parts), encoding="utf-8")
+            (self.folder / path).parent.mkdir(exist_ok=True)
+            (self.folder / path).write_text(draw_parts(verdict.parts), encoding="utf-8")
             whole = ""
             if len(verdict.parts) > MAX_SHOWN_PARTS:
                 whole = path.with_stem(f"{path.stem}-all").as_posix()
-                (self.made / whole).write_text(
+                (self.folder / whole).write_text(
                     draw_parts(verdict.parts, most=None), encoding="utf-8"
                 )
             made[verdict.claim.id] = (path.as_posix(), whole, alternative_text(verdict.parts))
@@ -444,10 +459,10 @@ class _Pages:
             drawn.append(points)
             front = pareto_front((seconds, error) for _, seconds, error in points)
             path = Path("datasets", f"{file}-error{len(drawn)}.svg")
-            (self.made / path).parent.mkdir(exist_ok=True)
+            (self.folder / path).parent.mkdir(exist_ok=True)
             baseline = subsample_baseline(several)
             chart = error_chart(points, front, "error on the test rows (%)", baseline)
-            (self.made / path).write_text(chart, encoding="utf-8")
+            (self.folder / path).write_text(chart, encoding="utf-8")
             title = titles.get((slug, block), block)
             made.append((title, f"{addresses[slug]}#{slug}", path.as_posix()))
         return made
@@ -511,13 +526,13 @@ class _Pages:
     def _write_script(self, file: str, name: str, content: Any) -> None:
         """Write data as a script, which pages can load without a server."""
         text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
-        (self.made / file).write_text(f'"use strict";\nconst {name} = {text};\n', "utf-8")
+        (self.folder / file).write_text(f'"use strict";\nconst {name} = {text};\n', "utf-8")
 
     def _view(self, slug: str, content: Content) -> RunView:
         """Write the files of a run, and return what its page shows."""
         freshness = self.material.freshness
         ages = None if freshness is None else freshness(content.run.path)
-        return show_run(content, slug, self.made, ages, self.earlier)
+        return show_run(content, slug, self.folder, ages, self.earlier)
 
     def _overview(self, views: Mapping[str, Sequence[RunView]]) -> dict[str, Any]:
         verdicts = self.material.verdicts
@@ -582,8 +597,8 @@ class _Pages:
                 for name, ratio in zip(chart_names(several), several, strict=True)
             ]
             axis = f"CPU time of {reference_of(several[0].reference)} over that of {solver}"
-            (self.made / file).parent.mkdir(exist_ok=True)
-            (self.made / file).write_text(ratio_chart(rows, axis), encoding="utf-8")
+            (self.folder / file).parent.mkdir(exist_ok=True)
+            (self.folder / file).write_text(ratio_chart(rows, axis), encoding="utf-8")
             made.append((title, file.as_posix(), len(rows)))
         return made
 
@@ -604,7 +619,7 @@ class _Pages:
 
     def _page(self, template: str, file: str, **shown: Any) -> None:
         self.tell(f"writing {file}")
-        path = self.made / file
+        path = self.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         root = "../" * file.count("/")
         text = self.environment.get_template(template).render(root=root, file=file, **shown)

@@ -54,7 +54,7 @@ def standings(
     for slug, content in contents:
         run = content.run
         for table in content.tables:
-            sentences_of = {name: [] for name in _solvers(table)}  # type: dict[str, list[str]]
+            sentences_of: dict[str, list[str]] = {name: [] for name in _solvers(table)}
             for metric, solver, sentence in _by_metric(content, table):
                 sentences_of.setdefault(solver, []).append(
                     f"{quantity_of(content, metric)}: {sentence}"

@@ -228,7 +228,7 @@ def make_site(
     age = lookup_of_ages() if freshness else None
     judged = judge_folders(known, folders, age, trust=trust, tell=tell)
     if beside is not None:
-        judged = judging.completed(judged, judge_folders(known, [beside], age, trust=trust))
+        judged = judging.fill_in_from_kept(judged, judge_folders(known, [beside], age, trust=trust))
     site = build_site(
         Material(
             folders=tuple(folders),

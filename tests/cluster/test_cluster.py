@@ -465,7 +465,7 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.Monke
     done = Done()
     work = cluster.RemoteWork(place, done)
     done.told = json.dumps({"error": "ValueError: gone\x1b[31m"})
-    answer = work.answer(1.0)
+    answer = work.reply(1.0)
     assert answer["status"] == "again"
     assert "ValueError: gone" in answer["reason"]
     assert "\x1b" not in answer["reason"]
@@ -474,11 +474,11 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.Monke
     for done.told in nothing:
         work = cluster.RemoteWork(place, done)
         said = "its Dask worker gave an answer that is none"
-        assert work.answer(1.0) == {"status": "again", "reason": said}
+        assert work.reply(1.0) == {"status": "again", "reason": said}
     done.status = "error"
-    assert work.answer(1.0)["status"] == "again"
+    assert work.reply(1.0)["status"] == "again"
     place.is_gone = True
-    assert work.answer(1.0) == {"status": "again", "reason": "its Dask worker went away"}
+    assert work.reply(1.0) == {"status": "again", "reason": "its Dask worker went away"}
 
 
 def test_a_worker_that_introduces_itself_wrongly_is_none() -> None:

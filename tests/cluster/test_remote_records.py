@@ -117,7 +117,7 @@ def test_arrays_for_a_plot_come_with_the_answer(run: cluster.ClusterRun) -> None
 class Ended:
     """A cell's process that is over, beside a worker."""
 
-    def answer(self, timeout_s: float) -> dict[str, Any]:
+    def reply(self, timeout_s: float) -> dict[str, Any]:
         return dict(ANSWER)
 
     def stop(self) -> None:

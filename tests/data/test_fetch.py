@@ -531,8 +531,8 @@ def test_other_files_are_read_anew(use_registry, tmp_path):
     use_registry(registry_text() + other)
     (tmp_path / "tiny.svm").write_bytes(TEXT)
     (tmp_path / "other.svm").write_bytes(TEXT.translate(bytes.maketrans(b"+-", b"-+")))
-    last = data.FilesRead()
-    facts = [data.ensure(name, str(tmp_path), last=last) for name in ("tiny", "other")]
+    files_read = data.FilesRead()
+    facts = [data.ensure(name, str(tmp_path), files_read=files_read) for name in ("tiny", "other")]
     assert [one["counts"] for one in facts] == [[200, 100], [100, 200]]
 
 

@@ -16,7 +16,7 @@ from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.base.paper_folders import papers
 from svmbench.experiment.config.loader import apply_profile, load_config
 from svmbench.papers import judging
-from svmbench.papers.judging import completed, export
+from svmbench.papers.judging import export, fill_in_from_kept
 from svmbench.papers.judging.checks import CHECKS, load_checks
 from svmbench.papers.judging.export import summary
 from svmbench.papers.judging.measures import (
@@ -130,14 +130,14 @@ def test_kept_records_decide_what_some_runs_leave_open(tmp_path):
     write_updates(tmp_path / "kept", 1.9, 1e-12)
     write_updates(tmp_path / "own", 2.9, 1e-3)
     open_, kept, own = (verdict("alsvm-7", tmp_path / name) for name in ("none", "kept", "own"))
-    [found] = completed([open_], [kept])
+    [found] = fill_in_from_kept([open_], [kept])
     assert (found.outcome, found.from_kept) == (SUPPORTED, True)
     assert found.reason.startswith("from kept records: held ")
     assert found.notes[0] == f"These runs alone: {open_.reason}."
     assert summary([found]).endswith("; from kept records, not from these runs: 1")
     # What the runs decide stays theirs, and nothing is said of kept records that decide nothing.
-    assert completed([own], [kept]) == [own]
-    assert completed([open_], [open_]) == [open_]
+    assert fill_in_from_kept([own], [kept]) == [own]
+    assert fill_in_from_kept([open_], [open_]) == [open_]
     assert "kept" not in summary([own, open_])
 
 

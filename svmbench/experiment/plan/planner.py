@@ -204,7 +204,7 @@ def make_plan(
 
     plan = Plan(name=name, profile=profile, config=config)
     reported: set[str] = set()
-    last = data.FilesRead()
+    files_read = data.FilesRead()
 
     def report_once(reason: str) -> None:
         if on_event and reason not in reported:
@@ -217,7 +217,9 @@ def make_plan(
             in_block = DatasetInBlock(config, block, spec, profile, protocols()[block.protocol])
             wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
-                source = _open(spec, mirror, on_event if wanted else None, last, prepare=wanted)
+                source = _open(
+                    spec, mirror, on_event if wanted else None, files_read, prepare=wanted
+                )
             except CacheError:
                 raise
             except DataError as error:
@@ -295,7 +297,7 @@ def _open(
     spec: DatasetSpec,
     mirror: str | None,
     on_event: Callable[[str], None] | None,
-    last: FilesRead,
+    files_read: FilesRead,
     *,
     prepare: bool,
 ) -> Any:
@@ -320,7 +322,7 @@ def _open(
         raise DataError(f"data set {spec.name!r} is not prepared")
     if on_event and not cached:
         on_event(f"preparing {spec.name}")
-    data.ensure(spec.name, mirror=mirror, last=last)
+    data.ensure(spec.name, mirror=mirror, files_read=files_read)
     return open_chosen(spec.choice)
 
 

@@ -92,7 +92,7 @@ class RemoteWork:
             self._heard = _message_of(self.future)
         return self._heard
 
-    def answer(self, timeout_s: float) -> Reply:
+    def reply(self, timeout_s: float) -> Reply:
         """Return the cell's reply; its status is `AGAIN` if the worker or the host was lost.
 
         Raises

@@ -246,10 +246,10 @@ class RunLoop:
                 folder = nodes.pop(key).folder(self.folder.scratch)
                 for unfinished in folder.parent.glob(f".{folder.name}-*"):
                     shutil.rmtree(unfinished, ignore_errors=True)
-            work.answer(self.options.timeout_s)
+            work.reply(self.options.timeout_s)
             return
         cell, started = self.running[work]
-        result = work.answer(self.options.timeout_s)
+        result = work.reply(self.options.timeout_s)
         del self.running[work]
         if result["status"] == worker.AGAIN:
             self.tries[cell.key] = self.tries.get(cell.key, 0) + 1

@@ -136,7 +136,7 @@ class Work:
             raise outcome
         return cast(Reply, outcome)
 
-    def answer(self, timeout_s: float) -> Reply:
+    def reply(self, timeout_s: float) -> Reply:
         """Return the fields for the record: the result, or a status with the reason for the end.
 
         Parameters

@@ -49,7 +49,7 @@ __all__ = [
     "Evidence",
     "Part",
     "Verdict",
-    "completed",
+    "fill_in_from_kept",
     "gather_by_machine",
     "gather_evidence",
     "judge",
@@ -143,7 +143,7 @@ def judge(
     return verdicts
 
 
-def completed(ours: Sequence[Verdict], of_kept_records: Sequence[Verdict]) -> list[Verdict]:
+def fill_in_from_kept(ours: Sequence[Verdict], of_kept_records: Sequence[Verdict]) -> list[Verdict]:
     """Replace the verdicts that leave a claim open by verdicts from kept records.
 
     Parameters
@@ -152,8 +152,8 @@ def completed(ours: Sequence[Verdict], of_kept_records: Sequence[Verdict]) -> li
         On the same claims in the same order, from some runs and from kept records.
     """
     return [
-        _from_kept(mine, theirs) if _is_open(mine) and not _is_open(theirs) else mine
-        for mine, theirs in zip(ours, of_kept_records, strict=True)
+        _from_kept(verdict, kept) if _is_open(verdict) and not _is_open(kept) else verdict
+        for verdict, kept in zip(ours, of_kept_records, strict=True)
     ]
 
 
