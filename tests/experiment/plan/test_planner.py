@@ -70,8 +70,9 @@ def test_the_name_of_a_file_changes_no_folds(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_without_the_data_does_not_say_that_all_is_done(
-    tmp_path: Path, private_cache: Path
+    tmp_path: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("SVMBENCH_MIRROR", raising=False)
     config = write_config(tmp_path, ["dcd-l1"], datasets=["a9a"])
     said = svmbench("run", config, "--dry-run", "--output", tmp_path / "out").out
     assert "to fetch first, from the official addresses, by 'svmbench fetch': a9a" in said
