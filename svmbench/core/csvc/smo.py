@@ -106,6 +106,9 @@ NEWTON_MAX_FREE = 512
 #: number of free variables; of a pair step, beside its samples.
 NEWTON_COST, PAIR_COST = 0.1, 1000.0
 
+#: Largest number of systems of one Newton step.
+NEWTON_PIVOTS = 8
+
 #: With fewer than `SHRINK_MIN_SAMPLES` samples, pair steps before Newton steps may be taken.
 NEWTON_LOOK_STEPS = 250
 
@@ -608,23 +611,18 @@ def loose_steps(
 
 @compiled
 def newton_direction(
-    K: np.ndarray, free: np.ndarray, group: np.ndarray, n_sums: int, v: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """Return the step d of the free variables to their best values, bounds left aside.
+    A: np.ndarray, group: np.ndarray, slope: np.ndarray, sums: np.ndarray, rounding: float
+) -> np.ndarray:
+    """Return the step d of some variables to their best values, bounds left aside.
 
-    It maximises ``v'd - 1/2 d'Kd`` where the sum of d over each group is 0: K d + E mu = v, E'd = 0
-    (E marks the groups). Also return d'Kd. Without a definite K of the free variables, d is 0.
+    It maximises ``slope'd - 1/2 d'A d`` where d has the given sum over each group: A d + E mu =
+    slope, E'd = sums (E marks the groups). Without a definite A, or a variable of each group that
+    has to move, d is empty. `rounding` is that of A's values, relative.
     """
-    m = len(free)
-    A, L, slope = np.empty((m, m)), np.empty((m, m)), v[free]
-    trace = 0.0
-    for a in range(m):
-        row = K[free[a]]
-        for b in range(m):
-            A[a, b] = row[free[b]]
-        trace += A[a, a]
+    m, n_sums = len(slope), len(sums)
+    L, d = np.empty((m, m)), slope.copy()
     # Kernel values are rounded, and the matrix may be singular: a ridge makes it definite.
-    ridge = RIDGE_ROUNDINGS * np.finfo(K.dtype).eps * trace
+    ridge = RIDGE_ROUNDINGS * rounding * np.trace(A)
     for _ in range(RIDGE_TRIES):
         L[:] = A
         for a in range(m):
@@ -633,36 +631,109 @@ def newton_direction(
             break
         ridge *= 10.0
     else:
-        return np.zeros(m), 0.0
-    d = slope.copy()
+        return np.empty(0)
     solve_cholesky(L, d)
-    # S mu = E' K^-1 v with S = E' K^-1 E; a group without a free variable has mu = 0.
-    E, S, mu = np.zeros((n_sums, m)), np.zeros((n_sums, n_sums)), np.zeros(n_sums)
+    # S mu = E' A^-1 slope - sums with S = E' A^-1 E; a group without a variable has mu = 0.
+    E, S, mu, counts = np.zeros((n_sums, m)), np.zeros((n_sums, n_sums)), -sums, np.zeros(n_sums)
     for a in range(m):
-        E[group[free[a]], a] = 1.0
-        mu[group[free[a]]] += d[a]
+        E[group[a], a] = 1.0
+        mu[group[a]] += d[a]
+        counts[group[a]] += 1.0
     for g in range(n_sums):
         solve_cholesky(L, E[g])
         for a in range(m):
-            S[group[free[a]], g] += E[g, a]
+            S[group[a], g] += E[g, a]
         if S[g, g] == 0.0:
             S[g, g] = 1.0
+            if sums[g] != 0.0:
+                return np.empty(0)
     if not cholesky(S):
-        return np.zeros(m), 0.0
+        return np.empty(0)
     solve_cholesky(S, mu)
-    sums, counts = np.zeros(n_sums), np.zeros(n_sums)
+    off = sums.copy()
     for a in range(m):
         for g in range(n_sums):
             d[a] -= mu[g] * E[g, a]
-        sums[group[free[a]]] += d[a]
-        counts[group[free[a]]] += 1.0
+        off[group[a]] -= d[a]
+    for a in range(m):
+        # The sums are right but for rounding.
+        d[a] += off[group[a]] / counts[group[a]]
+    return d
+
+
+@compiled
+def first_bound(d: np.ndarray, room: tuple[np.ndarray, np.ndarray]) -> tuple[float, int]:
+    """Return the longest step along d, at most 1, and the variable that limits it, or -1."""
+    t, first = 1.0, -1
+    for a in range(len(d)):
+        if d[a] != 0.0:
+            most = (room[1][a] if d[a] > 0.0 else room[0][a]) / d[a]
+            if most < t:
+                t, first = most, a
+    return t, first
+
+
+@compiled
+def gain_of(A: np.ndarray, slope: np.ndarray, change: np.ndarray) -> float:
+    """Return the increase of the objective by a change of the free variables."""
     curvature = 0.0
-    for a in range(m):
-        # The sums are 0 but for rounding.
-        d[a] -= sums[group[free[a]]] / counts[group[free[a]]]
-    for a in range(m):
-        curvature += d[a] * np.dot(A[a], d)
-    return d, curvature
+    for a in range(len(change)):
+        if change[a] != 0.0:
+            curvature += change[a] * np.dot(A[a], change)
+    return np.dot(slope, change) - 0.5 * curvature
+
+
+@compiled
+def block_change(
+    A: np.ndarray,
+    group: np.ndarray,
+    n_sums: int,
+    slope: np.ndarray,
+    room: tuple[np.ndarray, np.ndarray],
+    rounding: float,
+) -> tuple[np.ndarray, int, float]:
+    """Return a change of all free variables, what ended it, and its work.
+
+    Variables that leave their bounds are put on the bounds that they crossed, and the best values
+    of the others follow, until none leaves (block pivoting, Júdice and Pires 1994): -1. Where the
+    step to the first bound gains more, or half of the variables leave, it is that step, and the
+    variable that reaches its bound. `room` has the least and the largest change of each. Without
+    any change, the array is empty.
+    """
+    m, work, step, first = len(slope), 0.0, np.empty(0), -1
+    change, inside = np.zeros(m), np.arange(m)
+    for pivot in range(NEWTON_PIVOTS):
+        work += NEWTON_COST * len(inside) ** 3
+        sums, right = np.zeros(n_sums), slope[inside]
+        if pivot > 0:
+            for a in range(m):
+                sums[group[a]] -= change[a]
+            for a in range(len(inside)):
+                right[a] -= np.dot(A[inside[a]], change)
+        part = A if pivot == 0 else block_of(A, inside, inside)
+        d = newton_direction(part, group[inside], right, sums, rounding)
+        if len(d) == 0:
+            break
+        if pivot == 0:
+            t, first = first_bound(d, room)
+            step = t * d
+            if first < 0:
+                break
+        stays = np.ones(len(inside), dtype=np.bool_)
+        for a in range(len(inside)):
+            k = inside[a]
+            moved = min(max(d[a], room[0][k]), room[1][k])
+            if moved != d[a]:
+                stays[a], change[k] = False, moved
+        if np.all(stays):
+            change[inside] = d
+            if gain_of(A, slope, change) > gain_of(A, slope, step):
+                return change, -1, work
+            break
+        inside = inside[stays]
+        if 2 * len(inside) <= m:
+            break
+    return step, first, work
 
 
 @compiled
@@ -677,40 +748,35 @@ def newton_steps(
 ) -> tuple[int, float]:
     """Take Newton steps of all free variables; return their number and the work that is left.
 
-    A step ends at the first bound that it meets, and the next one is of the variables that are
-    still free; the last one reaches their best values. `variables` are beta and v, changed in
-    place; `work` is in updates of a gradient by a kernel value.
+    A step that puts all free variables on bounds or on their best values is the last. After one to
+    the first bound (`block_change`), the next one is of the variables that are still free.
+    `variables` are beta and v, changed in place; `work` is in updates of a gradient by a kernel
+    value.
     """
     (beta, v), low, high, steps = variables, bounds.low, bounds.high, 0
     while steps < most_steps:
         free = np.flatnonzero((low < beta) & (beta < high))
         m = len(free)
-        cost = NEWTON_COST * m * m * m + m * len(v)
-        if m <= n_sums or m > NEWTON_MAX_FREE or cost > work:
+        if m <= n_sums or m > NEWTON_MAX_FREE or NEWTON_COST * m * m * m + m * len(v) > work:
             return steps, work
-        work -= cost
-        d, curvature = newton_direction(K, free, group, n_sums, v)
-        slope = np.dot(v[free], d)
-        if not slope > 0.0:
-            return steps, work
-        t, first = slope / curvature if curvature > 0.0 else np.inf, -1
+        A, slope = np.empty((m, m)), v[free]
         for a in range(m):
-            k = free[a]
-            if d[a] != 0.0:
-                most = ((high[k] if d[a] > 0.0 else low[k]) - beta[k]) / d[a]
-                if most < t:
-                    t, first = most, a
-        if not np.isfinite(t):
+            row = K[free[a]]
+            for b in range(m):
+                A[a, b] = row[free[b]]
+        room, rounding = (low[free] - beta[free], high[free] - beta[free]), np.finfo(K.dtype).eps
+        change, first, cost = block_change(A, group[free], n_sums, slope, room, rounding)
+        work -= cost + m * len(v)
+        if len(change) == 0 or not np.dot(slope, change) > 0.0:
             return steps, work
         for a in range(m):
             k, before = free[a], beta[free[a]]
-            moved = min(max(before + t * d[a], low[k]), high[k])
-            if a == first:
-                moved = high[k] if d[a] > 0.0 else low[k]
-            beta[k] = moved
-            change, row = moved - before, K[k]
+            beta[k] = min(max(before + change[a], low[k]), high[k])
+            if a == first or (first < 0 and change[a] in (room[0][a], room[1][a])):
+                beta[k] = high[k] if change[a] > 0.0 else low[k]
+            moved, row = beta[k] - before, K[k]
             for q in range(len(v)):
-                v[q] -= change * np.float64(row[q])
+                v[q] -= moved * np.float64(row[q])
         steps += 1
         if first < 0:
             break

@@ -15,7 +15,8 @@ Reference
     as an exact line search says. If A stays, that solution is the optimum.
 Deviations
     - ``sum_A x_i x_i'`` is kept: rows that enter or leave A change it. At w = 0 A has all rows, so
-      that the sum is the same for each C, and for each class against the rest.
+      that the sum is the same for each C, and for each class against the rest. Where at most half
+      of the rows are in A at the start, the sum is that of their squares alone.
 """
 
 from __future__ import annotations
@@ -166,15 +167,14 @@ def exact_newton(
     y: np.ndarray,  # (n_samples,): labels ±1
     C: float,
     ends: tuple[float, float, int],  # norm of the gradient, share of f, largest number of steps
-    squares: np.ndarray,  # (d, d): X'X, at least its lower triangle
+    # sum of x_i x_i' over rows, (d, d), at least its lower triangle; their marks, bool (n_samples,)
+    curvature: tuple[np.ndarray, np.ndarray],
     w: np.ndarray,  # (d,): where to start; changed in place
     slacks: np.ndarray,  # (n_samples,): those at w; changed in place
 ) -> tuple[int, int, int, int]:
     """Take Newton steps; return their number, the reason to end, rows read, and rows in A."""
-    (n, d), (target, share, max_iter) = X.shape, ends
-    changes, g, direction = np.empty(n), np.empty(d), np.empty(d)
-    # The rows whose squares G has: all of them.
-    is_inside, G, L = np.ones(n, dtype=np.bool_), squares.copy(), np.empty((d, d))
+    (n, d), (target, share, max_iter), (G, is_inside) = X.shape, ends, curvature
+    changes, g, direction, L = np.empty(n), np.empty(d), np.empty(d), np.empty((d, d))
     steps, visits = 0, 0
     while True:
         losses, active = losses_and_gradient(X, y, C, slacks, w, g)

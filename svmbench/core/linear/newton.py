@@ -86,6 +86,14 @@ CG_RESIDUAL, CG_MAX_STEPS = 0.3, 250
 #: sparse rows of at most so many values, zeros included (2 MiB), which are made dense.
 EXACT_MAX_FEATURES, EXACT_MAX_SPARSE_VALUES = 200, 1 << 18
 
+#: Narrow rows of so many values start on `EXACT_START_ROWS` random rows for each feature, if these
+#: are at most one row in `START_ROWS_DIVISOR`.
+EXACT_START_MIN_VALUES, EXACT_START_ROWS = 1 << 19, 8
+
+#: The start is used if the first step leaves at most one row in so many active: then the steps from
+#: w = 0 are many, since most rows leave at once and some come back.
+EXACT_START_FEW_ACTIVE = 4
+
 #: Stop reasons of ``exact_newton``, by their position.
 EXACT_REASONS = ("converged", "max_iter", "stalled")
 
@@ -134,6 +142,7 @@ class NewtonResult:
     w: np.ndarray  # (d,)
     steps: int = 0
     cg_steps: int = 0
+    visits: int = 0  # rows read; of exact steps only
     n_active: int = 0  # rows in A at the end
     stop_reason: str = "max_iter"
     trace: list[tuple[float, int, float]] = field(default_factory=list)
@@ -225,9 +234,9 @@ class NewtonSamples:
         self.is_narrow = few and (not is_sparse or n * d <= EXACT_MAX_SPARSE_VALUES)
 
     def labelled(self, y: np.ndarray) -> NewtonSamples:
-        """Return the same samples with other labels; narrow ones share ``X'X``."""
+        """Return the same samples with other labels; narrow ones share ``X'X``, and their part."""
         if self.is_narrow:
-            _ = self.squares  # made here, the copy has it
+            _ = self.squares, self.part  # made here, the copy has them
         other = copy(self)
         other.y = y
         other.__dict__.pop("half_gradient", None)
@@ -242,6 +251,18 @@ class NewtonSamples:
     def squares(self) -> np.ndarray:
         """``X'X``, of shape (d, d), for exact Hessians."""
         return self.dense.T @ self.dense
+
+    @cached_property
+    def part(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions of random rows, the rows P, and P'P; none where no start is worth it."""
+        n, d = self.dense.shape
+        m = EXACT_START_ROWS * d
+        if n * d < EXACT_START_MIN_VALUES or m > n // START_ROWS_DIVISOR:
+            return np.arange(0), np.empty((0, d)), np.empty((d, d))
+        # Some rows may be drawn twice; a permutation of all rows would take longer.
+        rows = np.sort(np.random.default_rng(self._seed()).integers(n, size=m))
+        chosen = self.dense[rows]
+        return rows, chosen, chosen.T @ chosen
 
     @cached_property
     def products(self) -> RowProducts:
@@ -276,6 +297,30 @@ class NewtonSamples:
         n_positive = int(np.count_nonzero(self.y > 0.0))
         share = min(n_positive, len(self.y) - n_positive) / len(self.y)
         return tol * share * 2.0 * C * self.half_gradient
+
+    def curvature(self, slacks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``exact_newton``'s curvature: of all rows, or of none if few are active."""
+        if 2 * np.count_nonzero(slacks > 0.0) > len(slacks):
+            return self.squares.copy(), np.ones(len(slacks), dtype=np.bool_)
+        d = self.dense.shape[1]
+        return np.zeros((d, d)), np.zeros(len(slacks), dtype=np.bool_)
+
+    def start_exactly(self, C: float) -> NewtonResult:
+        """Return the result of some exact steps on the part; w = 0 if they would save none."""
+        rows, X, squares = self.part
+        way = NewtonResult(np.zeros(self.dense.shape[1]))
+        if not len(rows):
+            return way
+        curvature = squares.copy(), np.ones(len(rows), dtype=np.bool_)
+        share, y, slacks = C * len(self.y) / len(rows), self.y[rows], self.roots[rows]
+        for n_steps in (1, START_STEPS - 1):
+            ends = (0.0, 0.0, n_steps)
+            taken, _, read, active = exact_newton(X, y, share, ends, curvature, way.w, slacks)
+            way.steps, way.visits = way.steps + taken, way.visits + read
+            if EXACT_START_FEW_ACTIVE * active > len(rows):
+                way.w[:] = 0.0
+                break
+        return way
 
     def start(self, C: float) -> NewtonResult:
         """Return the result of some steps on a share of the rows, or w = 0 if these are too few."""
@@ -430,14 +475,16 @@ class NewtonL2(Weighted, LinearClassifierWithC):
         """Step with exact Hessians, from w or from 0; store the solution and return its weights."""
         X, y, C, n = raw(samples.dense), raw(samples.y), float(self.C), len(samples.y)
         target, tol, max_iter = samples.target(C, float(self.tol)), float(self.tol), self.max_iter
-        w = np.zeros(X.shape[1]) if w is None else w.copy()
-        slacks, steps, seconds = samples.slacks(w), 0, 0.0
-        visits = n if np.any(w) else 0
+        first = samples.start_exactly(C) if w is None else NewtonResult(w.copy())
+        w, steps, seconds = first.w, 0, 0.0
+        slacks = samples.slacks(w)
+        visits = first.visits + (n if np.any(w) else 0)
+        curvature = samples.curvature(slacks)
         trace: list[tuple[float, int, float]] = []
         while True:
-            # With a trace, one step a call: each begins with the Hessian of all rows.
+            # With a trace, one step a call.
             ends, begin = (target, tol, 1 if self.trace else int(max_iter)), process_time()
-            taken, reason, read, n_active = exact_newton(X, y, C, ends, samples.squares, w, slacks)
+            taken, reason, read, n_active = exact_newton(X, y, C, ends, curvature, w, slacks)
             steps, visits, seconds = steps + taken, visits + read, seconds + process_time() - begin
             if self.trace and taken:
                 trace.append((seconds, steps, objective(w, slacks, C)))
@@ -448,11 +495,11 @@ class NewtonL2(Weighted, LinearClassifierWithC):
             n_iter=max(1, steps),
             stop_reason=EXACT_REASONS[reason],
             counters={
-                "steps": steps,
+                "steps": first.steps + steps,
                 "conjugate_gradient_steps": 0,
                 "visits": visits,
                 "passes": -(-visits // n),
-                "factorisations": steps,
+                "factorisations": first.steps + steps,
                 "support_vectors": n_active,
             },
             trace=trace,

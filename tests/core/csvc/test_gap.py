@@ -273,6 +273,43 @@ def test_newton_steps_reach_the_best_free_variables(dtype):
     assert smo.newton_steps(K, group, 2, bounds, (beta, v), 1.0, 100) == (0, 1.0)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_block_change_gains_at_least_as_much_as_the_step_to_the_first_bound(seed):
+    rng = np.random.default_rng(seed)
+    X, group = rng.normal(size=(30, 3)), np.arange(30) % 2
+    A, slope = RBF.between(X, X), rng.normal(size=30)
+    scale = 10.0 ** (seed % 4)  # the larger, the fewer leave their bounds
+    room = -scale * rng.random(30), scale * rng.random(30)
+    change, first, work = smo.block_change(A, group, 2, slope, room, np.finfo(float).eps)
+    assert work >= smo.NEWTON_COST * 30**3
+    assert_allclose(np.bincount(group, change), 0.0, atol=1e-9 * scale)
+    assert np.all((room[0] - 1e-9 * scale <= change) & (change <= room[1] + 1e-9 * scale))
+    d = smo.newton_direction(A, group, slope, np.zeros(2), np.finfo(float).eps)
+    t, limiting = smo.first_bound(d, room)
+    assert t == np.min(np.where(d > 0.0, room[1], room[0]) / d, initial=1.0)
+    least = smo.gain_of(A, slope, t * d)
+    assert smo.gain_of(A, slope, change) >= least > 0.0
+    assert least == pytest.approx(t * (slope @ d) - 0.5 * t * t * d @ A @ d)
+    if first >= 0:
+        assert (first, change[first]) == (limiting, pytest.approx(t * d[limiting]))
+        return
+    # All that are not on a bound have their best values.
+    is_free = (change > room[0]) & (change < room[1])
+    for g in range(2):
+        assert np.ptp((slope - A @ change)[is_free & (group == g)]) < 1e-6
+
+
+def test_some_block_changes_put_variables_on_bounds():
+    rng, on_bounds = np.random.default_rng(0), 0
+    for _ in range(20):
+        X, slope = rng.normal(size=(30, 3)), 0.1 * rng.normal(size=30)
+        room = -rng.random(30), rng.random(30)
+        group, A = np.arange(30) % 2, RBF.between(X, X) + 0.5 * np.eye(30)
+        change, first, _ = smo.block_change(A, group, 2, 10.0 * slope, room, np.finfo(float).eps)
+        on_bounds += first < 0 and np.any((change == room[0]) | (change == room[1]))
+    assert on_bounds
+
+
 @pytest.mark.parametrize("n", [1, 7, 300])
 @pytest.mark.parametrize("place", ["anywhere", "ends", "low", "high"])
 def test_the_gap_at_the_threshold_by_its_definition(n, place):

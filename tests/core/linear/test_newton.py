@@ -390,17 +390,20 @@ def test_exact_steps_are_those_of_newton_with_an_exact_line_search(C):
         d = -np.linalg.solve(np.eye(6) + 2.0 * C * X[A].T @ X[A], gradient(X, y, w, C))
         best = minimize_scalar(lambda t, w=w, d=d: value(X, y, w + t * d, C), bracket=(0.0, 1.0))
         w, ours = w + best.x * d, np.zeros(6)
-        slacks = np.ones(90)
-        found = exact_newton(X, y, C, (0.0, 0.0, n_steps), squares, ours, slacks)
+        slacks, curvature = np.ones(90), (squares.copy(), np.ones(90, dtype=np.bool_))
+        found = exact_newton(X, y, C, (0.0, 0.0, n_steps), curvature, ours, slacks)
         assert_allclose(slacks, 1.0 - y * (X @ ours), atol=1e-12)
         # It may be at the optimum before, where no step changes w.
         assert found[:2] == (n_steps, MAX_ITER) or (n_steps > 2 and found[1] == STALLED)
         assert found[3] == np.count_nonzero(y * (X @ ours) < 1.0)
         assert_allclose(ours, w, atol=1e-6 * np.abs(w).max())
-    # The end is the optimum, wherever it starts.
-    for start in (np.zeros(6), np.full(6, 3.0)):
-        slacks = 1.0 - y * (X @ start)
-        steps, reason, _, _ = exact_newton(X, y, C, (1e-9, 1e-9, 50), squares, start, slacks)
+    # The end is the optimum, wherever it starts, and whichever rows the squares are of.
+    for start, G, has_all in (
+        (np.zeros(6), squares, True),
+        (np.full(6, 3.0), 0.0 * squares, False),
+    ):
+        slacks, curvature = 1.0 - y * (X @ start), (G.copy(), np.full(90, has_all))
+        steps, reason, _, _ = exact_newton(X, y, C, (1e-9, 1e-9, 50), curvature, start, slacks)
         assert (steps < 20, reason) == (True, CONVERGED)
         assert np.linalg.norm(gradient(X, y, start, C)) <= 1e-9
 
@@ -412,6 +415,24 @@ def test_narrow_samples_with_other_labels_share_their_squares():
     assert ones[0].squares is ones[1].squares
     assert ones[1].target(1.0, 0.1) == pytest.approx(ones[0].target(1.0, 0.1))
     assert np.array_equal(ones[1].y, -y)
+
+
+def test_narrow_rows_start_on_a_part_of_them_if_few_stay_active(monkeypatch):
+    monkeypatch.setattr(newton, "EXACT_START_MIN_VALUES", 0)
+    X = np.random.default_rng(0).normal(size=(400, 5))
+    for y, begins in (
+        (np.where(X[:, 0] > 0.0, 1.0, -1.0), True),
+        (np.resize([-1.0, 1.0], 400), False),
+    ):
+        samples = NewtonSamples(X, y, lambda: 0)
+        way = samples.start_exactly(10.0)
+        assert (way.steps > 1, bool(np.any(way.w))) == (begins, begins)
+        model = NewtonL2(C=10.0, tol=1e-6).fit(X, y)
+        monkeypatch.setattr(newton, "EXACT_START_MIN_VALUES", X.size + 1000)
+        other = NewtonL2(C=10.0, tol=1e-6).fit(X, y)
+        monkeypatch.setattr(newton, "EXACT_START_MIN_VALUES", 0)
+        assert model.objective_ == pytest.approx(other.objective_, rel=1e-6)
+        assert model.counters_["steps"] == model.n_iter_ + way.steps
 
 
 @EITHER_HESSIAN
