@@ -80,13 +80,13 @@ def test_details_begin_with_failures_and_end_with_what_made_the_records(kept: Pa
     assert marks == sorted(marks, key=["fails", "holds", "undecided"].index)
     assert marks[0] == "fails"
     cut = svmbench("claims", "--claim", "srbo-8", "--no-freshness", ROOT / "results").out
-    assert "records: svmbench run srbo_table9_11 --profile paper" in cut
+    assert "to repeat: svmbench run srbo_table9_11 --profile paper" in cut
     assert "cut: mnist-1-vs-0 at 2,000 rows;" in cut
 
 
 def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
     shown = svmbench("claims", "--claim", "smo-1", "--no-freshness").out
-    assert "records: svmbench run smo_adult_linear --profile paper" in shown
+    assert "to repeat: svmbench run smo_adult_linear --profile paper" in shown
     assert "holds  subsets of LIBSVM's site: SMO" in shown
     assert "times: CPU times, without the time that other programs took\n" in shown
 

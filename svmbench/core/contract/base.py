@@ -6,9 +6,11 @@ A solver is a scikit-learn estimator in three steps, so that a benchmark can tim
     estimator.train(data)                # THE ALGORITHM, and nothing else: this is `train_time`
     estimator.evaluate_objective(data)   # objective_ of the declared problem at the solution
 
-``fit(X, y)`` calls `prepare`, `train` and `finish_fit`. `finish_fit` sets the same attributes as
-`evaluate_objective`, but may reuse decision values that the search has kept, where
-`evaluate_objective` computes them anew from the model; benchmarks call `evaluate_objective`.
+``fit(X, y)`` takes the steps of `prepare`, then calls `train` and `finish_fit`. A classifier's
+`fit` does not call `prepare` itself, since it asks for the number of classes on the way: a subclass
+overrides `_convert`. `finish_fit` sets the same attributes as `evaluate_objective`, but may reuse
+decision values that the search has kept, where `evaluate_objective` computes them anew from the
+model; benchmarks call `evaluate_objective`.
 `train` calls one function on raw arrays and stores the result; called again on the same data, it
 gives the same model.
 
@@ -59,7 +61,9 @@ class TrainingData:
     y : ndarray of shape (n_samples,)
         Labels as float64 in {-1, +1}; all of them +1 where a solver learns one class.
     native : object
-        The input of `train`: often ``X`` with the bias column, or another library's structure.
+        The inputs in the solver's own format: ``X`` with the bias column, another library's
+        structure, or, for kernel solvers, ``X`` without its empty columns (`KernelSource` leaves
+        these out itself).
     weights : ndarray of shape (n_samples,) or None
         Weights of the samples, for a solver that takes them; None for 1 each.
     decisions : ndarray of shape (n_samples,) or None

@@ -29,8 +29,8 @@ Deviations
       authors' program drops it after 5.
     - CPSP(tr) takes the best of 59 samples of the cut's violators, where the paper draws from all
       training samples. Once the gap is small, the residual is measured on 59 samples, or on 256,
-      drawn in proportion to |g_i|; CPSP(tr) takes the best of them, and CPSP starts from the best
-      of them. A residual of few samples is measured on all of them.
+      drawn in proportion to their weights in it, |g_i|; CPSP(tr) takes the best of them, and CPSP
+      starts from the best of them. A residual of few samples is measured on all of them.
     - If the basis may have as many points as there are samples, its points are samples for the
       RBF kernel: these span the solution, which as many free points need not.
 """
@@ -81,19 +81,21 @@ class Growth:
     samples: SampleValues  # the training samples
     y: np.ndarray  # (n_samples,)
     basis: Basis
+    # sums over all samples in float32 and shifted coordinates, for the search of free points; None
+    # if the kernel isn't RBF, or if float32 can't hold the inputs
     near: NearSums | None
     free: bool  # whether the points may be others than training samples
     rng: Any
     # the samples that are points
     rows: list[int] = field(default_factory=list)
-    near_points: list[np.ndarray] = field(default_factory=list)
+    near_points: list[np.ndarray] = field(default_factory=list)  # in the coordinates of `near`
     fallbacks: int = 0
     sums: int = 0
     evaluations: int = 0
 
     @property
     def is_whole(self) -> bool:
-        """True if a full basis spans all samples: as many points, all of them in their span."""
+        """True if a full basis spans all samples: n_samples independent points in their span."""
         in_span = not self.free or self.basis.function.name == "linear"
         return in_span and self.basis.n_most >= len(self.y)
 
@@ -250,7 +252,9 @@ def subspace_pursuit(
             if gap + lost <= total * eps:
                 break
             if lost > 0.5 * total * eps:
-                # A basis that no sample can join spans all that rounding can tell apart from it.
+                # What the basis misses is over half of the allowed gap: it grows by the residual's
+                # point. If that point is in the span already, up to rounding, the basis is
+                # complete. A smaller loss is left to the next cut.
                 complete = not grow(growth, cuts, residual, measured)
                 n_steps += cuts.optimise(gap, most_steps - n_steps)
                 continue
@@ -265,7 +269,8 @@ def subspace_pursuit(
                 reason = "stalled"
                 break
             continue
-        # Algorithm 3: add the cut's projection, after the basis has grown by its residual.
+        # Algorithm 3 grows the basis by the cut's residual, and adds the cut. Here the cut is
+        # added first: `grow` then gives each cut, this one too, its new coordinate.
         n_cuts += 1
         p = basis.coordinates(products / N)
         cuts.add(p, n_violated / N, None if basis.is_full else violated)

@@ -97,8 +97,8 @@ def step_on(
 @compiled
 def step_and_select(
     u: np.ndarray,  # (n,): gradient, changed in place
-    a: np.ndarray,  # (n,)
-    shift: float,
+    a: np.ndarray,  # (n,): with `shift` added, the products of K + 1 with the step's direction
+    shift: float,  # the sum of that direction if `a` has the products of K, 0 if of K + 1
     s: float,
     chosen: np.ndarray,  # int (t,): written: the first t samples with the largest |u_i|, as a heap
     size: np.ndarray,  # (t,): written: their |u_i|
@@ -251,14 +251,14 @@ def descend_steepest(
     t: int,  # columns an iteration, at most the number of samples
     tol: float,  # bound of the gradient's components; the paper's epsilon
     max_iter: int,  # largest number of iterations, those before this call included
-    trace: bool = False,  # whether to keep points at iterations 1, 2, 3 … and later ones 10 % apart
+    trace: bool = False,  # whether to keep points at iterations 0, 1, 2 … and later ones 10 % apart
 ) -> bool:
     """Take steps until the gradient is below `tol` everywhere; return whether it is."""
     nu = 1.0 / (2.0 * C)
     take = _single_steps(state, columns, nu, tol) if t == 1 else _blocks(state, columns, nu, tol, t)
     begin = process_time()
     seconds = state.trace[-1].seconds if state.trace else 0.0
-    # Without a trace one call on a whole matrix takes all steps.
+    # Each call of `take` goes to the next point of the trace; without one, to `max_iter`.
     due = state.iterations
     while state.iterations < max_iter:
         if trace and state.iterations >= due and np.isfinite(state.largest):
@@ -504,7 +504,11 @@ class SGDLSSVM(ClassifierWithC):
         return KernelSolution(beta, float(np.sum(beta)), state.iterations, reason, counters), state
 
     def train(self, data: TrainingData) -> Self:
-        """Descend, and store the model."""
+        """Descend, and store the model.
+
+        Unlike `solve` alone, it keeps the gradient, the decision values and the trace. Since it
+        reads the inputs, ``kernel="precomputed"`` is refused.
+        """
         n = data.X.shape[0]
         if int(self.t) > n:
             warn_user(

@@ -522,11 +522,12 @@ class KernelSolver(Solver):
     def finish_fit(self, data: TrainingData) -> Self:
         """End `fit`: as `evaluate_objective`, or from the search's own gradient.
 
-        The gradient is used if all of it is from kernel values in double precision. Otherwise it is
-        exact at free multipliers and from single-precision rows elsewhere. Above 2,000 samples it
-        is then compared with the model at 64 samples, and used if their largest error at all
-        samples would change the objective by at most 1e-4 of its value; since errors partly cancel,
-        the objective is then right to about 1e-6. For the linear kernel it is not used.
+        The gradient is used at once if the search converged and its counter ``checks`` is 0: then
+        all kernel values were in double precision. Otherwise, and of solvers without this counter,
+        some of it may be from single-precision rows. Above 2,000 samples it is then compared with
+        the model at 64 samples, and used if their largest error at all samples would change the
+        objective by at most 1e-4 of its value; since errors partly cancel, the objective is
+        then right to about 1e-6. For the linear kernel it is not used.
         """
         f = self._known_decisions(data)
         return (

@@ -50,7 +50,9 @@ class Protocol:
         The supported kinds of task.
     reads : tuple of str
         The supported forms of rows: ``arrays``, ``blocks`` (see `Task.in_blocks`), and ``written``
-        (a registered set is written to a file, and reading the file is measured).
+        (a registered set is written to a file, and reading the file is measured). Kernel matrices
+        are no form of these: a solver that takes them gets the function of `variant`, if there is
+        one, and `run` otherwise.
     programs : bool
         True if other people's programs can take part, because only `train` and `predict` are
         measured.

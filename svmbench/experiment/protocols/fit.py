@@ -48,8 +48,8 @@ class Fit(TrainingBlock):
 def fit_on_all_rows(task: Task) -> Outcome:
     """Train once on all rows.
 
-    The scores are measured on the data set's test part if it has one, else on the training rows
-    (``train_accuracy_pct`` …).
+    Scores on all rows are recorded as ``train_accuracy_pct`` and so on. If the data set has a test
+    part, its scores are recorded, too, without the prefix.
     """
     inputs = inputs_of(task)
     X, y = inputs.whole(), inputs.y

@@ -48,6 +48,8 @@ class NestedCV(TrainingBlock):
 
 
 def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
+    # The split must be that of the protocol, whose seed is ``Task.seed("outer")``. It is drawn here
+    # again, before there is a task, for arrays that several cells share.
     seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "outer")
     n_folds, fold = own_settings(spec)["outer_folds"], own_settings(spec)["fold"]
     return folds.outer_splits(y, n_folds, seed)[fold][0]
@@ -103,8 +105,9 @@ def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Ou
 def whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
     """Return the CPU time in s of all outer folds, if each took as long as this one.
 
-    The mean over the folds is their total. Distances are counted once if all folds share them, and
-    once for each fold if each fold has its own scaling.
+    A fold records its own time times the number of folds, so that a table's mean over the folds is
+    the time of the whole nested cross-validation. Distances are counted once if all folds share
+    them, and once for each fold if each fold has its own scaling.
     """
     distances = metrics.get("distances_cpu_time_s", 0.0)
     n_folds = task.settings["outer_folds"]

@@ -54,6 +54,7 @@ def _kernel_search(
     )
     metrics = result.metrics
     metrics["distances_cpu_time_s"] = distances_cpu_s
+    # Of the distances only the CPU time is kept: cells may share them.
     metrics["search_time_s"] = metrics["search_wall_time_s"] + distances_cpu_s
     metrics["search_cpu_time_s"] += distances_cpu_s
     return result.best, metrics

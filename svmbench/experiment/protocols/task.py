@@ -85,7 +85,7 @@ class Task:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The specification with the protocol's own settings, which `CellSpec` does not list."""
+        """The same mapping as `spec`, untyped: read here what only the protocol's settings have."""
         return own_settings(self.spec)
 
     @property

@@ -136,6 +136,11 @@ def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     return rows
 
 
+#: What refutes a claim, by its quantifier; of any other claim more parts fail than hold.
+_REFUTED_BY = {"every": "one failing part", "most": "half of its parts, if they fail"}
+_MORE_FAILING = "more failing parts than holding ones"
+
+
 def _outcome(verdict: Verdict) -> str:
     """Return the outcome with its scale: ``supported, reduced (4 of 11 sets)``."""
     return f"{verdict.outcome}, {verdict.scale}" if verdict.scale.kind else verdict.outcome
@@ -146,7 +151,7 @@ def _details(verdict: Verdict) -> list[str]:
     lines = [
         f"claim: {claim.statement}",
         f"the paper ({claim.place()}): {claim.quote}",
-        f"it says: {claim.quantifier}",
+        f"refuted by: {_REFUTED_BY.get(claim.quantifier, _MORE_FAILING)}",
         f"rule: {claim.rule}",
         f"uncertainty: {claim.uncertainty}",
     ]
@@ -181,7 +186,7 @@ def _details(verdict: Verdict) -> list[str]:
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
     lines += [f"note: {note}" for note in verdict.notes]
     lines += [f"{verdict.freshness}: {age}" for age in verdict.age]
-    return lines + [f"records: {command}" for command in verdict.commands or claim.commands()]
+    return lines + [f"to repeat: {command}" for command in verdict.commands or claim.commands()]
 
 
 def _part(part: Part) -> str:
@@ -237,7 +242,7 @@ def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:
     from svmbench.report.tables.grids import Head, PageTable, TableCell
     from svmbench.report.tables.layout import CellText
 
-    heads = [Head(text) for text in ("outcome", "scale", "records")]
+    heads = [Head(text) for text in ("outcome", "scale", "reason")]
     rows = [
         (
             [verdict.claim.id, verdict.claim.statement],
@@ -337,7 +342,7 @@ def as_latex(verdicts: Sequence[Verdict]) -> str:
     lines = [
         r"\begin{longtable}{lp{0.35\linewidth}lp{0.35\linewidth}}",
         r"\toprule",
-        r"claim & statement & outcome & records \\",
+        r"claim & statement & outcome & reason \\",
         r"\midrule",
         r"\endhead",
     ]

@@ -52,12 +52,12 @@ class CellResult:
     The identifying fields come from the plan, the result from the newest record with the cell's
     key. A cell without a record has the status ``not run``, or the status in the plan (``skipped``,
     ``unavailable``). `environment` is the id in the record. `machine` is the id of the first
-    environment of the folder with the same machine and libraries. `folds` is the number of folds
-    over which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell
-    ran; 0 if its record doesn't say it. `claims` is for a part of a race, and says nothing of the
-    papers' claims. It has each solver
-    that ran at a single setting, reported that it converged, and has a certified bound: True if the
-    bound confirms that it converged.
+    environment of the folder that equals this one but for commit and load: the machine, Python and
+    all packages. Means over folds are taken within it. `folds` is the number of folds over which
+    the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell ran; 0 if
+    its record doesn't say it. `claims` is for a part of a race, and says nothing of the papers'
+    claims. It has each solver that ran at a single setting, reported that it converged, and has a
+    certified bound: True if the bound confirms that it converged.
     """
 
     key: str
