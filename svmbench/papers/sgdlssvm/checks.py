@@ -46,7 +46,8 @@ def _table2(evidence: Evidence) -> tuple[list[Source], list[str]]:
     Otherwise it is the block in which each solver searches the grid itself.
     """
     sources = evidence.of("sgdlssvm_table2") or evidence.of("sgdlssvm_fig1")
-    if not any(source.block("chosen") for source in sources):
+    by_exact_solvers = [source for source in sources if source.block("chosen")]
+    if not by_exact_solvers:
         return sources, ["cv"]
     return [
         replace(
@@ -56,8 +57,9 @@ def _table2(evidence: Evidence) -> tuple[list[Source], list[str]]:
                 for cell in source.cells
                 if (cell.block, cell.solver) != ("chosen", "sgd-lssvm")
             ),
+            alone=len(by_exact_solvers) == 1,
         )
-        for source in sources
+        for source in by_exact_solvers
     ], ["chosen", "own"]
 
 
