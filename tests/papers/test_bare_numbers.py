@@ -20,7 +20,7 @@ ALLOWED = {
         "after 20,000 steps": "the limit of steps, in the config",
         "or 5e-3 C n": "the tolerance",
     },
-    "sgdlssvm": {"stops after 100,000": "the limit of iterations, in the config"},
+    "sgdlssvm": {"at most 100,000 iterations": "the limit of iterations, in the config"},
     "smo": {"hold 95 % intervals": "the level"},
 }
 
