@@ -268,7 +268,7 @@ def slower_growth_with_dimension(claim: Claim, evidence: Evidence) -> Iterator[P
                     continue
                 law = growth((x, slow[x].value / fast[x].value) for x in common)
                 cells = cells_of(*(estimate[x] for x in common for estimate in (slow, fast)))
-                measured = f"the ratio of times grows by {spelt(law)}"
+                measured = f"ratio of times: {spelt(law)}"
                 measured += f", d {common[0]:.0f} to {common[-1]:.0f}"
                 what = part_label(source, f"{block}, {dataset}")
                 stand_in = dataset in claim.stand_ins

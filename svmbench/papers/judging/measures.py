@@ -241,7 +241,8 @@ def spelt(law: PowerLaw | None) -> str:
     """Return an exponent with its interval and the number of points."""
     if law is None:
         return "no exponent (fewer than two sizes)"
-    return f"{law} from {law.n_points} points" if law.low is not None else str(law)
+    points = f" from {law.n_points} points" if law.low is not None else ""
+    return f"exponent {law}{points}"
 
 
 def format_value(metric: str, value: float) -> str:
