@@ -328,7 +328,7 @@ def _open(
 
 @dataclass(frozen=True)
 class DatasetInBlock:
-    """A data set in a block, with the config and the protocol from which its cells are made."""
+    """A data set in a block of the config, with the config and protocol that make its cells."""
 
     config: Config
     block: Any

@@ -194,6 +194,9 @@ def _part(part: Part) -> str:
     printed = f" [printed: {part.printed}]" if part.printed else ""
     cut = f" ({part.cut})" if part.cut else ""
     single = " (single times)" if part.single_times else ""
+    if part.deciding is not None and part.deciding.crosses_limit:
+        width = part.deciding.allowed_width
+        single += f" (crosses a limit, which an interval at most {width:.2g} wide may)"
     return f"{part.what}{kind}: {part.measured}{printed}{single}{cut}"
 
 

@@ -52,10 +52,23 @@ class Criterion:
             return True
         if high < self.at_least or low > self.at_most:
             return False
+        return True if high - low <= self.allowed_width else None
+
+    @property
+    def allowed_width(self) -> float:
+        """The widest interval that may cross a limit: `width`, or the distance of both limits."""
+        if self.width is not None:
+            return self.width
         distance = self.at_most - self.at_least
-        allowed = distance if math.isfinite(distance) else 0.0
-        allowed = allowed if self.width is None else self.width
-        return True if high - low <= allowed else None
+        return distance if math.isfinite(distance) else 0.0
+
+    @property
+    def crosses_limit(self) -> bool:
+        """True if it is met although its interval reaches beyond a limit."""
+        low, high = self.interval.low, self.interval.high
+        if low is None or high is None or self.holds is not True:
+            return False
+        return low < self.at_least or high > self.at_most
 
     @property
     def single(self) -> bool:
@@ -67,7 +80,7 @@ class Criterion:
         interval = self.interval
         limits = {
             "value": interval.value, "low": interval.low, "high": interval.high,
-            "least": self.at_least, "most": self.at_most, "width": self.width,
+            "least": self.at_least, "most": self.at_most, "width": self.allowed_width,
         }  # fmt: skip
         finite = {
             name: value if value is not None and math.isfinite(value) else None
@@ -208,7 +221,9 @@ def _exponent(law: PowerLaw | None) -> Interval:
 
 
 def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
-    """Return yes if an exponent is in a window."""
+    """Return yes if an exponent is in a window; one without a lower end is a limit."""
+    if low == -math.inf:
+        return is_at_most(law, high)
     return within_limits(_exponent(law), low, high)
 
 

@@ -41,9 +41,10 @@ _FIGURE_DATASETS = ("rcv1|reuters", "ijcnn1")
 def _table2(evidence: Evidence) -> tuple[list[Source], list[str]]:
     """Return the runs of Table II, or of Figure 1, which shows the same cells, and their blocks.
 
-    If any run has results of the block whose points exact solvers choose, the blocks are this one
-    and that of SGD-LSSVM at its own point, which replaces SGD-LSSVM at the exact solver's point.
-    Otherwise it is the block in which each solver searches the grid itself.
+    If any run has results of block ``chosen``, it gives the five other solvers, at the point that
+    an exact solver chooses; block ``own`` gives SGD-LSSVM, at the point that it chooses itself, and
+    SGD-LSSVM's cells of ``chosen`` are left out. Otherwise block ``cv`` gives all six solvers, each
+    at the point that it chooses itself.
     """
     sources = evidence.of("sgdlssvm_table2") or evidence.of("sgdlssvm_fig1")
     by_exact_solvers = [source for source in sources if source.block("chosen")]
@@ -198,7 +199,7 @@ def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                     (math.log10(1.0 / x), estimate.value) for x, estimate in points if x > 0
                 )
                 added = [
-                    max(1.0, (b - a) / (to - start))  # iterations a decade
+                    max(1.0, (b - a) / (to - start))  # iterations a decade, at least one
                     for (start, a), (to, b) in pairwise(iterations)
                 ][-_LAST_STEPS:]
                 if len(added) < _LAST_STEPS:

@@ -38,7 +38,10 @@ from svmbench.schema.specs import Spec, TableSpec
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One cell of a table."""
+    """One entry of a table, a mean over folds.
+
+    `cell` is the plan's cell of the first fold, for its names; `summary` has the values.
+    """
 
     cell: CellResult
     summary: Summary
