@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "svmbench"
 ANCHORED = {"match", "fullmatch"}
 
 #: What takes the square of the length needs milliseconds for so many characters, else microseconds.
-FIRST_LENGTH = 2_000
+FIRST_LENGTH = 4_000
 SUSPECT_CPU_SECONDS = 0.003
 
 #: What doubles with each character takes long for a short text, and for ever for the next.

@@ -523,8 +523,9 @@ def _check_choosers(
                 " csvc and lssvm do), with the RBF kernel and a grid over C and gamma"
             )
             findings.add(where, message, where)
-    if block.choose_with and block.select_by != "accuracy":
-        message = f"points are chosen by accuracy here, not by {shown(block.select_by)}"
+    by_default = type(block).model_fields["select_by"].default
+    if block.choose_with and block.select_by != by_default:
+        message = f"points are chosen by {by_default} here, not by {shown(block.select_by)}"
         findings.add((*place, "select_by"), message, (*place, "select_by"))
     for chooser, params in block.choose_params.items():
         where = (*place, "choose_params", chooser)
