@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svmbench.base import escape
+from svmbench.papers.judging.entries import EVERY, MOST
 from svmbench.papers.judging.evidence import PRINTED
 from svmbench.papers.judging.verdict import (
     CONTRADICTED,
@@ -136,11 +137,6 @@ def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     return rows
 
 
-#: What refutes a claim, by its quantifier; of any other claim more parts fail than hold.
-_REFUTED_BY = {"every": "one failing part", "most": "half of its parts, if they fail"}
-_MORE_FAILING = "more failing parts than holding ones"
-
-
 def _outcome(verdict: Verdict) -> str:
     """Return the outcome with its scale: ``supported, reduced (4 of 11 sets)``."""
     return f"{verdict.outcome}, {verdict.scale}" if verdict.scale.kind else verdict.outcome
@@ -148,10 +144,14 @@ def _outcome(verdict: Verdict) -> str:
 
 def _details(verdict: Verdict) -> list[str]:
     claim, rows = verdict.claim, verdict.rows()
+    refuted_by = "one failing part"
+    if claim.quantifier != EVERY:
+        half = ", or half of all parts failing" if claim.quantifier == MOST else ""
+        refuted_by = f"more failing parts than holding ones{half}"
     lines = [
         f"claim: {claim.statement}",
         f"the paper ({claim.place()}): {claim.quote}",
-        f"refuted by: {_REFUTED_BY.get(claim.quantifier, _MORE_FAILING)}",
+        f"refuted by: {refuted_by}",
         f"rule: {claim.rule}",
         f"uncertainty: {claim.uncertainty}",
     ]
