@@ -168,6 +168,17 @@ def test_a_block_that_cuts_the_rows_of_the_full_profile_too_is_a_cut():
     # A limit above the rows that there are cuts nothing.
     less = replace(pair, metrics={"n_train": 1000, "n_test": 400})
     assert cut_to(full, [less]) == ""
+    # The 2,115 test rows are a file of their own, and don't fill the limit.
+    less = replace(pair, metrics={"n_train": 1000, "n_test": 2115})
+    assert cut_to(full, [less]) == ""
+
+
+def test_rows_of_a_sweep_include_the_test_rows_that_are_split_off():
+    # 6,400 of 10,000 rows are a cut; 6,400 and their own 1,280 test rows again would be none.
+    cell = planned("nu-svm", 0, "ok", "electrical", n_train=5120, n_test=1280)
+    cell = replace(cell, block="sizes", paper="srbo", dimensions={"rows": 6400})
+    short = replace(run("srbo_fig5", "short"), paper="srbo")
+    assert cut_to(short, [cell]) == "6,400 of 10,000 rows"
 
 
 def test_only_missing_cells_of_a_claims_own_solvers_are_counted():

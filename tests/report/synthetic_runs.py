@@ -137,7 +137,7 @@ def sweep_run(folder, *, crossing_at=900.0):
         {"name": "fig2", "kind": "curve", "title": "Training time against features kept",
          "block": "features", "x": "n_features_kept", "y": "train_time_s", "series": "solver",
          "published": None, "crossing": ["falsvm", "liblinear-l1"]},
-        {"name": "fig1", "kind": "scaling", "title": "Training time against training samples",
+        {"name": "fig1", "kind": "scaling", "title": "Training time against rows",
          "block": "sizes", "x": "size", "y": "train_time_s", "series": "solver",
          "published": None},
     ]  # fmt: skip

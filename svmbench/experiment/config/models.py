@@ -96,7 +96,7 @@ def _profile() -> type[Profile]:
     """Return the type of a profile that may change the settings of every protocol."""
     types: dict[str, list[Any]] = {}
     for declared in protocols().values():
-        for name in set(declared.own_settings) - Profile.model_fields.keys():
+        for name in set(declared.setting_names) - Profile.model_fields.keys():
             info = declared.settings.model_fields[name]
             annotation = (
                 Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation

@@ -415,7 +415,7 @@ class DatasetInBlock:
         return searches_by_distances(self.declared, self.config, self.block)
 
     def _facts(self, source: Any) -> Cell:
-        spec = self._with_own_settings(
+        spec = self._with_settings_of_protocol(
             {
                 "protocol": self.declared.name,
                 "dataset": self._choice(source),
@@ -425,7 +425,7 @@ class DatasetInBlock:
         key = hash_of({**spec, "code": code_of(*kinds_of(spec)[0])})
         return Cell(key=key, identity=self._identity(None), spec=spec)
 
-    def _with_own_settings(self, spec: CellSpec) -> CellSpec:
+    def _with_settings_of_protocol(self, spec: CellSpec) -> CellSpec:
         return cast(CellSpec, {**spec, **self.declared.settings_of(self.block)})
 
     def _cell(
@@ -463,7 +463,7 @@ class DatasetInBlock:
         else:
             racers = [solver := solver.at(dimensions)]
             spec.update(_solver_settings(solver))
-        spec = self._with_own_settings(spec)
+        spec = self._with_settings_of_protocol(spec)
         if solver is None and self._targets_nothing(racers):
             spec = cast(CellSpec, {**spec, "tolerance": None})
         code = [code_of(*kind) for kind in kinds_of(spec)]

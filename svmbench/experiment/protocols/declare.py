@@ -97,11 +97,11 @@ class Protocol:
 
     def settings_of(self, block: Block) -> dict[str, Any]:
         """Return the block's settings of this protocol alone, which are part of its cells' keys."""
-        names = self.own_settings
-        return {name: getattr(block, name) for name in names if name not in block.plan_only}
+        names = [name for name in self.setting_names if name not in block.plan_only]
+        return {name: getattr(block, name) for name in names}
 
     @property
-    def own_settings(self) -> list[str]:
+    def setting_names(self) -> list[str]:
         """The names of the settings that blocks of other protocols need not have."""
         known = {*Block.model_fields, *TrainingBlock.model_fields, *RaceBlock.model_fields}
         return [name for name in self.settings.model_fields if name not in known]

@@ -85,7 +85,7 @@ class Task:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The same mapping as `spec`, untyped: read here what only the protocol's settings have."""
+        """`own_settings` of `spec`, to read settings that only the protocol has."""
         return own_settings(self.spec)
 
     @property

@@ -113,10 +113,10 @@ def while_searching(settings: SolverSettings) -> SolverSettings:
 
 
 def own_settings(spec: NodeSpec) -> Mapping[str, Any]:
-    """Return the whole specification as a plain mapping.
+    """Return the whole specification as a plain mapping, to read settings that only a protocol has.
 
-    It is for settings that only a protocol has: `CellSpec` doesn't list them, and the protocol's
-    pydantic model has checked them.
+    `CellSpec` doesn't list these settings; the protocol's pydantic model has checked them. In a
+    protocol, `Task.settings` is this mapping.
     """
     return cast(Mapping[str, Any], spec)
 

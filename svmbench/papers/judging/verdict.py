@@ -394,7 +394,7 @@ def _with_names(start: str, parts: Sequence[Part], end: str, most: int) -> str:
 
 
 def size_of(cell: CellResult) -> float | None:
-    """Return the number of rows that a cell trained on."""
+    """Return the size of a cell: the rows of a sweep, or else its training rows."""
     rows = cell.dimensions.get("rows")
     if isinstance(rows, int | float):
         return float(rows)

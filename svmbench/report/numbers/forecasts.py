@@ -190,7 +190,7 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
     # A set has its printed rows, or those of a run that took all, or those of its registry entry.
     known = printed_facts(run.paper, cell.dataset)
     max_samples = run.counts.get(cell.block, {}).get("max_samples") or math.inf
-    whole = _rows(cell) if 0 < _rows(cell) < FILLED_SHARE * max_samples else math.nan
+    whole = _rows_used(cell) if 0 < _rows_used(cell) < FILLED_SHARE * max_samples else math.nan
     rows = cell.dimensions.get("rows") or known.get("n_samples") or whole
     if math.isnan(rows):
         rows = registered_count(str(cell.dataset), "n_samples") or math.nan
@@ -202,7 +202,9 @@ def _work(run: Run, cell: CellResult, counts: Mapping[str, Any]) -> Work:
     known = printed_facts(run.paper, cell.dataset)
     max_samples = counts.get("max_samples") or math.inf
     rows = (
-        cell.dimensions.get("rows") or _rows(cell) or min(max_samples, known.get("n_samples") or 0)
+        cell.dimensions.get("rows")
+        or _rows_used(cell)
+        or min(max_samples, known.get("n_samples") or 0)
     )
     return Work(
         config=run.name,
@@ -234,7 +236,8 @@ def swept_of(dimensions: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(numbers.items()))
 
 
-def _rows(cell: CellResult) -> float:
+def _rows_used(cell: CellResult) -> float:
+    """Return how many rows a cell trained on and predicted, those of a separate test part too."""
     return (measured(cell, "n_train") or 0.0) + (measured(cell, "n_test") or 0.0)
 
 

@@ -304,11 +304,11 @@ def cut_to(run: Run, cells: Sequence[CellResult]) -> str:
     if max_samples and isinstance(printed, int):
         return f"{max_samples:,} of {printed:,} rows" if max_samples < WHOLE_SHARE * printed else ""
     if max_samples:
-        filled = any(_rows(cell) >= FILLED_SHARE * max_samples for cell in cells)
+        filled = any(rows_of(cell) >= FILLED_SHARE * max_samples for cell in cells)
         return f"at {max_samples:,} rows" if filled else ""
     if run.profile == FULL_PROFILE:
         return ""
-    swept = [_rows(cell) for cell in cells if "rows" in cell.dimensions]
+    swept = [rows_of(cell) for cell in cells if "rows" in cell.dimensions]
     if swept and isinstance(printed, int) and max(swept) < WHOLE_TRAINING_SHARE * printed:
         return f"{max(swept):,.0f} of {printed:,} rows"
     return ""
@@ -322,8 +322,15 @@ def is_cut(run: Run, cells: Sequence[CellResult]) -> bool:
     return "rows" not in cells[0].dimensions and bool(cut_to(run, cells))
 
 
-def _rows(cell: CellResult) -> float:
-    """Return the number of training and test rows of a cell."""
+def rows_of(cell: CellResult) -> float:
+    """Return how many rows a cell divided into training and test rows; 0 if unknown.
+
+    The rows of a test part that comes with the data set are not among them.
+    """
     swept = cell.dimensions.get("rows")
-    train = float(swept) if isinstance(swept, int | float) else measured(cell, "n_train")
-    return (train or 0.0) + (measured(cell, "n_test") or 0.0)
+    if isinstance(swept, int | float):
+        return float(swept)
+    n_test = measured(cell, "n_test") or 0.0
+    if n_test == registered_count(str(cell.dataset), "n_test"):
+        n_test = 0.0
+    return (measured(cell, "n_train") or 0.0) + n_test

@@ -27,7 +27,6 @@ MARKS = (PARTIAL_MARK, CONTENDED_MARK, DISTURBED_MARK, UNRESOLVED_MARK, FALSE_CL
 _LABELS = {
     "n_samples": "samples",
     "n_features": "features",
-    "rows": "training samples",
     "features": "features kept",
     "n_classes": "classes",
     "n_positive": "positive",

@@ -427,9 +427,9 @@ def test_likeness_is_found_in_time_that_no_name_makes_long() -> None:
 
 
 @pytest.mark.parametrize("name", protocols())
-def test_a_profile_may_cut_every_own_setting_of_a_protocol(name: str) -> None:
+def test_a_profile_may_cut_every_setting_of_a_protocol(name: str) -> None:
     declared = protocols()[name]
-    assert {*declared.own_settings, "max_samples"} <= Config.profile_model().model_fields.keys()
+    assert {*declared.setting_names, "max_samples"} <= Config.profile_model().model_fields.keys()
 
 
 def test_verdicts_count_what_a_profile_may_cut() -> None:

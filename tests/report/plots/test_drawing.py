@@ -441,7 +441,7 @@ def test_times_begin_at_zero_and_axes_say_what_they_show(tmp_path, monkeypatch):
                 "y": metric, "series": "solver"}  # fmt: skip
         build(runs.write_run(tmp_path / metric, cells, records, plots=[plot]))
         across, up, low = seen.pop()
-        assert (across, up) == ("training samples", label_of(metric))
+        assert (across, up) == ("rows", label_of(metric))
         assert low == 0.0 if metric == "train_time_s" else low > 80.0
 
 

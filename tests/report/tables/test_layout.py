@@ -426,7 +426,7 @@ def test_any_dimension_can_be_rows_and_columns(tmp_path):
     text = (tmp_path / "rows" / "table2.md").read_text()
     assert "| nu | nu-svc AUC (%) |" in text
     assert "| 0.1 | 90.00 |\n| 0.2 | 90.00 |" in text
-    assert "data set a9a; kernel linear; training samples 1000" in text
+    assert "data set a9a; kernel linear; rows 1000" in text
     (row,) = [r for r in rows_of(report.tidy) if r["dimensions"] == "solver.nu=0.2" and r["table"]]
     assert (row["rows"], row["metric"], row["value"]) == ("1000", "auc_pct", "90")
     build(swept(tmp_path / "columns", columns=["solver", "solver.nu"]))
@@ -444,7 +444,7 @@ def test_old_names_of_dimensions_are_read(tmp_path):
         folder = tmp_path / name
         build(runs.write_run(folder, cells, records, [{**runs.TABLE2, "rows": name}]))
         text = (folder / "table2.md").read_text()
-        assert "| training samples | alsvm train time (s)" in text
+        assert "| rows | alsvm train time (s)" in text
         assert "| 200 | 1.00" in text
         assert "features kept 7" in text
 
@@ -548,7 +548,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
     [
         ("rows", 3000, "3,000 rows"),
         ("features", 1200, "1,200 features"),
-        ("rows", "all", "training samples all"),
+        ("rows", "all", "rows all"),
         ("solver.n_basis", 2000, "basis points 2000"),
     ],
 )
