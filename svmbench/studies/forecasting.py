@@ -69,20 +69,17 @@ def planned_work(cell: Cell, config: str) -> Work:
     config : str
     """
     from svmbench.experiment.settings.cells import own_settings
-    from svmbench.report.numbers.forecasts import Work, printed_facts, swept_of
+    from svmbench.report.numbers.forecasts import Work, n_fits, printed_facts, swept_of
     from svmbench.schema.record import canonical
 
     shown, spec = cell.identity, own_settings(cell.spec)
     dimensions = {canonical(name): value for name, value in shown["dimensions"].items()}
     known = printed_facts(shown["paper"], shown["dataset"])
-    racers = spec.get("racers") or [spec]
-    # Where a fast solver searches the grid, the cell's own solver is trained at one point alone.
-    chosen = spec.get("choose_with", ())
-    values = sum(
-        1 if racer.get("shown") in chosen else max(1, len(racer.get("grid") or ()))
-        for racer in racers
-    )
-    folds = spec.get("inner_folds") or spec.get("folds") or 1
+    n_values = {
+        str(racer.get("shown")): max(1, len(racer.get("grid") or ()))
+        for racer in spec.get("racers") or [spec]
+    }
+    counts = {**spec, "gammas": len(spec.get("gammas") or ())}
     rows = dimensions.get("rows") or shown["size"] or spec.get("n_rows") or known.get("n_samples")
     return Work(
         config=config,
@@ -93,6 +90,6 @@ def planned_work(cell: Cell, config: str) -> Work:
         dataset=shown["dataset"],
         rows=float(rows or 0),
         features=float(shown["n_features_kept"] or known.get("n_features") or 0),
-        fits=float(values * folds * len(spec.get("gammas") or (1,))),
+        fits=n_fits(n_values, counts, float(rows or 0)),
         swept=swept_of(dimensions),
     )

@@ -447,23 +447,35 @@ def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             holds = _most_of(
                 _N_DATASETS[config], [a > b for a, b in zip(ours, theirs, strict=True)]
             )
-            yield Part(what, holds, text, claim.printed, cells)
+            cut = _fewer_values(source, block, names[0])
+            yield Part(what, holds, text, claim.printed, cells, cut=cut)
             yield from untested(claim, source, [block], names[0])
 
 
 def _settings(source: Source) -> str:
     """Return a phrase on the numbers of settings of which each is the best; "" if unknown."""
-    block, (ours, theirs) = _exact(source, "nu-svm", "c-svm")
-    most: dict[str, float] = {}
-    for solvers in estimates(source.block(block), "n_values").values():
-        for name, estimate in solvers.items():
-            most[name] = max(most.get(name, 0.0), estimate.value)
-    if not {ours, theirs} <= most.keys():
+    block, names = _exact(source, "nu-svm", "c-svm")
+    ours, theirs = (_n_values(source, block, name) for name in names)
+    if not ours or not theirs:
         return ""
-    return (
-        f"; the best of {most[ours]:.0f} settings against that of "
-        f"{most[theirs]:.0f}, on the test rows"
-    )
+    best = f"; the best of {max(ours):.0f} settings against that of {max(theirs):.0f}"
+    return f"{best}, on the test rows"
+
+
+def _n_values(source: Source, block: str, solver: str) -> list[float]:
+    """Return how many values of its grid a solver took on each set, over all widths."""
+    sets = estimates(source.block(block), "n_values").values()
+    return [solvers[solver].value for solvers in sets if solver in solvers]
+
+
+def _fewer_values(source: Source, block: str, solver: str) -> str:
+    """Return on how many sets runs of neighbours stand for the whole grid; "" on none."""
+    numbers = _n_values(source, block, solver)
+    fewer = [number for number in numbers if number < max(numbers)]
+    if not fewer:
+        return ""
+    share = f"{min(fewer) / max(numbers):.0%} of the values of nu"
+    return f"{share} on {len(fewer)} of {len(numbers)} sets"
 
 
 def _most_of(total: int, answers: Sequence[bool | None], share: float = 0.5) -> Answer:
@@ -496,7 +508,8 @@ def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 cells = cells_of(*(estimate for pair in pairs for estimate in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
                 holds = _most_of(_N_DATASETS[config], answers)
-                yield Part(part_label(source, what), holds, text, claim.printed, cells)
+                cut, label = _fewer_values(source, block, detector), part_label(source, what)
+                yield Part(label, holds, text, claim.printed, cells, cut=cut)
             block, (detector,) = _exact(source, "oc-svm")
             yield from untested(claim, source, [block], detector)
 
@@ -523,7 +536,8 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
             what = config.removeprefix("srbo_")
             holds = _most_of(_N_DATASETS[config], above)
             cells = cells_of(*shares)
-            parts.append(Part(part_label(source, what), holds, text, claim.printed, cells))
+            cut, label = _fewer_values(source, block, screened), part_label(source, what)
+            parts.append(Part(label, holds, text, claim.printed, cells, cut=cut))
             parts += untested(claim, source, [block], screened)
     return parts
 

@@ -206,6 +206,10 @@ def _work(run: Run, cell: CellResult, counts: Mapping[str, Any]) -> Work:
         or _rows_used(cell)
         or min(max_samples, known.get("n_samples") or 0)
     )
+    grids = counts.get("grids", {})
+    n_values = {
+        name: math.prod(grids.get(name, {}).values()) for name in str(cell.solver).split("|")
+    }
     return Work(
         config=run.name,
         block=cell.block,
@@ -215,7 +219,7 @@ def _work(run: Run, cell: CellResult, counts: Mapping[str, Any]) -> Work:
         dataset=str(cell.dataset),
         rows=float(rows),
         features=float(cell.dimensions.get("features") or known.get("n_features") or 0),
-        fits=_n_fits(cell, counts, rows),
+        fits=n_fits(n_values, counts, rows),
         swept=swept_of(cell.dimensions),
     )
 
@@ -255,22 +259,35 @@ def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
     return sets.get(name) or sets.get(name.partition("+")[0]) or {}
 
 
-def _n_fits(cell: CellResult, counts: Mapping[str, Any], rows: float) -> float:
+def n_fits(n_values: Mapping[str, int], counts: Mapping[str, Any], rows: float) -> float:
     """Return how many models a cell trains: values of its solvers' grids times folds.
 
     Where a sample of the values is drawn, each solver trains the drawn ones and those before them.
+
+    Parameters
+    ----------
+    n_values : dict of str to int
+        By solver, the number of points of its grid.
+    counts : dict
+        Of the cell's block, as in ``plan.json``.
+    rows : float
+        Of the data set.
     """
-    solvers = str(cell.solver).split("|")
-    if points := {int(least): n for least, n in counts.get("points", {}).items()}:
-        drawn = points[max((least for least in points if least <= rows), default=min(points))]
-        return float(len(solvers) * drawn * (1 + counts.get("before", 0)))
-    grids = counts.get("grids", {})
+    if drawn := _at_rows(counts.get("points", {}), rows):
+        return float(len(n_values) * drawn * (1 + counts.get("before", 0)))
+    most = 2 * _at_rows(counts.get("runs", {}), rows) or math.inf
     # Where a fast solver searches the grid, the cell's own solver is trained at one point alone.
-    searching = [name for name in solvers if name not in counts.get("choose_with", ())]
-    values = sum(math.prod(grids.get(name, {}).values()) for name in searching)
-    values += len(solvers) - len(searching)
+    chosen = counts.get("choose_with") or ()
+    values = sum(1 if name in chosen else min(n, most) for name, n in n_values.items())
     folds = counts.get("inner_folds") or counts.get("folds") or 1
     return float(values * folds * (counts.get("gammas") or 1))
+
+
+def _at_rows(numbers: Mapping[Any, int], rows: float) -> int:
+    """Return the number that a setting by the least number of rows gives; 0 if it has none."""
+    by_rows = {int(least): number for least, number in numbers.items()}
+    least = max((least for least in by_rows if least <= rows), default=min(by_rows, default=0))
+    return by_rows.get(least, 0)
 
 
 def _net(seconds: float) -> float:

@@ -48,6 +48,7 @@ _COUNTS = {
     "datasets": [_TEXT],
     "choose_with": [_TEXT],
     "points": {"*": int},
+    "runs": {"*": int},
     "sweep": {"*": int},
     "grids": {"*": {"*": int}},
     "*": _NUMBER,

@@ -264,3 +264,55 @@ def test_paired_statistics_are_read_from_a_run(tmp_path: Any) -> None:
     done = CliRunner().invoke(paired.main, [str(tmp_path), "plain", "other"])
     assert done.exit_code == 1
     assert "has no cpu_time_s of both plain and other" in done.output
+
+
+def test_runs_of_neighbours_stand_for_the_grid() -> None:
+    """Only the second value of a run counts in screening ratios and means of times."""
+    whole_grid = {"nu": {"start": 0.1, "stop": 0.9, "step": 0.02}}
+    solvers = [
+        {"name": name, "params": {"gamma": 2.0, **extra}, "grid": whole_grid}
+        for name, extra in (("nu-svm", {}), ("srbo-nu-svm", {"screen": "srbo"}))
+    ]
+    solvers.append({"name": "c-svm-bounded", "params": {"gamma": 2.0}, "grid": {"C": [0.1, 1, 10]}})
+    block = {"protocol": "screening", "runs": {0: 0, 80: 6}, "scores": ["accuracy"]}
+    block["pairs"] = [["srbo-nu-svm", "nu-svm"]]
+    config = {"title": "t", "solvers": solvers, "blocks": [{"name": "main", **block}]}
+    config["datasets"] = ["breast-cancer[:79]", "breast-cancer[:90]"]
+    plan = make_plan(Config.model_validate(config), "t", "paper")
+    outcomes, points = [], []
+    for cell in plan.cells:
+        emitted: dict[str, Any] = {}
+        task = Task(cell.spec, emit=lambda name, values, into=emitted: into.update({name: values}))
+        outcomes.append(screening.screening(task))
+        points.append(emitted)
+    whole, sampled = (outcome["metrics"] for outcome in outcomes)
+    assert whole["n_values:srbo-nu-svm"] == 41
+    assert sampled["n_values:srbo-nu-svm"] == 12
+    assert sampled["n_values:c-svm-bounded"] == 3  # fewer values than six runs would have
+    assert sampled["objective_difference:srbo-nu-svm:nu-svm"] < 1e-3
+
+    totals = points[1]["srbo-nu-svm gamma=None"]["metrics"]
+    assert totals["n_counted"] == 6
+    assert totals["multipliers"] == 6 * sampled["n_train"]
+    assert sampled["train_time_s:srbo-nu-svm"] == totals["wall_s"] / 6
+    assert 0 < sampled["screening_ratio_pct:srbo-nu-svm"] < 100
+
+
+def test_runs_are_at_equal_distances() -> None:
+    is_whole, taken = screening._taken(986, 50)
+    assert not is_whole
+    assert len(taken) == 100
+    assert (taken[0], taken[-1]) == (0, 985)
+    starts = np.array(taken[::2])
+    assert np.all(np.array(taken[1::2]) == starts + 1)
+    assert set(np.diff(starts)) <= {20, 21}
+    assert screening._taken(12, 6) == (True, list(range(12)))
+    assert screening._taken(12, 0) == (True, list(range(12)))
+
+
+@pytest.mark.parametrize(
+    ("runs", "problem"), [({2500: 50}, "no number of runs"), ({0: 1}, "is no sample")]
+)
+def test_runs_without_a_sense_are_refused(runs: dict[int, int], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        screening.Screening.model_validate({"name": "a", "protocol": "screening", "runs": runs})
