@@ -26,7 +26,7 @@ class Size(NamedTuple):
     statements: int
 
 
-def covered(solver: str, protocol: str, task: str = "", reads: str = "") -> set[str]:
+def covered(solver: str, protocol: str, task: str = "", input_form: str = "") -> set[str]:
     """Return the modules that a cell's key covers.
 
     Parameters
@@ -35,13 +35,13 @@ def covered(solver: str, protocol: str, task: str = "", reads: str = "") -> set[
         Their names.
     task : str, default=""
         ``binary``, ``multiclass`` or ``one-class``; by default the solver's own.
-    reads : str, default=""
-        The form in which the cell takes its rows; by default ``kernel`` for a solver that takes a
-        kernel matrix, else ``arrays``.
+    input_form : str, default=""
+        The form of the cell's input; by default ``kernel`` for a solver that takes a kernel matrix,
+        else ``arrays``.
     """
     declared = solvers()[solver]
-    own = "kernel" if "kernel" in declared.reads else "arrays"
-    kind = (solver, protocol, task or declared.task, reads or own, "accuracy")
+    usual = "kernel" if "kernel" in declared.reads else "arrays"
+    kind = (solver, protocol, task or declared.task, input_form or usual, "accuracy")
     return keys.closure(*modules_of_kind(*kind))
 
 

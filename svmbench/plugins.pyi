@@ -38,7 +38,7 @@ from .report.plots.curves import Curves as Curves
 from .report.plots.curves import Panel as Panel
 from .report.plots.kinds import Kind as Kind
 from .report.plots.kinds import declare_kind as declare_kind
-from .report.tables.grids import PageTable as PageTable
+from .report.tables.grids import TableGrid as TableGrid
 from .report.tables.media import Medium as Medium
 from .schema.scores.contract import Exam as Exam
 from .schema.scores.contract import Undefined as Undefined

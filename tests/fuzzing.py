@@ -73,7 +73,7 @@ from svmbench.experiment.config import loader as config
 from svmbench.experiment.config import schema
 from svmbench.experiment.config.yaml_source import YamlSource
 from svmbench.experiment.plan.planner import make_plan
-from svmbench.experiment.run import records
+from svmbench.experiment.run import record_file
 from svmbench.experiment.settings.blocks import RaceBlock, TrainingBlock
 from svmbench.papers import judging as claims
 from svmbench.papers.judging import export
@@ -287,7 +287,7 @@ def _in_a_run(name: str) -> Callable[[bytes, Path, Reached], None]:
         if name == "runs.jsonl":
             if any(parse_record(line) for line in content.splitlines()):
                 reached()
-            with records.RunFolder(folder):
+            with record_file.RunFolder(folder):
                 pass
         elif isinstance(_json(content), dict):
             reached()

@@ -246,12 +246,13 @@ traced(main)
 OF_MORE_ROWS = {"core/csvc/working_sets.py", "core/kernels/rows.py"}
 CONFIG = """
 title: A nested cross-validation
+paper: alsvm
 seed: 1
 timeout_s: 60
 datasets: [breast-cancer]
 solvers: [{name: alsvm, grid: {C: [1.0]}}]
 blocks: [{name: b, protocol: nested-cv, run_folds: 1, inner_folds: 2, scaling: all-rows}]
-tables: [{name: means, block: b}]
+tables: [{name: means, block: b, published: table2}]
 profiles: {quick: {}}
 """
 
@@ -260,7 +261,7 @@ profiles: {quick: {}}
 SPOKEN_OF = {
     "experiment/protocols/nested_cv.py": "nested_cv",
     "experiment/run/ipc.py": "send",
-    "experiment/run/records.py": "append",
+    "experiment/run/record_file.py": "append",
     "papers/judging/evidence.py": "_evidence",
 }
 
@@ -295,7 +296,7 @@ def test_a_fit_visits_the_files_of_its_walk_in_their_order(tmp_path: Path) -> No
 def test_commands_visit_the_files_of_their_walks_in_their_order(tmp_path: Path) -> None:
     run, results = ([*walk.split("For a ")] for walk in WALKS if "CSVC.fit" not in walk)
     (tmp_path / "config.yaml").write_text(CONFIG)
-    called = calls(tmp_path, COMMAND, "run", "config.yaml", "--output", "run", "--quiet")
+    called = calls(tmp_path, COMMAND, "run", "config.yaml", "--output", "run")
     assert is_in_order(called, FILE.findall(*run))
     reading, table, verdict = map(FILE.findall, results)
     called = calls(tmp_path, COMMAND, "table", "run", "--format", "markdown", "-o", "notes")
@@ -368,7 +369,7 @@ OF_SEVERAL_MODULES = {
     " screening_runs search_settings",
     "experiment/run": "cell_costs arithmetic durability escapes foreign_files kill_loop sabotage"
     " storage_faults",
-    "papers": "bare_numbers claims claims_command decidable headlines machines printed_numbers"
+    "papers": "bare_numbers claims claims_command decidable headlines machines"
     " rendering rules single_times",
     "programs": "beyond programs",
     "report": "crafted_results",

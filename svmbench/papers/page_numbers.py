@@ -67,7 +67,7 @@ from svmbench.papers.judging import Claim, Evidence, Verdict
 from svmbench.papers.judging import export as as_text
 from svmbench.papers.judging.outcomes import FILE, outcomes
 from svmbench.papers.judging.picture import alternative_text, draw_parts
-from svmbench.papers.judging.printed import beside_printed, printed_evidence
+from svmbench.papers.judging.printed_evidence import beside_printed, printed_evidence
 from svmbench.papers.judging.verdict import SUPPORTED
 from svmbench.report.numbers.certified import boards
 from svmbench.report.numbers.choices import HEAD, Choice, caption, choices

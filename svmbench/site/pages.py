@@ -59,7 +59,7 @@ from svmbench.site.diagrams import convergence_chart, error_chart, profile, rati
 from svmbench.site.download import write_download
 from svmbench.site.folder import placed
 from svmbench.site.material import UNASSIGNED_PAGE, Material, Names, find_runs
-from svmbench.site.printed import printed_tables
+from svmbench.site.printed_tables import printed_tables
 from svmbench.site.ranks import p_text
 from svmbench.site.runs import RunView, show_run
 from svmbench.site.standings import Standing, standings

@@ -29,7 +29,7 @@ from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.report.reading.provenance import describe_environment
 from svmbench.report.reading.records import Run, used_environments
 from svmbench.report.reading.wording import status_word
-from svmbench.report.tables.grids import PageTable, grid_of
+from svmbench.report.tables.grids import TableGrid, grid_of
 from svmbench.report.tables.layout import wide_csv
 from svmbench.report.tables.tidy import tidy_lines
 from svmbench.site.ranks import RankingView, show_rankings
@@ -38,7 +38,7 @@ from svmbench.site.ranks import RankingView, show_rankings
 _MAX_CHANGES = 6
 #: A path of an SVG, and the digits of a coordinate beyond a hundredth.
 _PATH, _FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"(?<=\.\d\d)\d+")
-#: The text of a cell without a record.
+#: The text of an entry whose cell has no record.
 _NOT_RUN = status_word("not run")
 #: Statuses of cells that don't make a run unfinished.
 _SETTLED = {"ok", "unavailable", "skipped", "elsewhere"}
@@ -79,7 +79,7 @@ class RunView:
         The cells that disagreed when they were run again, and how.
     environments, notes : list of str
         Environments of the run; irregularities of its records.
-    grids : list of PageTable
+    grids : list of TableGrid
     rankings : dict of str to list of RankingView
         Rankings by the name of the table.
     pictures : list of Picture
@@ -105,7 +105,7 @@ class RunView:
     changed: tuple[str, ...]
     environments: list[str]
     notes: list[str]
-    grids: list[PageTable]
+    grids: list[TableGrid]
     rankings: dict[str, list[RankingView]]
     pictures: list[Picture]
     undrawn: list[tuple[str, str]]
@@ -190,15 +190,15 @@ def _left(counts: Counter[str]) -> str:
     return ", ".join(texts)
 
 
-def _with_results(grid: PageTable) -> PageTable:
+def _with_results(grid: TableGrid) -> TableGrid:
     """Leave out the rows of a table without any result, and say how many they are."""
-    rows = [row for row in grid.rows if any(cell.text.value != _NOT_RUN for cell in row[1])]
+    rows = [row for row in grid.rows if any(entry.text.value != _NOT_RUN for entry in row[1])]
     notes = list(grid.notes)
     if n_left := len(grid.rows) - len(rows):
         shown = "1 row without any result is" if n_left == 1 else f"{n_left} rows without any"
         shown += "" if n_left == 1 else " result are"
         notes.append((f"{shown} left out; the missing cells below and the CSV name them.",))
-    if any(cell.text.value == _NOT_RUN for _, cells in rows for cell in cells):
+    if any(entry.text.value == _NOT_RUN for _, entries in rows for entry in entries):
         notes.append((f"A dot (·) marks a cell that was {_NOT_RUN}.",))
     return replace(grid, rows=rows, notes=notes)
 

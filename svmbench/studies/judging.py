@@ -256,7 +256,7 @@ def make_site(
 
 def with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Verdict]:
     """Return the verdicts, each beside the verdict of the same rules on the printed numbers."""
-    from svmbench.papers.judging.printed import beside_printed
+    from svmbench.papers.judging.printed_evidence import beside_printed
 
     claims = [verdict.claim for verdict in verdicts]
     return beside_printed(verdicts, printed_verdicts(claims, trust=trust))
@@ -271,7 +271,7 @@ def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
 
     from svmbench.base.paper_folders import papers
     from svmbench.papers import judging
-    from svmbench.papers.judging.printed import printed_evidence
+    from svmbench.papers.judging.printed_evidence import printed_evidence
 
     source = ("the numbers that the paper prints, which have no uncertainty", "", "")
     return [

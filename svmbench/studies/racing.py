@@ -205,7 +205,7 @@ def time_solvers(
     from svmbench.experiment.plan.planner import make_plan
     from svmbench.experiment.run.execute import Options, execute
     from svmbench.experiment.run.loop import workers_here
-    from svmbench.experiment.run.records import RunFolder
+    from svmbench.experiment.run.record_file import RunFolder
 
     content = race_config([dataset], racers, settings)
     config = check_source(source_of_value(content, "svmbench time"), trust=trust)

@@ -208,7 +208,7 @@ OPENERS = (
     "report/**/*.py",
     "papers/**/*.py",
     "site/**/*.py",
-    "experiment/run/records.py",
+    "experiment/run/record_file.py",
     "experiment/run/loop.py",
     "experiment/run/execute.py",
 )

@@ -15,7 +15,7 @@ from runs import lines_of
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.run import cluster, host, processes, worker
 from svmbench.experiment.run.loop import Options, Silent
-from svmbench.experiment.run.records import RunFolder, artifact_of
+from svmbench.experiment.run.record_file import RunFolder, artifact_of
 from svmbench.experiment.settings.cells import Cell
 
 IDENTITY = {

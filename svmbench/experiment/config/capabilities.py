@@ -166,7 +166,7 @@ def _too_small(label: object, n_rows: int, splits: tuple[int, ...], needed: int)
     return ""
 
 
-def why_not_in_blocks(
+def why_not_in_row_blocks(
     solver: SolverSpec,
     declared: Protocol,
     block: TrainingBlock,

@@ -291,29 +291,29 @@ def modules_of(spec: CellSpec) -> tuple[str, ...]:
 
 def kinds_of(spec: CellSpec) -> list[tuple[str, ...]]:
     """Return the arguments of :func:`code_of` for each solver of a cell; one tuple without any."""
-    from svmbench.experiment.protocols import reads_of, solvers_in
+    from svmbench.experiment.protocols import input_form_of, solvers_in
 
-    context = spec["protocol"], spec.get("task", "binary"), reads_of(spec)
+    context = spec["protocol"], spec.get("task", "binary"), input_form_of(spec)
     score_names = [*spec.get("scores", []), *([spec["select_by"]] if "select_by" in spec else [])]
     return [(name, *context, *dict.fromkeys(score_names)) for name in solvers_in(spec) or [""]]
 
 
 def modules_of_kind(
-    solver: str, protocol: str, task: str, reads: str, *score_names: str
+    solver: str, protocol: str, task: str, input_form: str, *score_names: str
 ) -> tuple[str, ...]:
     """Return the modules whose code decides one kind of cell; see :func:`code_of`."""
     from svmbench.baselines.catalogue import modules_of_solvers
     from svmbench.experiment.protocols import protocols
     from svmbench.schema import scores
 
-    modules = [protocols()[protocol].function(reads).__module__]
+    modules = [protocols()[protocol].function(input_form).__module__]
     # Some protocols have no scores.
     if reaches(modules[0], scores.contract.__name__):
         modules += [scores.find(name).function.__module__ for name in score_names]
     return tuple(dict.fromkeys([*(modules_of_solvers(solver, task) if solver else ()), *modules]))
 
 
-def code_of(solver: str, protocol: str, task: str, reads: str, *score_names: str) -> str:
+def code_of(solver: str, protocol: str, task: str, input_form: str, *score_names: str) -> str:
     """Return a hash of the code of one kind of cell; for a program, with a hash of its files.
 
     Parameters
@@ -324,13 +324,13 @@ def code_of(solver: str, protocol: str, task: str, reads: str, *score_names: str
         The protocol's name.
     task : str
         ``"binary"``, ``"multiclass"`` or ``"one-class"``.
-    reads : str
-        The form of the cell's input; see `reads_of`.
+    input_form : str
+        See `input_form_of`.
     *score_names : str
         The names of the cell's scores.
     """
     from svmbench.baselines.catalogue import solver_class
     from svmbench.baselines.templates import is_program
 
-    code = code_hash(*modules_of_kind(solver, protocol, task, reads, *score_names))
+    code = code_hash(*modules_of_kind(solver, protocol, task, input_form, *score_names))
     return f"{code} {solver_class(solver).commands.fingerprint()}" if is_program(solver) else code

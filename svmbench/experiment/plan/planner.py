@@ -20,7 +20,7 @@ from svmbench.experiment.config.capabilities import (
     takes_whole_sets,
     task_of,
     why_not,
-    why_not_in_blocks,
+    why_not_in_row_blocks,
     why_rows_are_unsuitable,
 )
 from svmbench.experiment.config.checks import all_solvers
@@ -213,8 +213,8 @@ def make_plan(
 
     for block in config.blocks:
         for configured in config.datasets_of(block):
-            spec = _reading_large_file_in_blocks(configured, config.memory_gb)
-            in_block = DatasetInBlock(config, block, spec, profile, protocols()[block.protocol])
+            spec = _large_file_in_row_blocks(configured, config.memory_gb)
+            cell_planner = CellPlanner(config, block, spec, profile, protocols()[block.protocol])
             wanted = prepare and _is_asked_for(only or {}, block, spec)
             try:
                 source = _open(
@@ -228,15 +228,15 @@ def make_plan(
                     raise
                 if wanted:
                     report_once(str(error))
-                    plan.cells += in_block.without_data("unavailable", str(error))
+                    plan.cells += cell_planner.without_data("unavailable", str(error))
                 elif prepare or spec.is_own:
                     reason = "outside --only" if prepare else "not yet here"
-                    plan.cells += in_block.without_data("not run", reason)
+                    plan.cells += cell_planner.without_data("not run", reason)
                 else:
-                    plan.cells += _cells_by_registered_sizes(in_block)
+                    plan.cells += _cells_by_registered_sizes(cell_planner)
                 continue
-            for cell in in_block.with_dataset(
-                _reading_large_set_in_blocks(spec, source, block, config.memory_gb)
+            for cell in cell_planner.with_dataset(
+                _large_set_in_row_blocks(spec, source, block, config.memory_gb)
             ).cells(source):
                 plan.cells.append(cell)
                 if wanted and not cell.spec:
@@ -244,22 +244,22 @@ def make_plan(
     return plan
 
 
-def _cells_by_registered_sizes(in_block: DatasetInBlock) -> Iterator[Cell]:
+def _cells_by_registered_sizes(cell_planner: CellPlanner) -> Iterator[Cell]:
     """Yield the cells of a registered data set that is not here, by the sizes in its entry."""
     from svmbench import data
 
-    novelty = in_block.dataset.novelty
-    source = data.outline(in_block.dataset.name, novelty.ratio if novelty else None)
-    opened = _reading_large_set_in_blocks(
-        in_block.dataset, source, in_block.block, in_block.config.memory_gb
+    novelty = cell_planner.dataset.novelty
+    source = data.outline(cell_planner.dataset.name, novelty.ratio if novelty else None)
+    opened = _large_set_in_row_blocks(
+        cell_planner.dataset, source, cell_planner.block, cell_planner.config.memory_gb
     )
-    for cell in in_block.with_dataset(opened).cells(source):
+    for cell in cell_planner.with_dataset(opened).cells(source):
         is_planned = cell.status == "planned"
         yield replace(cell, status="not run", reason="not yet here") if is_planned else cell
 
 
-def _reading_large_file_in_blocks(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
-    """Return the data set, to be read in blocks if it is a file too large for memory."""
+def _large_file_in_row_blocks(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
+    """Return the data set, to be read in blocks of rows if it is a file too large for memory."""
     from svmbench import data
 
     if (
@@ -272,10 +272,10 @@ def _reading_large_file_in_blocks(spec: DatasetSpec, memory_gb: float) -> Datase
     return spec
 
 
-def _reading_large_set_in_blocks(
+def _large_set_in_row_blocks(
     spec: DatasetSpec, source: Any, block: Block, memory_gb: float
 ) -> DatasetSpec:
-    """Return the data set, to be read in blocks if it is registered and too large for memory."""
+    """Return the data set, to be read in blocks of rows if it is registered and too large."""
     from svmbench import data
 
     uses_all_rows = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
@@ -327,8 +327,8 @@ def _open(
 
 
 @dataclass(frozen=True)
-class DatasetInBlock:
-    """A data set in a block of the config, with the config and protocol that make its cells."""
+class CellPlanner:
+    """Makes the cells of one data set in one block of the config."""
 
     config: Config
     block: Any
@@ -336,7 +336,7 @@ class DatasetInBlock:
     profile: str
     declared: Protocol
 
-    def with_dataset(self, dataset: DatasetSpec) -> DatasetInBlock:
+    def with_dataset(self, dataset: DatasetSpec) -> CellPlanner:
         """Return a copy with another setting of the data set."""
         return replace(self, dataset=dataset)
 
@@ -473,7 +473,7 @@ class DatasetInBlock:
         reasons = [why_not(racer, source, block) for racer in racers]
         if self.dataset.in_blocks:
             context = (self.declared, block, self.dataset, dimensions, source.y)
-            reasons += [why_not_in_blocks(racer, *context) for racer in racers]
+            reasons += [why_not_in_row_blocks(racer, *context) for racer in racers]
         if reason := "; ".join(dict.fromkeys(filter(None, reasons))):
             return Cell(key=key, identity=identity, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features

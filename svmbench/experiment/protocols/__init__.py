@@ -41,19 +41,20 @@ def solvers_in(spec: CellSpec) -> list[str]:
     return names
 
 
-def reads_of(spec: CellSpec) -> str:
-    """Return in which form a cell takes its rows: ``arrays``, ``blocks`` or ``kernel``.
+def input_form_of(spec: CellSpec) -> str:
+    """Return the form of a cell's input: ``arrays``, ``blocks`` or ``kernel``.
 
-    The last means that one of its solvers takes a kernel matrix.
+    It is ``kernel`` if one of the cell's solvers takes a kernel matrix.
     """
     from svmbench.baselines.catalogue import solver_class
 
     if spec["dataset"].get("read") == "blocks":
         return "blocks"
-    takes = any("kernel" in solver_class(name).declaration.reads for name in solvers_in(spec))
-    return "kernel" if takes else "arrays"
+    names = solvers_in(spec)
+    has_kernel = any("kernel" in solver_class(name).declaration.reads for name in names)
+    return "kernel" if has_kernel else "arrays"
 
 
 def function_of(spec: CellSpec) -> Callable[[Any], Any]:
     """Return the function that runs a cell, from its `Task` to its `Outcome`."""
-    return protocols()[spec["protocol"]].function(reads_of(spec))
+    return protocols()[spec["protocol"]].function(input_form_of(spec))

@@ -49,10 +49,9 @@ class Protocol:
     tasks : tuple of str
         The supported kinds of task.
     reads : tuple of str
-        The supported forms of rows: ``arrays``, ``blocks`` (see `Task.in_blocks`), and ``written``
-        (a registered set is written to a file, and reading the file is measured). Kernel matrices
-        are no form of these: a solver that takes them gets the function of `variant`, if there is
-        one, and `run` otherwise.
+        What its data sets may be: ``arrays``, ``blocks`` (of rows, see `Task.in_blocks`), and
+        ``written`` (a registered set is written to a file, and reading its blocks is measured).
+        The forms of input that a solver reads are in its own declaration.
     programs : bool
         True if other people's programs can take part, because only `train` and `predict` are
         measured.
@@ -80,15 +79,15 @@ class Protocol:
     scores: bool = True
     metrics: tuple[str, ...] | None = None
 
-    def function(self, reads: str) -> Function:
-        """Return the function for cells that take their rows in this form.
+    def function(self, input_form: str) -> Function:
+        """Return the function for cells whose input has this form (`input_form_of`).
 
         Parameters
         ----------
-        reads : str
+        input_form : str
             ``arrays``, ``blocks``, or ``kernel`` where a solver takes a kernel matrix.
         """
-        return VARIANTS.get((self.name, reads), self.run)
+        return VARIANTS.get((self.name, input_form), self.run)
 
     @property
     def is_race(self) -> bool:
@@ -118,13 +117,13 @@ class Protocol:
 #: Every protocol by its name, in the order of declaration.
 PROTOCOLS: dict[str, Protocol] = {}
 
-#: The functions that stand for a protocol's own where cells take their rows in another form, by
-#: its name and that form.
+#: The functions that replace `Protocol.run` for cells with input of another form than arrays, by
+#: the protocol's name and the form.
 VARIANTS: dict[tuple[str, str], Function] = {}
 
 
-def variant(name: str, reads: str) -> Callable[[Function], Function]:
-    """Register the decorated function for cells of a protocol that take rows in another form.
+def variant(name: str, input_form: str) -> Callable[[Function], Function]:
+    """Register the decorated function for cells of a protocol with input of another form.
 
     Define it in a separate module, so that the keys of other cells don't cover its imports.
 
@@ -132,12 +131,12 @@ def variant(name: str, reads: str) -> Callable[[Function], Function]:
     ----------
     name : str
         The protocol.
-    reads : str
+    input_form : str
         ``blocks``, or ``kernel`` where a solver of the cell takes a kernel matrix.
     """
 
     def enter(function: Function) -> Function:
-        VARIANTS[name, reads] = function
+        VARIANTS[name, input_form] = function
         return function
 
     return enter

@@ -28,7 +28,7 @@ from svmbench.experiment.measuring import environment
 from svmbench.experiment.plan.keys import code_of, kinds_of
 from svmbench.experiment.run import processes, remote
 from svmbench.experiment.run.loop import STREAM_POLL_S, RunLoop, solvers_of, utc_timestamp
-from svmbench.experiment.run.records import ARTIFACTS
+from svmbench.experiment.run.record_file import ARTIFACTS
 from svmbench.experiment.run.scheduler import connected, result_of
 from svmbench.experiment.run.worker import AGAIN
 from svmbench.experiment.settings.cells import Cell, SharedArrays

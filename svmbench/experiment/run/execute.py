@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from svmbench.base.interrupts import sigterm_as_interrupt
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.loop import Listener, Options, RunLoop, Silent
-from svmbench.experiment.run.records import RunFolder
+from svmbench.experiment.run.record_file import RunFolder
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import FAILED, is_disturbed
 

@@ -16,7 +16,7 @@ from svmbench import data
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
 from svmbench.experiment.plan.planner import Plan
-from svmbench.experiment.run.records import RUNS, records_of
+from svmbench.experiment.run.record_file import RUNS, records_of
 from svmbench.experiment.run.session import ABSENT_CELLS, counted
 from svmbench.experiment.settings.cells import Cell, own_settings
 from svmbench.schema.record import CellRecord, Identity

@@ -32,7 +32,7 @@ from svmbench.experiment.protocols import solvers_in
 from svmbench.experiment.run import processes, worker
 from svmbench.experiment.run.points import Stream, point_of
 from svmbench.experiment.run.processes import Work
-from svmbench.experiment.run.records import RunFolder
+from svmbench.experiment.run.record_file import RunFolder
 from svmbench.experiment.settings.cells import Cell, Limits, SharedArrays
 from svmbench.schema.record import CellRecord, Reply
 

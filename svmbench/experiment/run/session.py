@@ -16,7 +16,7 @@ from svmbench.experiment.plan.filters import only as choose
 from svmbench.experiment.plan.planner import Plan, prepare_plan
 from svmbench.experiment.run.execute import Listener, Options, RunSummary, Silent, due, execute
 from svmbench.experiment.run.loop import workers_here
-from svmbench.experiment.run.records import RunFolder, check_reusable, refuse_foreign
+from svmbench.experiment.run.record_file import RunFolder, check_reusable, refuse_foreign
 from svmbench.experiment.settings.cells import Cell
 from svmbench.schema.record import CellRecord
 

@@ -9,7 +9,7 @@ outcome of the parts, and says at what scale it is. ``export.py`` shows verdicts
 JSON, Markdown or LaTeX.
 
 ``parts.py`` has parts that several papers share; ``cuts.py`` says what runs lack of the paper's
-protocol; ``printed.py`` judges the printed numbers; ``outcomes.py``, ``made_again.py`` and
+protocol; ``printed_evidence.py`` judges the printed numbers; ``outcomes.py``, ``made_again.py`` and
 ``picture.py`` show results.
 """
 
@@ -209,9 +209,11 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
         return Verdict(claim, NOT_TESTED, why)
     parts = with_cuts(_parts(claim, evidence, paper), claim, paper, evidence)
     sources = _used(claim, evidence, [cell for part in parts for cell in part.cells])
-    sources = sources or [source for config in claim.configs for source in evidence.of(config)]
+    sources = sources or [
+        source for config in claim.configs for source in evidence.counting_runs(config)
+    ]
     # Two configs may be views of the same cells: a run of one of them is enough.
-    missing = [config for config in claim.configs if not evidence.of(config)]
+    missing = [config for config in claim.configs if not evidence.counting_runs(config)]
     if sources and not any(source.run.name in claim.configs for source in sources):
         missing = []
     outcome, reason = decide(
@@ -310,7 +312,7 @@ def _left_out(claim: Claim, evidence: Evidence, parts: Sequence[Part]) -> list[s
     planned = {
         cell.dataset
         for config in claim.configs
-        for source in evidence.of(config)
+        for source in evidence.counting_runs(config)
         for cell in source.cells
     }
     lacking = [

@@ -121,11 +121,11 @@ class Evidence:
         """Forecasts from the recorded times of all kept runs."""
         return Forecaster(timed for run in self.runs for timed in timed_cells(run))
 
-    def of(self, config: str) -> list[Source]:
+    def counting_runs(self, config: str) -> list[Source]:
         """Return the runs of a config that count."""
         return self.sources.get(config, [])
 
-    def every(self, config: str) -> list[Source]:
+    def all_runs(self, config: str) -> list[Source]:
         """Return all runs of a config, also those in whose place another run counts."""
         return [_source(run) for run in self.runs if run.name == config]
 

@@ -28,7 +28,7 @@ from svmbench.report.numbers.forecasts import in_hours
 from svmbench.schema.rechecks import WORDS
 
 if TYPE_CHECKING:
-    from svmbench.report.tables.grids import PageTable
+    from svmbench.report.tables.grids import TableGrid
 
 #: Largest number of characters of a claim's number in a Markdown table.
 _MAX_NUMBER_CHARS = 120
@@ -240,23 +240,23 @@ def in_format(name: str, verdicts: Sequence[Verdict]) -> str:
     return FORMATS.named(name).table(verdict_grid(verdicts), "verdicts")
 
 
-def verdict_grid(verdicts: Sequence[Verdict]) -> PageTable:
+def verdict_grid(verdicts: Sequence[Verdict]) -> TableGrid:
     """Return the verdicts as a grid, which any output format can write."""
-    from svmbench.report.tables.grids import Head, PageTable, TableCell
-    from svmbench.report.tables.layout import CellText
+    from svmbench.report.tables.grids import GridEntry, Head, TableGrid
+    from svmbench.report.tables.layout import EntryText
 
     heads = [Head(text) for text in ("outcome", "scale", "reason")]
     rows = [
         (
             [verdict.claim.id, verdict.claim.statement],
             [
-                TableCell(CellText(text), "", best=False, state="ok")
+                GridEntry(EntryText(text), "", best=False, state="ok")
                 for text in (verdict.outcome, str(verdict.scale), verdict.reason)
             ],
         )
         for verdict in verdicts
     ]
-    return PageTable(
+    return TableGrid(
         name="verdicts",
         title="Verdicts",
         caption=[(f"{summary(verdicts)}.",)],

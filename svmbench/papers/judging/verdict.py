@@ -234,7 +234,7 @@ class Verdict:
         The CPU models of the records that it rests on.
     by_printed : str
         The outcome of the rule on the paper's own printed numbers, where somebody asked and there
-        are some (`svmbench.papers.judging.printed.beside_printed`).
+        are some (`svmbench.papers.judging.printed_evidence.beside_printed`).
     machines : tuple of MachineVerdict
         The verdict of each machine that has records of the claim, where there are several, or where
         none of the records are ours; this verdict is that of the first machine that decides.

@@ -1,4 +1,4 @@
-"""The grid of a table, which every format writes: heads, cells in parts, caption and notes."""
+"""The grid of a table, which every format writes: heads, entries in parts, caption and notes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmbench.report.reading.records import VERSUS, Run
 from svmbench.report.reading.units import Unit, unit_of
 from svmbench.report.tables import captions
 from svmbench.report.tables.best import best_entries
-from svmbench.report.tables.layout import CellText, Table, TableEntry, cell_text, row_texts
+from svmbench.report.tables.layout import EntryText, Table, TableEntry, entry_text, row_texts
 from svmbench.report.tables.media import Sentence
 
 #: The note about bold numbers.
@@ -40,12 +40,12 @@ class Head:
 
 
 @dataclass(frozen=True)
-class TableCell:
-    """A cell of a table: its text in parts, its number for sorting, and its style.
+class GridEntry:
+    """An entry of a grid: its text in parts, its number for sorting, and its style.
 
     Attributes
     ----------
-    text : CellText
+    text : EntryText
     order : str
         The number as text, or empty.
     best : bool
@@ -53,14 +53,14 @@ class TableCell:
         ``ok``, or another status.
     """
 
-    text: CellText
+    text: EntryText
     order: str
     best: bool
     state: str
 
 
 @dataclass(frozen=True)
-class PageTable:
+class TableGrid:
     """A table as every format writes it.
 
     Attributes
@@ -72,8 +72,8 @@ class PageTable:
         Heads of the columns that name the rows.
     groups, heads : list of Head
         Heads of the other columns, in two rows; `groups` is empty if one row is enough.
-    rows : list of (list of str, list of TableCell)
-        Texts and cells of each row; none if no cell was run and nothing is printed for it.
+    rows : list of (list of str, list of GridEntry)
+        Texts and entries of each row; none if no cell was run and nothing is printed for it.
     gaps, undefined : list of str
         Missing cells and undefined values, one line each.
     """
@@ -85,7 +85,7 @@ class PageTable:
     fields: list[str]
     groups: list[Head]
     heads: list[Head]
-    rows: list[tuple[list[str], list[TableCell]]]
+    rows: list[tuple[list[str], list[GridEntry]]]
     gaps: list[str]
     undefined: list[str]
 
@@ -99,7 +99,7 @@ class PageTable:
 
 def grid_of(
     run: Run, table: Table, *, allow_contended: bool = False, in_seconds: bool = False
-) -> PageTable:
+) -> TableGrid:
     """Arrange a table for a format.
 
     Parameters
@@ -118,7 +118,7 @@ def grid_of(
         (
             row_texts(table, row),
             [
-                _table_cell(
+                _grid_entry(
                     table.entries.get((row, c, m)),
                     units.get(m),
                     best=(row, c, m) in best,
@@ -134,7 +134,7 @@ def grid_of(
         for column, members in groupby(table.columns, key=lambda pair: pair[0])
     ]
     notes = captions.footnotes(table, allow_contended=allow_contended)
-    return PageTable(
+    return TableGrid(
         name=table.spec.name,
         title=table.spec.heading,
         caption=captions.caption(run, table),
@@ -177,12 +177,12 @@ def _solvers(table: Table, column: Sequence[Any]) -> tuple[str, ...]:
     return tuple(part for name in names for part in name.split(VERSUS))
 
 
-def _table_cell(
+def _grid_entry(
     entry: TableEntry | None, unit: Unit | None, *, best: bool, allow_contended: bool
-) -> TableCell:
+) -> GridEntry:
     if entry is None:
-        return TableCell(CellText(""), "", best=False, state="ok")
+        return GridEntry(EntryText(""), "", best=False, state="ok")
     summary = entry.summary
     order = "" if summary.value is None else f"{summary.value:.6g}"
-    text = cell_text(entry, allow_contended=allow_contended, unit=unit)
-    return TableCell(text, order, best, summary.status)
+    text = entry_text(entry, allow_contended=allow_contended, unit=unit)
+    return GridEntry(text, order, best, summary.status)

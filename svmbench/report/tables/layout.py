@@ -1,4 +1,4 @@
-"""Arrange tables as in the papers: rows, columns, and a summary in every cell."""
+"""Arrange tables as in the papers: rows, columns, and a summary in every entry."""
 
 from __future__ import annotations
 
@@ -308,8 +308,8 @@ def _csv_fields(entry: TableEntry | None) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class CellText:
-    """The text of a cell of a table in parts, which may be empty.
+class EntryText:
+    """The text of an entry of a table in parts, which may be empty.
 
     Attributes
     ----------
@@ -332,22 +332,22 @@ class CellText:
         return " ".join(filter(None, (text, self.folds, self.printed)))
 
 
-def cell_text(
+def entry_text(
     entry: TableEntry | None, *, allow_contended: bool = False, unit: Unit | None = None
-) -> CellText:
-    """Return the text of a cell: value, spread, marks, and the paper's number.
+) -> EntryText:
+    """Return the text of an entry: value, spread, marks, and the paper's number.
 
     Parameters
     ----------
     entry : TableEntry or None
-        None for an unplanned combination, which has an empty cell.
+        None for an unplanned combination, whose text is empty.
     allow_contended : bool, default False
         True to mark no times.
     unit : Unit, optional
         Unit of a time instead of seconds; the paper's number then shows its own unit.
     """
     if entry is None:
-        return CellText("")
+        return EntryText("")
     summary, comparison = entry.summary, entry.comparison
     value, spread = _value_text(summary, unit or SECONDS)
     marks = folds = printed = ""
@@ -366,7 +366,7 @@ def cell_text(
             comparison.difference,
             unit="s" if unit not in {None, SECONDS} else "",
         )
-    return CellText(value, spread, marks, folds, printed)
+    return EntryText(value, spread, marks, folds, printed)
 
 
 def _value_text(summary: Summary, unit: Unit) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from svmbench.report.reading.records import Run
 from svmbench.report.reading.wording import MARKS
 from svmbench.report.tables.best import contests, left_out
 from svmbench.report.tables.captions import footnotes
-from svmbench.report.tables.layout import Table, cell_text, row_texts
+from svmbench.report.tables.layout import Table, entry_text, row_texts
 from svmbench.report.tables.media import TERMINAL
 
 #: Largest number of characters of a line of the overview.
@@ -37,7 +37,7 @@ def overview_lines(run: Run, table: Table) -> list[list[str]]:
             entries = [table.entries.get((row, column, metric)) for metric in metrics]
             if any(entry and entry.summary.value is not None for entry in entries):
                 names = [table.column_text(column)] if table.column_fields else []
-                values = [str(replace(cell_text(entry), spread="")) for entry in entries]
+                values = [str(replace(entry_text(entry), spread="")) for entry in entries]
                 lines.append([*row_texts(table, row), *names, *values])
     column_head = ["solver" if table.column_fields == ("solver",) else "column"]
     header = [*heads, *(column_head if table.column_fields else []), *map(run.label, metrics)]

@@ -28,8 +28,8 @@ from runs import (
     write_config,
 )
 
-from svmbench.experiment.run import execute, records
-from svmbench.experiment.run.records import RunFolder, read_records
+from svmbench.experiment.run import execute, record_file
+from svmbench.experiment.run.record_file import RunFolder, read_records
 from svmbench.report.reading import shapes
 from svmbench.report.reading.records import read_run, read_scores
 from svmbench.schema import record
@@ -267,7 +267,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(records.os, "write", full)
+        patch.setattr(record_file.os, "write", full)
         ended = svmbench("run", config, "--output", out)
     assert ended.code == 1
     assert "No space left on device; all records so far are safe" in ended.err

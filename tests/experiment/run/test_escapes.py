@@ -17,7 +17,7 @@ from svmbench.base.errors import ResultsError
 from svmbench.experiment.measuring import environment
 from svmbench.experiment.run import ipc, processes
 from svmbench.experiment.run.ipc import BadAnswerError, Inbox
-from svmbench.experiment.run.records import RunFolder
+from svmbench.experiment.run.record_file import RunFolder
 
 pytestmark = [pytest.mark.usefixtures("workshop"), pytest.mark.slow]
 

@@ -9,7 +9,7 @@ import pytest
 from runs import svmbench, write_config
 
 from svmbench.base.errors import ConfigError
-from svmbench.experiment.run.records import refuse_foreign
+from svmbench.experiment.run.record_file import refuse_foreign
 
 PLAN = {
     "tables": [{"name": "adult"}],

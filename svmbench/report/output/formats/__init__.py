@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from svmbench.base.errors import ResultsError
 from svmbench.base.module_registry import ModuleRegistry
 from svmbench.report.plots.drawing import draw_plot
-from svmbench.report.tables.grids import PageTable, grid_of
+from svmbench.report.tables.grids import TableGrid, grid_of
 
 if TYPE_CHECKING:
     from svmbench.report.output.builder import Content
@@ -48,7 +48,7 @@ class Format:
 
     what: str
     ending: str
-    table: Callable[[PageTable, str], str]
+    table: Callable[[TableGrid, str], str]
     plots: tuple[str, ...] = ("svg",)
     figure: Callable[[Run, Curves, str, bool], str] | None = None
     in_seconds: bool = False

@@ -15,7 +15,7 @@ from svmbench.report.output.formats import Format
 from svmbench.report.plots.curves import Curves
 from svmbench.report.plots.drawing import footer
 from svmbench.report.reading.records import Run
-from svmbench.report.tables.grids import Head, PageTable, TableCell
+from svmbench.report.tables.grids import GridEntry, Head, TableGrid
 from svmbench.report.tables.media import LATEX, Sentence
 
 #: Largest number of characters of a table's line, upright and sideways. On a page for text of 10
@@ -50,12 +50,12 @@ def latex_figure(run: Run, curves: Curves, path: str, hollow: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def latex_table(grid: PageTable, label: str) -> str:
+def latex_table(grid: TableGrid, label: str) -> str:
     r"""Return a table as LaTeX.
 
     Parameters
     ----------
-    grid : PageTable
+    grid : TableGrid
     label : str
         The label for ``\ref``, without ``tab:``.
     """
@@ -71,14 +71,16 @@ def latex_table(grid: PageTable, label: str) -> str:
             rf"\label{{tab:{_label(label)}{f'-{i + 1}' * (i > 0)}}}",
         ]
         if grid.rows:
-            rows = [(map(escape.latex, names), map(_cell, boxes)) for names, boxes in part.rows]
+            rows = [
+                (map(escape.latex, names), map(_entry, entries)) for names, entries in part.rows
+            ]
             lines += [
                 r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
                 rf"\begin{{tabular}}{{{'l' * len(grid.fields)}{'r' * len(part.heads)}}}",
                 r"\toprule",
                 *_heads(part),
                 r"\midrule",
-                *(_row([*names, *boxes]) for names, boxes in rows),
+                *(_row([*names, *entries]) for names, entries in rows),
                 r"\bottomrule",
                 r"\end{tabular}}",
             ]
@@ -86,14 +88,14 @@ def latex_table(grid: PageTable, label: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parts(grid: PageTable) -> tuple[list[PageTable], bool]:
+def _parts(grid: TableGrid) -> tuple[list[TableGrid], bool]:
     """Return tables with some of the columns each, and whether they are to stand sideways.
 
     The columns of a group stay together.
     """
     names_width = max((sum(map(len, names)) for names, _ in grid.rows), default=0)
     columns = [
-        max(len(head.text), *(len(str(boxes[j].text)) for _, boxes in grid.rows), 0)
+        max(len(head.text), *(len(str(entries[j].text)) for _, entries in grid.rows), 0)
         for j, head in enumerate(grid.heads)
     ]
     if names_width + sum(columns) <= UPRIGHT_LINE:
@@ -112,13 +114,13 @@ def _parts(grid: PageTable) -> tuple[list[PageTable], bool]:
             grid,
             groups=grid.groups[first:end],
             heads=grid.heads[starts[first] : starts[end]],
-            rows=[(names, boxes[starts[first] : starts[end]]) for names, boxes in grid.rows],
+            rows=[(names, entries[starts[first] : starts[end]]) for names, entries in grid.rows],
         )
         for first, end in parts
     ], True
 
 
-def _heads(grid: PageTable) -> list[str]:
+def _heads(grid: TableGrid) -> list[str]:
     n_fields = len(grid.fields)
     last = _row(
         [*map(escape.latex, grid.fields), *(escape.latex(head.text) for head in grid.heads)]
@@ -133,9 +135,9 @@ def _heads(grid: PageTable) -> list[str]:
     return [_row([""] * n_fields + groups), " ".join(rules), last]
 
 
-def _cell(box: TableCell) -> str:
-    text = box.text
-    value = LATEX.strong(text.value) if box.best else escape.latex(text.value)
+def _entry(entry: GridEntry) -> str:
+    text = entry.text
+    value = LATEX.strong(text.value) if entry.best else escape.latex(text.value)
     value_text = " ".join(filter(None, (value, escape.latex(text.spread)))) + escape.latex(
         text.marks
     )

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from svmbench.base import escape
 from svmbench.report.output.formats import Format
 from svmbench.report.plots.drawing import PLOT_ENDINGS
-from svmbench.report.tables.grids import PageTable
+from svmbench.report.tables.grids import TableGrid
 from svmbench.report.tables.media import MARKDOWN
 
 
-def markdown_table(grid: PageTable, _label: str = "") -> str:
+def markdown_table(grid: TableGrid, _label: str = "") -> str:
     """Return a table as a section of Markdown, with caption, footnotes and missing cells."""
     caption = " ".join(map(MARKDOWN.spell, grid.caption))
     lines = [f"## {escape.markdown(grid.title)}", "", caption, ""]
@@ -23,8 +23,8 @@ def markdown_table(grid: PageTable, _label: str = "") -> str:
         lines.append("|" + " --- |" * len(grid.fields) + " ---: |" * len(grid.heads))
     else:
         lines.append("No cell of this table has a result.")
-    for names, cells in grid.rows:
-        lines.append(_row([*names, *(str(cell.text) for cell in cells)]))
+    for names, entries in grid.rows:
+        lines.append(_row([*names, *(str(entry.text) for entry in entries)]))
     lines.append("")
     for note in grid.notes:
         lines += [MARKDOWN.spell(note), ""]

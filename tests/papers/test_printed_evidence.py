@@ -8,7 +8,7 @@ from runs import svmbench
 
 from svmbench.base.paper_folders import papers
 from svmbench.papers import judging
-from svmbench.papers.judging.printed import beside_printed, printed_evidence
+from svmbench.papers.judging.printed_evidence import beside_printed, printed_evidence
 from svmbench.report.reading.published import numbers
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import pytest
 
 from svmbench.base.paper_folders import papers
 from svmbench.report.reading.published import numbers
-from svmbench.site.printed import printed_tables
+from svmbench.site.printed_tables import printed_tables
 
 WITH_NUMBERS = [key for key in papers() if numbers(key)]
 
