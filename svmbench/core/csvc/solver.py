@@ -595,8 +595,10 @@ class Tolerance:
 
 def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
     """Return True if w proves that w != 0 at the optimum of a ν-SVC or one-class SVM."""
-    squared_norm = -float(beta @ v)  # beta'K beta: here p = 0, so that K beta = -v
-    return least_gap(problem, beta, v) < PROVES_MARGIN * squared_norm
+    # -beta'v is beta'K beta: here p = 0, so that K beta = -v.
+    most = PROVES_MARGIN * -float(beta @ v)
+    # The duality gap at a model's thresholds bounds the least one, and needs no sorting.
+    return gap_of_problem(problem, beta, v) < most or least_gap(problem, beta, v) < most
 
 
 def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:

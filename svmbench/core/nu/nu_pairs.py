@@ -450,9 +450,7 @@ class NuPairSearch(PairSearch):
         if not runs.are_whole or chosen.stop - chosen.start > COPY_MAX_SAMPLES:
             self.solve_alone(p)
             return
-        places = self.layout.places[chosen]
-        n = len(self.layout.order)
-        K = runs.values.reshape(n, n)[np.ix_(places, places)]
+        K = self.copy_of(p, runs)
         problem, (beta, v) = self.problem(p), (each[chosen] for each in self.variables)
         begun = int(self.steps[p])
         most = min(self.max_iter, begun + NO_MARGIN_STEPS_A_SAMPLE * len(v))
@@ -469,6 +467,19 @@ class NuPairSearch(PairSearch):
         self.reasons[p] = reason
         if reason != CONVERGED and self.steps[p] < self.max_iter:
             self.solve_alone(p)
+
+    def copy_of(self, p: int, runs: ClassRows) -> np.ndarray:
+        """Return a copy of the part of pair `p` of a matrix in memory: four blocks of it."""
+        layout, m, n = self.layout, self.first_size(p), len(self.layout.order)
+        whole = runs.values.reshape(n, n)
+        places = [slice(*layout.starts[c : c + 2]) for c in (layout.first[p], layout.second[p])]
+        parts = slice(0, m), slice(m, None)
+        size = m + places[1].stop - places[1].start
+        K = np.empty((size, size), dtype=whole.dtype)
+        for rows, part in zip(places, parts, strict=True):
+            for columns, others in zip(places, parts, strict=True):
+                K[part, others] = whole[rows, columns]
+        return K
 
     def solution(self, work: dict[str, int]) -> NuJointSolution:
         """Return the solution of all pairs, with its counters."""
