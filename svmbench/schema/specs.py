@@ -132,12 +132,15 @@ class TableSpec(Spec):
 
 
 class PlotSpec(Spec):
-    """A plot of one block.
+    """A plot of one block, or of two.
 
     Attributes
     ----------
     name, title, block : str
         As for a table.
+    beside : str or None
+        A second block, whose series stand beside those of the first, with its name in parentheses.
+        Of the kinds ``scaling``, ``curve``, ``bars`` and ``race``.
     kind : str
         Kind of plot: a module of ``svmbench/report/plots/kinds``.
     dataset : str or None
@@ -161,6 +164,7 @@ class PlotSpec(Spec):
     kind: _Kind = "scaling"
     title: str = ""
     block: str
+    beside: str | None = None
     dataset: str | None = None
     x: str | None = None
     y: str | None = None

@@ -42,12 +42,14 @@ def check_requested_metrics(draft: Draft, findings: Findings) -> None:
                 message = f"{taken}; each table and plot becomes a file of its own"
                 findings.add((*place, "name"), message, place)
             outputs.append(spec.name)
-            block = blocks.get(spec.block)
-            if block is not None:
-                _check_spec(_Reported(config, block, draft), place, spec, findings)
-            elif not ("blocks" in draft.nameless or spec.block in draft.lost.get("blocks", ())):
-                known = list(blocks)
-                findings.unknown((*place, "block"), "unknown block", spec.block, known, place)
+            for key in ("block", "beside"):
+                name = getattr(spec, key, None)
+                if name in blocks:
+                    _check_spec(_Reported(config, blocks[name], draft), place, spec, findings)
+                elif name is not None and not (
+                    "blocks" in draft.nameless or name in draft.lost.get("blocks", ())
+                ):
+                    findings.unknown((*place, key), "unknown block", name, list(blocks), place)
 
 
 class _Reported:
@@ -139,7 +141,11 @@ def _check_spec(
     ):
         what = f"block {reported.name!r} has no data set"
         findings.unknown((*place, "dataset"), what, spec.dataset, reported.datasets, place)
-    if spec.crossing and canonical(spec.series or "") == "solver" and reported.solvers is not None:
+    if spec.beside and PLOT_KINDS.named(spec.kind).collect is not None:
+        message = f"a plot of kind {spec.kind} shows one block, so it can't have 'beside'"
+        findings.add((*place, "beside"), message, place)
+    crosses_solvers = reported.name == spec.block and canonical(spec.series or "") == "solver"
+    if crosses_solvers and spec.crossing and reported.solvers is not None:
         for j, name in enumerate(spec.crossing):
             if name not in reported.solvers:
                 what = f"block {reported.name!r} has no solver"

@@ -8,10 +8,7 @@ the chosen point, on all rows of the same folds. ``chosen_cv_on_kernels.py`` has
 from __future__ import annotations
 
 from svmbench.experiment.protocols.cv import cv
-from svmbench.experiment.protocols.declare import protocol
-from svmbench.experiment.protocols.folds import ALL_ROWS, ITSELF, UNSCALED
-from svmbench.experiment.protocols.outcomes import FITTED
-from svmbench.experiment.protocols.search import SEARCHED
+from svmbench.experiment.protocols.declare import PROTOCOLS, protocol
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.values import Folds, MaxSamples, Params
 
@@ -42,13 +39,8 @@ protocol(
     "chosen-cv",
     settings=ChosenCV,
     caption="plain cross-validation at points that exact solvers choose",
-    scalings={
-        "outer-fold": ITSELF,
-        "all-rows": ALL_ROWS,
-        "every-fold": ITSELF,
-        "none": UNSCALED,
-    },
-    splits=lambda block: (block.folds,),
+    scalings=PROTOCOLS["cv"].scalings,
+    splits=PROTOCOLS["cv"].splits,
     tasks=("binary", "multiclass"),
-    metrics=(*FITTED, "n_test", *SEARCHED, "chosen_C", "chosen_gamma"),
+    metrics=(*(PROTOCOLS["cv"].metrics or ()), "chosen_C", "chosen_gamma"),
 )(cv)

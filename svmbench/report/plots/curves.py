@@ -189,7 +189,13 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
     kind = kind_of(spec)
     if kind.collect is not None:
         return kind.collect(run, spec)
-    whole = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
+    blocks = filter(None, (spec.block, spec.beside))
+    whole = [
+        cell
+        for name in blocks
+        for cell in run.block_cells(name)
+        if spec.dataset in (None, cell.dataset)
+    ]
     cells = take_apart(whole)
     y = _clock(spec, cells)
     panels = []
@@ -198,6 +204,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
         by_series: dict[str, list[CellResult]] = {}
         for cell in members:
             name = str(cell.value(spec.series)) if spec.series else run.label(y)
+            name += f" ({cell.block})" if cell.block != spec.block else ""
             by_series.setdefault(name, []).append(cell)
         drawn = [
             _series(spec, y, shown, part)

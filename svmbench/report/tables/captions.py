@@ -53,18 +53,21 @@ def caption(run: Run, table: Table) -> list[Sentence]:
 
 
 def _choice(block: Mapping[str, Any]) -> list[Sentence]:
-    """Return the sentence on the solvers that choose the points of others, if a block has some."""
+    """Return sentences on the solvers that choose C and gamma, if a block says which."""
     chosen: dict[str, list[str]] = {}
     for solver, chooser in block.get("choose_with", {}).items():
         chosen.setdefault(chooser, []).append(solver)
     if not chosen:
         return []
-    words: list[str | Code] = ["C and gamma are chosen by "]
-    for i, (chooser, solvers) in enumerate(chosen.items()):
-        words += [" and by " if i else "", Code(chooser), f" for {', '.join(solvers)}"]
+    words: list[str | Code] = []
+    for chooser, solvers in chosen.items():
+        whose = "its own C and gamma" if solvers == [chooser] else "C and gamma for "
+        names = "" if solvers == [chooser] else ", ".join(solvers)
+        words += ["; " if words else "", Code(chooser), f" chooses {whose}{names}"]
+    who = "It searches" if len(chosen) == 1 else "Each of these searches"
     n_rows = block.get("choose_rows")
-    limit = f" on at most {n_rows:,} rows" if n_rows else ""
-    return [(*words, f"; they search the grid on the same folds{limit}.")]
+    limit = f", on at most {n_rows:,} rows" if n_rows else ""
+    return [(*words, "."), (f"{who} the grid on the same folds{limit}.",)]
 
 
 def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:

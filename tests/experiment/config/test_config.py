@@ -171,6 +171,16 @@ def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:
             "block: nestd",
             "c.yaml:10:15: tables[0]: unknown block 'nestd'; did you mean 'nested'?",
         ),
+        (
+            "profiles:",
+            "plots: [{name: p, kind: bars, block: cv, beside: nestd}]\nprofiles:",
+            "plots[0]: unknown block 'nestd'; did you mean 'nested'?",
+        ),
+        (
+            "profiles:",
+            "plots: [{name: p, kind: decision, block: cv, beside: nested}]\nprofiles:",
+            "plots[0]: a plot of kind decision shows one block, so it can't have 'beside'",
+        ),
         ("name: nested,", "name: cv,", "another block is already called 'cv'"),
         (
             "name: liblinear-l1",

@@ -51,6 +51,15 @@ def bars_run(folder, metric, values):
     return runs.write_run(folder, cells, records, plots=[plot])
 
 
+def test_a_second_block_stands_beside_the_first(tmp_path):
+    cells = [runs.planned(block, "a9a", "alsvm") for block in ("chosen", "own")]
+    records = [runs.record(c, {"train_time_s": s}) for c, s in zip(cells, (3.0, 5.0), strict=True)]
+    plot = {"name": "bars", "kind": "bars", "block": "chosen", "beside": "own"}
+    (panel,) = curves_of(runs.write_run(tmp_path, cells, records, plots=[plot]), "bars").panels
+    drawn = [(series.name, [point.y for point in series.points]) for series in panel.series]
+    assert drawn == [("alsvm", [3.0]), ("alsvm (own)", [5.0])]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "widths"),

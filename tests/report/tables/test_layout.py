@@ -437,6 +437,25 @@ def test_any_dimension_can_be_rows_and_columns(tmp_path):
     assert "| a9a | 0.2 | 90.00 |" in (tmp_path / "none" / "table2.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("chooser", "expected"),
+    [
+        ({"alsvm": "alsvm"}, "`alsvm` chooses its own C and gamma. It searches the grid"),
+        (
+            {"alsvm": "newton-l2", "pegasos": "dcd-l2", "falsvm": "dcd-l2"},
+            "`newton-l2` chooses C and gamma for alsvm; `dcd-l2` chooses C and gamma for pegasos, "
+            "falsvm. Each of these searches the grid",
+        ),
+    ],
+)
+def test_a_caption_says_who_chooses_the_points(tmp_path, chooser, expected):
+    cell = runs.planned("cv", "a9a", "alsvm")
+    block = {"name": "cv", "choose_with": chooser, "choose_rows": 5000}
+    folder = runs.write_run(tmp_path, [cell], [runs.record(cell)], [runs.TABLE2], blocks=[block])
+    text = build(folder).joined.read_text()
+    assert f"{expected} on the same folds, on at most 5,000 rows." in text
+
+
 def test_old_names_of_dimensions_are_read(tmp_path):
     cells = [runs.planned("cv", "a9a", "alsvm", size=n, n_features_kept=7) for n in (100, 200)]
     records = [runs.record(c, {"train_time_s": 1.0, "accuracy_pct": 80.0}) for c in cells]
