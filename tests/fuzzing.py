@@ -406,7 +406,7 @@ def read_baseline(content: bytes, folder: Path, reached: Reached) -> None:
     (folder / "baseline.json").write_bytes(content)
     if isinstance(_json(content), dict):
         reached()
-    _compare(compare.read_side(folder), compare.read_side(_run()))
+    _compare(sides.read_side(folder), sides.read_side(_run()))
 
 
 def _json(content: bytes) -> Any:
@@ -427,11 +427,11 @@ def _report(folder: Path) -> None:
     for raw in run.plots:
         trace_curves(run, read_plot(raw, plan))
     tidy_csv(run, laid_out)
-    side = compare.read_side(folder)
+    side = sides.read_side(folder)
     _compare(side, side)
 
 
-def _compare(kept: compare.Side, new: compare.Side) -> None:
+def _compare(kept: sides.Side, new: sides.Side) -> None:
     try:
         compare.compare_folders(kept, new)
     except SvmbenchError as error:

@@ -23,7 +23,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from svmbench.report.gate.compare import Side, compare_folders, read_side
+from svmbench.report.gate.compare import compare_folders
+from svmbench.report.gate.sides import Side, read_side
 
 SHORT = "block=accuracy,block=kernel-accuracy"
 CORES = ("Haswell", "SkylakeX", "Zen", "Sandybridge", "Nehalem")

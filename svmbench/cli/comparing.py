@@ -53,11 +53,10 @@ def compare_command(
       svmbench compare before/ after/ --json
       svmbench compare before/ after/ --ignore counters --ignore memory
     """
-    from svmbench.report.gate import compare as comparing
+    from svmbench.report.gate.compare import compare_folders
+    from svmbench.report.gate.sides import read_side
 
-    comparison = comparing.compare_folders(
-        comparing.read_side(base), comparing.read_side(new), slowdown=slowdown, ignore=ignore
-    )
+    comparison = compare_folders(read_side(base), read_side(new), slowdown=slowdown, ignore=ignore)
     if as_json:
         terminal.emit(json.dumps(comparison.to_json(), indent=1))
     else:
@@ -80,13 +79,13 @@ def keep(results: Path, target: Path) -> None:
     Example:
       svmbench keep results/regress-quick results/regress
     """
-    from svmbench.report.gate.compare import write_baseline
+    from svmbench.report.gate.sides import write_baseline
 
     terminal.print_line(write_baseline(results, target))
 
 
 def _print_comparison(comparison: Any) -> None:
-    from svmbench.report.gate.compare import outcome_line
+    from svmbench.report.gate.changes import outcome_line
 
     if comparison.changes:
         terminal.print_columns(

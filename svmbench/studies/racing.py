@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from svmbench.base.errors import ConfigError, SvmbenchError
 from svmbench.base.escape import line
 from svmbench.baselines import templates
-from svmbench.report.gate.compare import WALL_GROWTH, WALL_SLACK_S
+from svmbench.report.gate.race_times import WALL_GROWTH, WALL_SLACK_S
 from svmbench.schema.record import CellRecord
 from svmbench.studies.datasets import dataset_entry
 

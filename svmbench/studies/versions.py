@@ -24,7 +24,7 @@ from typing import Any
 
 from svmbench.base.errors import EXIT_FAILED_CELLS, ConfigError, SvmbenchError
 from svmbench.experiment.config.yaml_source import yaml_of_value
-from svmbench.report.gate.compare import WALL_GROWTH
+from svmbench.report.gate.race_times import WALL_GROWTH
 from svmbench.report.reading.records import result_lines
 from svmbench.studies.racing import (
     Racer,

@@ -19,7 +19,8 @@ from script_loading import load_script
 
 from svmbench.base import files
 from svmbench.base.errors import ResultsError
-from svmbench.report.gate.compare import compare_folders, read_side
+from svmbench.report.gate.compare import compare_folders
+from svmbench.report.gate.sides import read_side
 from svmbench.report.output import kept
 from svmbench.report.output.builder import build
 from svmbench.report.reading import newest, records

@@ -17,7 +17,8 @@ from synthetic_runs import ENVIRONMENT, planned, record, write_run
 from svmbench.base import files
 from svmbench.base.errors import ResultsError
 from svmbench.report.gate import compare as comparing
-from svmbench.report.gate.compare import Change, Comparison
+from svmbench.report.gate.changes import Change, Comparison
+from svmbench.report.gate.sides import Side, SideRun, read_side, write_baseline
 
 RACE = "a|ref"
 
@@ -49,7 +50,7 @@ def make(folder: Path, **wrong: Any) -> Path:
 
 def compared(tmp_path: Path, **wrong: Any) -> Comparison:
     base, new = make(tmp_path / "base"), make(tmp_path / "new", **wrong)
-    return comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
+    return comparing.compare_folders(read_side(base), read_side(new))
 
 
 def test_equal_runs_have_no_changes(tmp_path: Path) -> None:
@@ -124,11 +125,9 @@ def test_scores_are_judged_by_their_own_direction_and_tolerance(
     before, after = (
         scored(tmp_path / str(i), metric, value, plan) for i, value in enumerate(values)
     )
-    comparing.write_baseline(before, tmp_path / "kept")
+    write_baseline(before, tmp_path / "kept")
     for base in (before, tmp_path / "kept"):
-        found = comparing.compare_folders(
-            comparing.read_side(base), comparing.read_side(after)
-        ).changes
+        found = comparing.compare_folders(read_side(base), read_side(after)).changes
         assert [(c.verdict, c.kind, c.what) for c in found] == (
             [(expected, "score", metric)] if expected else []
         )
@@ -142,7 +141,7 @@ def test_cells_apart_along_a_dimension_alone_are_compared_with_their_like(tmp_pa
             for c in cells
         ]
         write_run(tmp_path / name, cells, records)
-    sides = [comparing.read_side(tmp_path / name) for name in ("base", "new")]
+    sides = [read_side(tmp_path / name) for name in ("base", "new")]
     (change,) = comparing.compare_folders(*sides).changes
     assert (change.verdict, change.where) == ("worse", "cv · a9a · nu 0.2 · s")
 
@@ -153,14 +152,14 @@ def test_old_and_new_names_of_a_dimension_are_the_same(tmp_path: Path) -> None:
     new = planned("cv", "a9a", "alsvm", size=1000, dimensions={"rows": 1000})
     for name, cell, auc in (("old", old, 96.0), ("new", new, 90.0)):
         write_run(tmp_path / name, [cell], [record(cell, {"accuracy_pct": auc})])
-    comparing.write_baseline(tmp_path / "old", tmp_path / "kept")
+    write_baseline(tmp_path / "old", tmp_path / "kept")
     path = tmp_path / "kept" / "baseline.json"
     kept = json.loads(path.read_text())
     del kept["scores"], kept["cells"][0]["dimensions"]
     kept["cells"][0] |= {"size": 1000, "n_features_kept": None}
     path.write_text(json.dumps(kept))
     (change,) = comparing.compare_folders(
-        comparing.read_side(tmp_path / "kept"), comparing.read_side(tmp_path / "new")
+        read_side(tmp_path / "kept"), read_side(tmp_path / "new")
     ).changes
     assert (change.verdict, change.kind, change.where) == (
         "worse",
@@ -210,10 +209,10 @@ def test_a_slowdown_beside_other_cells_is_one(tmp_path: Path, ratio: float) -> N
 
 def test_a_baseline_stands_for_its_run(tmp_path: Path) -> None:
     run, worse = make(tmp_path / "run"), make(tmp_path / "worse", updates=2000)
-    comparing.write_baseline(run, tmp_path / "kept")
-    base = comparing.read_side(tmp_path / "kept")
-    assert comparing.compare_folders(base, comparing.read_side(run)).changes == ()
-    assert comparing.compare_folders(base, comparing.read_side(worse)).regressions[0] == Change(
+    write_baseline(run, tmp_path / "kept")
+    base = read_side(tmp_path / "kept")
+    assert comparing.compare_folders(base, read_side(run)).changes == ()
+    assert comparing.compare_folders(base, read_side(worse)).regressions[0] == Change(
         "worse", "counter", "cv · a9a · alsvm · fold 1", "updates", 1000, 2000
     )
 
@@ -221,7 +220,7 @@ def test_a_baseline_stands_for_its_run(tmp_path: Path) -> None:
 def test_no_baseline_is_made_of_a_run_with_holes(tmp_path: Path) -> None:
     run = make(tmp_path / "run", status="timeout")
     with pytest.raises(ResultsError, match=r"1 cells have no result \(cv · a9a · alsvm: timeout"):
-        comparing.write_baseline(run, tmp_path / "kept")
+        write_baseline(run, tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
 
 
@@ -229,20 +228,20 @@ def test_of_repeated_runs_the_median_ratio_counts(tmp_path: Path) -> None:
     base = make(tmp_path / "base")
     for number, ratio in enumerate([1.0, 2.9, 3.1]):
         make(tmp_path / "new" / str(number), ratio=ratio)
-    new = comparing.read_side(tmp_path / "new")
-    assert comparing.compare_folders(comparing.read_side(base), new).changes == ()
+    new = read_side(tmp_path / "new")
+    assert comparing.compare_folders(read_side(base), new).changes == ()
     make(tmp_path / "new" / "2", ratio=1.1)
-    new = comparing.read_side(tmp_path / "new")
-    (slower,) = comparing.compare_folders(comparing.read_side(base), new).changes
+    new = read_side(tmp_path / "new")
+    (slower,) = comparing.compare_folders(read_side(base), new).changes
     assert (slower.what, slower.base, slower.new) == ("a vs ref", 3.0, 1.1)
 
 
 def test_what_is_no_side_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="neither a run folder"):
-        comparing.read_side(tmp_path)
+        read_side(tmp_path)
     (tmp_path / "baseline.json").write_text("{")
     with pytest.raises(ResultsError, match=r"can't read .*baseline\.json"):
-        comparing.read_side(tmp_path)
+        read_side(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -260,13 +259,13 @@ def test_what_is_no_side_is_one_sentence(tmp_path: Path) -> None:
 def test_a_baseline_that_lacks_something_is_one_sentence(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
-    path = comparing.write_baseline(make(tmp_path / "run"), tmp_path / "kept")
+    path = write_baseline(make(tmp_path / "run"), tmp_path / "kept")
     kept = json.loads(path.read_text())
     cell = {**kept["cells"][0], **change}
     kept["cells"][0] = {name: value for name, value in cell.items() if value is not ...}
     path.write_text(json.dumps(kept))
     with pytest.raises(ResultsError, match=said) as caught:
-        comparing.read_side(tmp_path / "kept")
+        read_side(tmp_path / "kept")
     assert str(path) in str(caught.value)
 
 
@@ -274,7 +273,7 @@ def test_a_base_without_results_is_nothing_to_compare_with(tmp_path: Path) -> No
     cell = planned("cv", "a9a", "alsvm")
     for name, records in (("base", []), ("new", [record(cell, {"accuracy_pct": 1.0})])):
         write_run(tmp_path / name, [cell], records)
-    sides = [comparing.read_side(tmp_path / name) for name in ("base", "new")]
+    sides = [read_side(tmp_path / name) for name in ("base", "new")]
     for new in sides:
         with pytest.raises(ResultsError, match="nothing to compare: no cell of BASE has a result"):
             comparing.compare_folders(sides[0], new)
@@ -285,7 +284,7 @@ def test_a_baseline_is_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make(tmp_path / "run")
-    path = comparing.write_baseline(run, tmp_path / "kept")
+    path = write_baseline(run, tmp_path / "kept")
     before = path.read_bytes()
 
     def fail(*_: Any, **__: Any) -> None:
@@ -294,18 +293,18 @@ def test_a_baseline_is_written_whole_or_not_at_all(
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "replace", fail)
         with pytest.raises(ResultsError, match=r"can't write .*baseline\.json: No space left"):
-            comparing.write_baseline(make(tmp_path / "other", updates=7), tmp_path / "kept")
+            write_baseline(make(tmp_path / "other", updates=7), tmp_path / "kept")
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
     for target in (path, path / "below"):
         with pytest.raises(ResultsError, match="can't write"):
-            comparing.write_baseline(run, target)
+            write_baseline(run, target)
 
 
 def test_strangers_are_not_compared(tmp_path: Path) -> None:
-    run = comparing.read_side(make(tmp_path / "run"))
+    run = read_side(make(tmp_path / "run"))
     cell = planned("other", "adult", "alsvm")
-    other = comparing.read_side(write_run(tmp_path / "other", [cell], [record(cell)]))
+    other = read_side(write_run(tmp_path / "other", [cell], [record(cell)]))
     with pytest.raises(ResultsError, match="no cell in common"):
         comparing.compare_folders(run, other)
 
@@ -345,7 +344,7 @@ def between(
 ) -> Comparison:
     base = many(tmp_path / "base", number)
     new = many(tmp_path / "new", number, environment, **wrong)
-    return comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
+    return comparing.compare_folders(read_side(base), read_side(new))
 
 
 def test_one_fold_that_loses_is_seen_though_the_other_makes_up_for_it(tmp_path: Path) -> None:
@@ -407,10 +406,10 @@ def test_other_parameters_do_not_hide_ten_times_the_work(tmp_path: Path) -> None
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "1" * 400])
 def test_a_baseline_with_a_number_that_is_none_is_refused(tmp_path: Path, number: str) -> None:
     run = make(tmp_path / "run")
-    path = comparing.write_baseline(run, tmp_path / "kept")
+    path = write_baseline(run, tmp_path / "kept")
     path.write_text(path.read_text().replace("96.0", number))
     with pytest.raises(ResultsError, match="can't read") as raised:
-        comparing.read_side(tmp_path / "kept")
+        read_side(tmp_path / "kept")
     assert raised.value.exit_code == 2
 
 
@@ -422,7 +421,7 @@ def test_results_without_their_environment_are_refused(tmp_path: Path, what: str
         path.unlink()
     else:
         path.write_text(json.dumps({k: v for k, v in ENVIRONMENT.items() if k != what}))
-    for use in (lambda: comparing.read_side(run), lambda: comparing.write_baseline(run, run)):
+    for use in (lambda: read_side(run), lambda: write_baseline(run, run)):
         with pytest.raises(ResultsError, match=r"environment-4be1c0de\.json is missing or") as said:
             use()
         assert said.value.exit_code == 2
@@ -462,9 +461,9 @@ def test_an_objective_below_a_dual_value_is_worse(
         if environment and name != "base":
             content = json.dumps(ENVIRONMENT | environment)
             (folder / "environment-4be1c0de.json").write_text(content)
-    comparing.write_baseline(tmp_path / "base", tmp_path / "kept")
+    write_baseline(tmp_path / "base", tmp_path / "kept")
     for base in ("base", "kept"):
-        sides = {name: comparing.read_side(tmp_path / name) for name in (base, "new", "near")}
+        sides = {name: read_side(tmp_path / name) for name in (base, "new", "near")}
         changes = comparing.compare_folders(sides[base], sides["new"]).changes
         lost = {"dual_objective"} if has_dual == "base" else set()
         assert {c.what for c in changes} == {"objective, below a dual value", *lost}
@@ -480,7 +479,7 @@ def test_a_fit_that_counts_no_work_is_worse(tmp_path: Path) -> None:
         {"updates:a": 10, "checks:a": 0, "updates:b": 5},
     ]
     sides = [
-        comparing.read_side(
+        read_side(
             write_run(tmp_path / str(i), [cell], [record(cell, {"ratio:a:b": 1}, counters=counted)])
         )
         for i, counted in enumerate(counters)
@@ -490,13 +489,13 @@ def test_a_fit_that_counts_no_work_is_worse(tmp_path: Path) -> None:
     assert comparing.compare_folders(sides[0], sides[2]).regressions == ()
 
 
-def raced(folder: Path, ratios: list[float], **more: Any) -> comparing.Side:
+def raced(folder: Path, ratios: list[float], **more: Any) -> Side:
     cells = [planned("speed", f"set-{i}", RACE, protocol="race") for i in range(len(ratios))]
     records = [
         record(cell, {"ratio:a:ref": ratio}, **more)
         for cell, ratio in zip(cells, ratios, strict=True)
     ]
-    return comparing.read_side(write_run(folder, cells, records))
+    return read_side(write_run(folder, cells, records))
 
 
 @pytest.mark.parametrize("contended", [False, True])
@@ -520,7 +519,7 @@ def test_a_limit_of_ratios_without_races_is_said(tmp_path: Path) -> None:
     for folder in (base, new):
         cell = planned("cv", "a9a", "alsvm", 0)
         write_run(folder, [cell], [record(cell, {"accuracy_pct": 96.0, "cpu_time_s": 1.0})])
-    sides = comparing.read_side(base), comparing.read_side(new)
+    sides = read_side(base), read_side(new)
     assert comparing.compare_folders(*sides).notes == ()
     (said,) = comparing.compare_folders(*sides, slowdown=1.3).notes
     assert said.startswith("no race in these runs: --slowdown has no effect")
@@ -541,15 +540,15 @@ def test_the_limit_of_a_ratio_is_the_spread_of_its_repeats(
 ) -> None:
     for number, ratio in enumerate(ratios):
         make(tmp_path / "repeats" / str(number), ratio=ratio)
-    comparing.write_baseline(tmp_path / "repeats", tmp_path / "kept")
-    repeats = comparing.read_side(tmp_path / "repeats")
-    for base in (repeats, comparing.read_side(tmp_path / "kept")):
+    write_baseline(tmp_path / "repeats", tmp_path / "kept")
+    repeats = read_side(tmp_path / "repeats")
+    for base in (repeats, read_side(tmp_path / "kept")):
         for share, n_worse in ((0.99, 0), (1.01, 1)):
             new = make(tmp_path / f"new-{share}", ratio=3.0 / (limit * share))
-            found = comparing.compare_folders(base, comparing.read_side(new))
+            found = comparing.compare_folders(base, read_side(new))
             assert len(found.regressions) == n_worse, (share, limit)
             # One limit for all takes the place of the measured ones.
-            free = comparing.compare_folders(base, comparing.read_side(new), slowdown=9.0)
+            free = comparing.compare_folders(base, read_side(new), slowdown=9.0)
             assert free.regressions == ()
 
 
@@ -559,12 +558,12 @@ def test_a_single_run_keeps_the_repeats_of_the_same_cpu(
 ) -> None:
     for number in range(5):
         make(tmp_path / "repeats" / str(number))
-    comparing.write_baseline(tmp_path / "repeats", tmp_path / "kept")
-    comparing.write_baseline(make(tmp_path / "run", environment={"cpu": cpu}), tmp_path / "kept")
+    write_baseline(tmp_path / "repeats", tmp_path / "kept")
+    write_baseline(make(tmp_path / "run", environment={"cpu": cpu}), tmp_path / "kept")
     for share, n_worse in ((0.99, 0), (1.01, 1)):
         ratio = 3.0 / (limit * share)
         new = make(tmp_path / f"new-{share}", ratio=ratio, environment={"cpu": cpu})
-        sides = comparing.read_side(tmp_path / "kept"), comparing.read_side(new)
+        sides = read_side(tmp_path / "kept"), read_side(new)
         assert len(comparing.compare_folders(*sides).regressions) == n_worse
 
 
@@ -588,7 +587,7 @@ def test_a_search_that_chose_otherwise_in_one_cell_of_many_is_different(tmp_path
         for line in lines[:changed]:
             line["params"] = {"C": 8.0}
         (new / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        found = comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
+        found = comparing.compare_folders(read_side(base), read_side(new))
         assert len(found.regressions) == expected
         assert len([c for c in found.changes if c.kind == "params"]) == changed + expected
 
@@ -627,7 +626,7 @@ def test_runs_of_other_data_or_settings_are_not_compared(
 ) -> None:
     base, new = said_of(tmp_path / "base", "", 0), tmp_path / "new"
     if side == "baseline":
-        comparing.write_baseline(base, tmp_path / "kept")
+        write_baseline(base, tmp_path / "kept")
         base = tmp_path / "kept"
     if side == "repeats":
         said_of(new / "0", "", 0)
@@ -635,14 +634,14 @@ def test_runs_of_other_data_or_settings_are_not_compared(
     else:
         said_of(new, fact, value)
     with pytest.raises(ResultsError, match=f"nothing to compare: the {said}") as raised:
-        comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
+        comparing.compare_folders(read_side(base), read_side(new))
     assert raised.value.exit_code == 2
 
 
 @pytest.mark.parametrize("fact", ["data_sha256", "seed"])
 def test_what_a_run_does_not_say_is_a_note(tmp_path: Path, fact: str) -> None:
     sides = [said_of(tmp_path / "base", "", 0), said_of(tmp_path / "new", fact, None)]
-    found = comparing.compare_folders(*map(comparing.read_side, sides))
+    found = comparing.compare_folders(*map(read_side, sides))
     assert found.changes == ()
     (note,) = found.notes
     assert note.startswith("NEW doesn't state for every run: the ")
@@ -668,7 +667,7 @@ def test_every_repeat_of_a_side_is_read(
         for number in range(3):
             own = wrong if (name, number) == ("new", 2) else {}
             make(tmp_path / name / str(number), **own)
-    base, new = (comparing.read_side(tmp_path / name) for name in ("base", "new"))
+    base, new = (read_side(tmp_path / name) for name in ("base", "new"))
     found = comparing.compare_folders(base, new)
     assert {c.kind for c in found.regressions} == {kind}
     # Repeats of one version that don't agree are seen from either side.
@@ -677,9 +676,9 @@ def test_every_repeat_of_a_side_is_read(
 
 
 def test_a_baseline_that_the_code_beats_is_stale(tmp_path: Path) -> None:
-    comparing.write_baseline(make(tmp_path / "old"), tmp_path / "kept")
-    kept = comparing.read_side(tmp_path / "kept")
-    same = comparing.compare_folders(kept, comparing.read_side(make(tmp_path / "same", ratio=6.1)))
+    write_baseline(make(tmp_path / "old"), tmp_path / "kept")
+    kept = read_side(tmp_path / "kept")
+    same = comparing.compare_folders(kept, read_side(make(tmp_path / "same", ratio=6.1)))
     assert not same.is_stale  # times are of the day
     for name, wrong in {
         "counter": {"updates": 640},
@@ -687,20 +686,20 @@ def test_a_baseline_that_the_code_beats_is_stale(tmp_path: Path) -> None:
         "objective": {"objective": 2.49},
         "params": {"C": 1.0},
     }.items():
-        new = comparing.read_side(make(tmp_path / name, **wrong))
+        new = read_side(make(tmp_path / name, **wrong))
         found = comparing.compare_folders(kept, new)
         assert (found.regressions, found.is_stale) == ((), True), name
         assert found.to_json()["stale"]
         # Two runs are two versions: nobody says that they are of the same code.
-        run = comparing.read_side(tmp_path / "old")
+        run = read_side(tmp_path / "old")
         assert not comparing.compare_folders(run, new).is_stale
         content = json.dumps(ENVIRONMENT | OTHER_CORE)
         (tmp_path / name / "environment-4be1c0de.json").write_text(content)
-        assert not comparing.compare_folders(kept, comparing.read_side(tmp_path / name)).is_stale
+        assert not comparing.compare_folders(kept, read_side(tmp_path / name)).is_stale
 
 
 def test_a_stale_baseline_ends_with_the_code_of_a_regression(tmp_path: Path) -> None:
-    comparing.write_baseline(make(tmp_path / "old"), tmp_path / "kept")
+    write_baseline(make(tmp_path / "old"), tmp_path / "kept")
     for number, words in ((1000, "no regression"), (640, "stale: BASE was made by other code")):
         make(tmp_path / "new", updates=number)
         ended = svmbench("compare", tmp_path / "kept", tmp_path / "new")
@@ -710,14 +709,14 @@ def test_a_stale_baseline_ends_with_the_code_of_a_regression(tmp_path: Path) -> 
 def test_counters_and_cells_that_a_baseline_lacks_make_it_stale(tmp_path: Path) -> None:
     cells = [planned("cv", name, "alsvm") for name in ("one", "two")]
     write_run(tmp_path / "old", cells[:1], [record(cells[0], {"objective": 1.0})])
-    comparing.write_baseline(tmp_path / "old", tmp_path / "kept")
+    write_baseline(tmp_path / "old", tmp_path / "kept")
     more = record(cells[0], {"objective": 1.0}, counters={"checks": 1})
     for name, planned_cells, records in (
         ("counter", cells[:1], [more]),
         ("cell", cells, [record(cell, {"objective": 1.0}) for cell in cells]),
     ):
         write_run(tmp_path / name, planned_cells, records)
-        sides = (comparing.read_side(tmp_path / side) for side in ("kept", name))
+        sides = (read_side(tmp_path / side) for side in ("kept", name))
         assert comparing.compare_folders(*sides).is_stale, name
 
 
@@ -760,14 +759,14 @@ def test_values_are_shown_with_the_digits_that_tell_them_apart(tmp_path: Path) -
 def test_a_ratio_of_nothing_is_judged(tmp_path: Path, ratio: float) -> None:
     assert [c.kind for c in compared(tmp_path, ratio=ratio).regressions] == ["time"]
     base, new = make(tmp_path / "b", ratio=ratio), make(tmp_path / "n")
-    found = comparing.compare_folders(comparing.read_side(base), comparing.read_side(new))
+    found = comparing.compare_folders(read_side(base), read_side(new))
     assert found.regressions == ()
     assert any("BASE has the ratio" in note for note in found.notes)
 
 
 @pytest.mark.slow
 def test_a_comparison_takes_time_in_proportion_to_its_cells() -> None:
-    def side(number: int) -> comparing.Side:
+    def side(number: int) -> Side:
         cell = {
             "status": "ok", "params": {}, "counters": {"updates": 3}, "contended": False,
             "solver": "alsvm", "metrics": {"accuracy_pct": 90.0},
@@ -777,8 +776,8 @@ def test_a_comparison_takes_time_in_proportion_to_its_cells() -> None:
         }
         scores = {"accuracy_pct": {"better": "higher", "tolerance": 0.5}}
         of = {"config": "x", "profile": "quick", "seed": 1}
-        run = comparing.SideRun(of, cells, frozenset("c"), {"BLAS": "b"})
-        return comparing.Side("x", (run,), scores)
+        run = SideRun(of, cells, frozenset("c"), {"BLAS": "b"})
+        return Side("x", (run,), scores)
 
     def seconds(number: int) -> float:
         one = side(number)

@@ -11,7 +11,8 @@ from runs import svmbench
 from synthetic_runs import planned, record, write_run
 
 from svmbench.report.gate import compare as comparing
-from svmbench.report.gate.compare import Comparison
+from svmbench.report.gate.changes import Comparison, outcome_line
+from svmbench.report.gate.sides import read_side, write_baseline
 
 
 def side(folder: Path, foreign: str = "programs", **changed: Any) -> Path:
@@ -38,9 +39,9 @@ def side(folder: Path, foreign: str = "programs", **changed: Any) -> Path:
 
 def compared(tmp_path: Path, foreign: str = "programs", **changed: Any) -> Comparison:
     given = {key: changed.pop(key) for key in ("pair",) if key in changed}
-    base = comparing.read_side(side(tmp_path / "base", foreign, **given))
+    base = read_side(side(tmp_path / "base", foreign, **given))
     return comparing.compare_folders(
-        base, comparing.read_side(side(tmp_path / "new", foreign, **given, **changed))
+        base, read_side(side(tmp_path / "new", foreign, **given, **changed))
     )
 
 
@@ -97,7 +98,7 @@ def test_a_build_that_sleeps_is_reported(tmp_path: Path) -> None:
     (change,) = found.changes
     assert change.moved == "mine: 12 times the wall time, 1 times the CPU time"
     assert any("may sleep or wait" in note for note in found.notes)
-    assert "wall time of mine (it moved" in comparing.outcome_line(found)
+    assert "wall time of mine (it moved" in outcome_line(found)
     # Wall and CPU time that grow together, and a wait of milliseconds, are no sign of it.
     for number, changed in enumerate(({"wall": 1.2, "cpu": 1.2}, {"wall": 1.01})):
         found = compared(tmp_path / str(number), **changed)
@@ -117,10 +118,10 @@ def test_kinds_are_ignored_by_name(tmp_path: Path) -> None:
 
 
 def test_a_kept_baseline_keeps_whose_counters_they_are(tmp_path: Path) -> None:
-    comparing.write_baseline(side(tmp_path / "run"), tmp_path / "kept")
-    kept = comparing.read_side(tmp_path / "kept")
+    write_baseline(side(tmp_path / "run"), tmp_path / "kept")
+    kept = read_side(tmp_path / "kept")
     assert kept.foreign == {"mine"}
-    new = comparing.read_side(side(tmp_path / "new", objective=90.0))
+    new = read_side(side(tmp_path / "new", objective=90.0))
     assert [one.what for one in comparing.compare_folders(kept, new).regressions] == [
         "objective:mine"
     ]
