@@ -10,7 +10,7 @@ from svmbench.base.paper_folders import papers
 from svmbench.papers import judging
 from svmbench.papers.judging import Part, Verdict
 from svmbench.papers.judging.made_again import _agrees, made_again
-from svmbench.papers.judging.measures import OPEN, counted
+from svmbench.papers.judging.measures import NO_ANSWER, counted
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = {claim.id: claim for claim in judging.read_all_claims()}
@@ -21,18 +21,18 @@ OF_A_VALUE, OF_AN_ORDER = ALL["sgdlssvm-4"], ALL["sgdlssvm-3"]
 @pytest.mark.parametrize(
     ("claim", "answers", "said"),
     [
-        (OF_A_VALUE, [YES, OPEN], "in value"),
+        (OF_A_VALUE, [YES, NO_ANSWER], "in value"),
         (OF_AN_ORDER, [YES, YES], "in direction"),
         (OF_A_VALUE, [YES, YES, NO], "in some parts"),
         (OF_A_VALUE, [YES, NO], "no"),
-        (OF_A_VALUE, [OPEN], "undecided"),
+        (OF_A_VALUE, [NO_ANSWER], "undecided"),
         (OF_A_VALUE, [], "no claim"),
     ],
 )
 def test_what_agrees_is_what_the_decided_parts_say(claim, answers, said):
     verdict = Verdict(claim, "", "")
     assert _agrees([(verdict, Part("x", one, "")) for one in answers]) == said
-    if any(one is not OPEN for one in answers):
+    if any(one is not NO_ANSWER for one in answers):
         stand_ins = [(verdict, Part("x", one, "", stand_in=True)) for one in answers]
         assert _agrees(stand_ins) == f"{said}, on other data"
 

@@ -11,9 +11,9 @@ from svmbench.papers.judging.checks import (
     cells_of,
     check,
     condition_text,
-    open_if_missing,
     part_label,
     printed_text,
+    undecided_if_missing,
     unfinished,
     untested,
 )
@@ -309,7 +309,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             better = max(ours, key=lambda name: solvers[name].value)
             behind = {name: difference(solvers[name], solvers[better], metric) for name in others}
             best = max(behind, key=lambda name: behind[name].value)
-            holds, lacking = open_if_missing(
+            holds, lacking = undecided_if_missing(
                 all_of(is_within(gap, limit) for gap in behind.values()),
                 unfinished(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
             )

@@ -10,15 +10,15 @@ from statistics import NormalDist, correlation
 from svmbench.papers.judging.checks import (
     cells_of,
     check,
-    open_if_missing,
     part_label,
+    undecided_if_missing,
     unfinished,
     untested,
 )
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
-    OPEN,
+    NO_ANSWER,
     Answer,
     all_of,
     counted,
@@ -114,7 +114,7 @@ def _beside_sampled(
     best = max(others, key=lambda name: others[name].value)
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
     missing = unfinished(source, ["table1"], dataset, SAMPLED)
-    holds, lacking = open_if_missing(is_above(ahead), missing)
+    holds, lacking = undecided_if_missing(is_above(ahead), missing)
     text = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
     cells = cells_of(solvers["cpsp"], *others.values())
     what = part_label(source, f"{dataset}, beside Nyström and ICF")
@@ -383,7 +383,7 @@ def _straight(claim: Claim, part: Part) -> Part:
     pairs = [(measured(cell, "n_train"), measured(cell, claim.metrics[0])) for cell in part.cells]
     points = [(n, time) for n, time in pairs if n is not None and time is not None]
     if len(points) < _MIN_LINE_POINTS or not isinstance(part.answer, Answer):
-        return replace(part, answer=OPEN)
+        return replace(part, answer=NO_ANSWER)
     without = [_explained_pct(points[:i] + points[i + 1 :]) for i in range(len(points))]
     share = Interval(_explained_pct(points), min(without), max(without))
     answer = all_of([part.answer, within_limits(share, claim.limits["line_pct"], 100.0)])

@@ -9,7 +9,7 @@ from svmbench.papers.judging.checks import cells_of, check, condition_text, part
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
-    OPEN,
+    NO_ANSWER,
     Answer,
     all_of,
     counted,
@@ -34,10 +34,13 @@ REFERENCE = "libsvm-oneclass"
 #: This suite's own, which are shown beside it and decide nothing.
 BESIDE = ("one-class", "svdd")
 
+#: The values of a metric over the number of rows, or over 1/theta.
+_Curve = list[tuple[float, Estimate]]
+
 
 @check("fosvm-1", "points", "ratio")
 def as_good_and_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
-    """Ask whether AUC within the limit of LIBSVM's one-class SVM, at a fraction of its time."""
+    """Ask whether AUC is within the limit of LIBSVM's one-class SVM, at a fraction of its time."""
     score, time = claim.metrics
     for source in evidence.counting_runs(claim.configs[0]):
         scores = estimates(source.block(*BLOCKS), score)
@@ -46,8 +49,8 @@ def as_good_and_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             for name in OURS:
                 what = part_label(source, f"{name} on {condition_text(condition)}")
                 parts = [
-                    *_learnt(claim, what, name, solvers),
-                    *_cost(claim, what, name, costs.get(condition, {})),
+                    *_judge_auc(claim, what, name, solvers),
+                    *_judge_time(claim, what, name, costs.get(condition, {})),
                 ]
                 yield from (
                     replace(part, stand_in=condition[0] in claim.stand_ins) for part in parts
@@ -55,7 +58,8 @@ def as_good_and_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from untested(claim, source, BLOCKS, *OURS)
 
 
-def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
+def _judge_auc(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
+    """Judge if a solver's AUC is within the limit of the reference."""
     if name not in solvers or REFERENCE not in solvers:
         return []
     solver, reference = solvers[name], solvers[REFERENCE]
@@ -71,7 +75,8 @@ def _learnt(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) ->
     return [Part(f"{what}, AUC", holds, _with(measured, beside), "", cells_of(solver, reference))]
 
 
-def _cost(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
+def _judge_time(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
+    """Judge if a solver is faster than the reference by the limit."""
     if name not in solvers or REFERENCE not in solvers or not solvers[name].value > 0.0:
         return []
     solver, metric = solvers[name], claim.metrics[1]
@@ -118,7 +123,7 @@ def linear_and_bounded(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
     """Judge for each data set if FOSVM1's iterations grow at most linearly with 1/theta."""
-    curves: dict[str, _CostCurve] = {}
+    curves: dict[str, _Curve] = {}
     for (dataset, swept), solvers in estimates(source.block("theta"), metric).items():
         theta = dict(swept).get("solver.theta")
         if isinstance(theta, int | float) and theta > 0 and "fosvm1" in solvers:
@@ -134,12 +139,9 @@ def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
     return parts
 
 
-_CostCurve = list[tuple[float, Estimate]]
-
-
-def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, _CostCurve]:
+def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, _Curve]:
     """Return a metric against the number of rows, by the solver's label."""
-    curves: dict[str, _CostCurve] = {}
+    curves: dict[str, _Curve] = {}
     for solvers in estimates(source.block("scaling"), metric).values():
         for name, estimate in solvers.items():
             size = size_of(estimate.cells[0])
@@ -148,7 +150,8 @@ def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, _CostCurve
     return curves
 
 
-def _law(source: Source, what: str, holds: Answer, points: _CostCurve) -> Part:
+def _law(source: Source, what: str, holds: Answer, points: _Curve) -> Part:
+    """Return a part whose measured value is the exponent of a curve."""
     law = growth((x, estimate.value) for x, estimate in points)
     rows = [x for x, _ in points]
     measured = spelt(law) + (f", {min(rows):,.0f} to {max(rows):,.0f} rows" if rows else "")
@@ -161,7 +164,8 @@ def _law(source: Source, what: str, holds: Answer, points: _CostCurve) -> Part:
     )
 
 
-def _bounded(source: Source, name: str, active: _CostCurve, bound: _CostCurve) -> list[Part]:
+def _bounded(source: Source, name: str, active: _Curve, bound: _Curve) -> list[Part]:
+    """Judge if the active set has at most as many samples as Theorem 2 allows, at every size."""
     allowed = dict(bound)
     pairs = [(estimate, allowed[x]) for x, estimate in active if x in allowed]
     if not pairs:
@@ -202,8 +206,9 @@ def _hit(
     estimate: Estimate,
     ends: tuple[Estimate | None, Estimate | None],
 ) -> Part:
+    """Judge if a random draw has one of the lowest 5 % as often as the paper says."""
     share, draws = claim.limits["share_pct"], source.run.blocks.get("draws", {}).get("repeats")
-    measured, holds = f"{estimate.value:.3f} %", OPEN
+    measured, holds = f"{estimate.value:.3f} %", NO_ANSWER
     if ends[0] is not None and ends[1] is not None:
         measured += f" [{ends[0].value:.3f}, {ends[1].value:.3f}]"
         holds = within_limits(
@@ -211,6 +216,6 @@ def _hit(
         )
     few = not isinstance(draws, int | float) or draws < claim.limits["draws"]
     if few:
-        measured, holds = f"{measured}, of too few draws ({draws})", OPEN
+        measured, holds = f"{measured}, of too few draws ({draws})", NO_ANSWER
     what = part_label(source, f"{dataset}, hits of {claim.limits['candidates']:g} draws")
     return Part(what, holds, measured, claim.printed, estimate.cells)

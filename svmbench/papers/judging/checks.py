@@ -18,7 +18,7 @@ from svmbench.base.escape import line
 from svmbench.base.paper_folders import Paper
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
-from svmbench.papers.judging.measures import OPEN, Answer, all_of
+from svmbench.papers.judging.measures import NO_ANSWER, Answer, all_of
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
 from svmbench.report.numbers.estimates import Condition, Estimate
 from svmbench.report.reading import published
@@ -149,13 +149,13 @@ def unfinished(
     return first_cells
 
 
-def open_if_missing(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
+def undecided_if_missing(answer: Answer, missing: Iterable[str]) -> tuple[Answer, str]:
     """Return an answer that can't be yes while solvers are missing, and a phrase with their names.
 
     While a rival is missing, "is the best" stays undecided; "is not the best" can be decided.
     """
     names = ", ".join(missing)
-    return (all_of([answer, OPEN]), f"; no result of {names}") if names else (answer, "")
+    return (all_of([answer, NO_ANSWER]), f"; no result of {names}") if names else (answer, "")
 
 
 def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str) -> list[Part]:

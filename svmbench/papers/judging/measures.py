@@ -3,7 +3,7 @@
 An answer rests on criteria. A criterion is an uncertain number with limits. It is met if its
 interval lies within the limits, or overlaps them and is no wider than `width` (by default the
 distance of both limits; with one limit 0). It fails if the interval lies outside. Otherwise, or
-without an interval, it is open. The point estimate decides nothing.
+without an interval, it is undecided. The point estimate decides nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Criterion:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the criterion is met (True), fails (False) or is open (None).
+        """Whether the criterion is met (True), fails (False) or is undecided (None).
 
         It is met if the interval lies within the limits, or overlaps them and is no wider than
         `width`; it fails if the interval lies outside.
@@ -122,7 +122,7 @@ class Answer:
     Attributes
     ----------
     criteria : tuple of Criterion or SideTest
-        Without any, the answer is open.
+        Without any, the answer is undecided.
     """
 
     criteria: tuple[Criterion | SideTest, ...] = ()
@@ -142,13 +142,13 @@ class Answer:
 
 
 #: The answer if nothing was measured that could decide.
-OPEN = Answer()
+NO_ANSWER = Answer()
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Return yes if all answers are yes, no if one of them is no, else open.
+    """Return yes if all answers are yes, no if one of them is no, else undecided.
 
-    An answer without criteria is open.
+    An answer without criteria is undecided.
     """
     criteria: list[Criterion | SideTest] = []
     for answer in answers:
@@ -172,18 +172,20 @@ def counted(value: float, at_least: float = -math.inf, at_most: float = math.inf
 
 
 def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
-    """Return yes if more than half of the answers are yes; open if open ones could change that.
+    """Return yes if more than half of the answers are yes.
+
+    It is undecided if the undecided answers could change that.
 
     Parameters
     ----------
     answers : iterable of Answer
     total : int, default=0
-        Number of answers with the missing ones, which are open; 0 for no missing ones.
+        Number of answers with the missing ones, which are undecided; 0 for no missing ones.
     """
     answered = [answer.holds for answer in answers]
     n = max(total, len(answered))
     if not n:
-        return OPEN
+        return NO_ANSWER
     yes, no = answered.count(True), answered.count(False)
     return within_limits(
         Interval(yes / n, yes / n, (n - no) / n), at_least=math.nextafter(0.5, 1.0)
@@ -191,12 +193,12 @@ def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
 
 
 def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
-    """Return yes if the first is lower; open if the difference's interval contains 0."""
+    """Return yes if the first is lower; undecided if the difference's interval contains 0."""
     return within_limits(difference(first, second, metric), at_most=math.nextafter(0.0, -1.0))
 
 
 def is_above(ahead: Interval) -> Answer:
-    """Return yes if a difference is above 0; open if its interval contains 0."""
+    """Return yes if a difference is above 0; undecided if its interval contains 0."""
     return within_limits(ahead, at_least=math.nextafter(0.0, 1.0))
 
 
@@ -243,11 +245,11 @@ def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
 def correlated(r: float, n: int, limit: float) -> Answer:
     """Return yes if a correlation of `n` pairs is at least `limit`, by Fisher's 95 % interval.
 
-    Open for fewer than four pairs. A perfect correlation gets the interval of a correlation just
-    below 1.
+    It is undecided for fewer than four pairs. A perfect correlation gets the interval of a
+    correlation just below 1.
     """
     if n < 4:
-        return OPEN
+        return NO_ANSWER
     z, half = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, r))), NORMAL_95 / math.sqrt(n - 3)
     return within_limits(Interval(r, math.tanh(z - half), math.tanh(z + half)), at_least=limit)
 

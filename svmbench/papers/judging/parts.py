@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from svmbench.papers.judging.checks import (
     cells_of,
     condition_text,
-    open_if_missing,
     part_label,
     printed_text,
+    undecided_if_missing,
     unfinished,
 )
 from svmbench.papers.judging.entries import Claim
@@ -41,7 +41,9 @@ def fastest_parts(
         lead = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
         holds = all_of(is_lower(lead, estimate, metric) for estimate in others.values())
-        holds, lacking = open_if_missing(holds, unfinished(source, blocks, condition[0], rivals))
+        holds, lacking = undecided_if_missing(
+            holds, unfinished(source, blocks, condition[0], rivals)
+        )
         measured = f"{solver} {format_seconds(lead.value)}, "
         measured += f"{quickest} {format_seconds(others[quickest].value)}"
         printed = printed_text(
@@ -79,7 +81,9 @@ def within_best(
             for name, estimate in present.items()
             if name != solver
         )
-        holds, lacking = open_if_missing(holds, unfinished(source, blocks, condition[0], rivals))
+        holds, lacking = undecided_if_missing(
+            holds, unfinished(source, blocks, condition[0], rivals)
+        )
         text = f"{solver} {format_value(metric, present[solver].value)} %, "
         text += f"{format_signed(-behind.value)} against {best}" if best != solver else "the best"
         parts.append(

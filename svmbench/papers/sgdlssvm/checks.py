@@ -11,7 +11,7 @@ from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
-    OPEN,
+    NO_ANSWER,
     all_of,
     correlated,
     counted,
@@ -162,7 +162,7 @@ def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Par
         )
         for side in (True, False)
     )
-    holds = is_lower(small, large, metric) if small and large else OPEN
+    holds = is_lower(small, large, metric) if small and large else NO_ANSWER
     measured = f"the least time, {format_seconds(least.value)}, at t={t:g}"
     cells = cells_of(*(estimate for _, estimate in points))
     return Part(

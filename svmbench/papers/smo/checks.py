@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from svmbench.papers.judging.checks import cells_of, check, open_if_missing, part_label
+from svmbench.papers.judging.checks import cells_of, check, part_label, undecided_if_missing
 from svmbench.papers.judging.entries import LINEAR, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
-    OPEN,
+    NO_ANSWER,
     all_of,
     counted,
     format_ratio,
@@ -192,7 +192,7 @@ def _faster(
     pairs = zip(times.first, times.second, strict=True)
     answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
     lower = [answer.holds for answer in answers]
-    holds, lacking = open_if_missing(all_of(answers), times.lacking)
+    holds, lacking = undecided_if_missing(all_of(answers), times.lacking)
     least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
     measured = f"{names[1]} takes {least} to {largest} of {names[0]}'s time"
     measured += (
@@ -235,7 +235,7 @@ def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
         near = all_of(
             within_limits(lead, 1.0 / most, most) for lead in times.lead_intervals(claim.metrics[0])
         )
-        near, lacking = open_if_missing(near, times.lacking)
+        near, lacking = undecided_if_missing(near, times.lacking)
         least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
         measured = f"chunking takes {least} to {largest} of SMO's time{lacking}"
         parts.append(Part(f"{what}, comparable times", near, measured, "", times.cells))
@@ -275,7 +275,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
         for name, gain in gains.items()
     }
     holds = all_of(within_limits(lead, at_least=limit) for lead in leads["smo"].values())
-    holds, lacking = open_if_missing(holds, gains["smo"].lacking)
+    holds, lacking = undecided_if_missing(holds, gains["smo"].lacking)
     measured += lacking
     parts = [Part(f"{what}, SMO", holds, measured, format_ratio(printed), gains["smo"].cells)]
     common = sorted(smo.keys() & other.keys())
@@ -291,7 +291,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
             for size in common
         )
         lacking_of_both = dict.fromkeys((*gains["smo"].lacking, *gains["chunking"].lacking))
-        holds, lacking = open_if_missing(holds, lacking_of_both)
+        holds, lacking = undecided_if_missing(holds, lacking_of_both)
         measured += lacking
         parts.append(Part(f"{what}, beside chunking", holds, measured, "", cells))
     return parts
@@ -448,6 +448,6 @@ def slower_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             measured += " the time of the linear kernel"
             measured += f", longer at {slower.count(True)} of {len(both)} sizes"
             if source.cpu != other.cpu:
-                holds, measured = OPEN, f"{measured}, on two machines"
+                holds, measured = NO_ANSWER, f"{measured}, on two machines"
             what = part_label(source, rbf.removeprefix("smo_"))
             yield Part(what, holds, measured, "", cells_of(*(e for pair in both for e in pair)))

@@ -11,7 +11,7 @@ from svmbench.papers.judging.checks import cells_of, check, part_label, untested
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
-    OPEN,
+    NO_ANSWER,
     Answer,
     SideTest,
     correlated,
@@ -83,25 +83,24 @@ def safe(claim: Claim, evidence: Evidence) -> list[Part]:
     for source in evidence.counting_runs(claim.configs[0]):
         complete = _with_all_results(source) if source.profile == FULL_PROFILE else source
         for solver, what in (("printed", "the rule as printed"), ("srbo", "bounds corrected")):
-            both = [
+            of_wrong, of_cases = (
                 [
                     estimate
                     for estimate in _all(complete, metric, solver)
                     if _tested_at(estimate, solver) not in seen
                 ]
                 for metric in (wrong, cases)
-            ]
-            if not both[0]:
+            )
+            if not of_wrong:
                 continue
             if source.profile == FULL_PROFILE:
-                seen |= {_tested_at(estimate, solver) for estimate in both[0]}
-            n_wrong, n_cases = (
-                round(sum(estimate.value for estimate in estimates)) for estimates in both
-            )
-            sets = {estimate.cells[0].dataset for estimate in both[0]}
+                seen |= {_tested_at(estimate, solver) for estimate in of_wrong}
+            n_wrong = round(sum(estimate.value for estimate in of_wrong))
+            n_cases = round(sum(estimate.value for estimate in of_cases))
+            sets = {estimate.cells[0].dataset for estimate in of_wrong}
             text = f"{n_wrong:,} of {n_cases:,} cases on {len(sets)} sets contradict it"
             answer = counted(n_wrong, at_most=0)
-            parts.append(Part(part_label(source, what), answer, text, "", cells_of(*both[0])))
+            parts.append(Part(part_label(source, what), answer, text, "", cells_of(*of_wrong)))
         blocks = list(dict.fromkeys(cell.block for cell in source.cells))
         parts += untested(claim, source, blocks, "srbo", "printed")
     return parts + [
@@ -149,6 +148,7 @@ def _with_all_results(source: Source) -> Source:
 
 
 def _tested_at(estimate: Estimate, solver: str) -> tuple[str, str, str | None]:
+    """Return what tells a test of a rule from others: the rule, the block and the data set."""
     return solver, estimate.cells[0].block, estimate.cells[0].dataset
 
 
@@ -184,7 +184,7 @@ def _timed_block(source: Source) -> str:
 def _speedups(
     source: Source, block: str, metric: str, solver: str
 ) -> list[tuple[str, float, Estimate]]:
-    """Return data set, training rows and speed-up of every race of a solver."""
+    """Return data set, size (`size_of`) and speed-up of every race of a solver."""
     speedups = []
     for (dataset, _), solvers in estimates(source.block(block), metric).items():
         size = size_of(solvers[solver].cells[0]) if solver in solvers else None
@@ -220,7 +220,9 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
     correlation = rank_correlation(sizes, [estimate.value for _, estimate in points])
     differ = max(sizes) >= MIN_SIZE_RATIO * min(sizes)
     holds = (
-        correlated(correlation.rho, len(points), claim.limits["correlation"]) if differ else OPEN
+        correlated(correlation.rho, len(points), claim.limits["correlation"])
+        if differ
+        else NO_ANSWER
     )
     text = f"Spearman {correlation.rho:+.2f} over {len(points)} races (p {correlation.p:.2g}), "
     text += f"{format_ratio(points[0][1].value)} at {points[0][0]:,.0f} rows, "
@@ -367,7 +369,9 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     level = claim.limits["level"]
     # If all n pairs point the same way, p is 2^-n: with too few pairs it can't be below the level.
     answers = [
-        OPEN if 0.5**test.n >= level else within_limits(_p_value(pairs, n_missing), at_most=level)
+        NO_ANSWER
+        if 0.5**test.n >= level
+        else within_limits(_p_value(pairs, n_missing), at_most=level)
         for test, (_, pairs, n_missing) in zip(tests, groups, strict=True)
     ]
     below = [answer.holds for answer in answers]
@@ -380,7 +384,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     if not groups:
         return parts
     text = f"below {level:g} in {below.count(True)} of {N_GROUPS} groups, not in "
-    text += f"{below.count(False)}, open in {below.count(None)}: "
+    text += f"{below.count(False)}, undecided in {below.count(None)}: "
     text += "; ".join(
         _tested(what, pairs, test, p)
         for (what, pairs, _), test, p in zip(groups, tests, corrected, strict=True)

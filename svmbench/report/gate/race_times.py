@@ -36,7 +36,7 @@ class RatioJudge:
     slowdown : float or None
         The limit of every ratio; None for limits from `repeats`.
     repeats : mapping of str to mapping
-        By place of a race and name of a ratio: the ratio in each of several runs of one version.
+        By `race_label` and name of a ratio: the ratio in each of several runs of one version.
     reference_solvers : frozenset of str
         The solvers of other libraries and programs that the catalogue lists.
     """

@@ -115,7 +115,7 @@ class Side:
     foreign : frozenset of str
         The classes and programs that a config named by their path or command.
     repeats : dict of str to dict
-        By place of a race and name of a ratio: the ratio in each of several runs of one version.
+        By `race_label` and name of a ratio: the ratio in each of several runs of one version.
     """
 
     name: str
@@ -234,7 +234,7 @@ def write_baseline(run_dir: Path, target: Path) -> Path:
     if others:
         content["repeats"] = _repeats([content, *others])
         for cell in content["cells"]:
-            for name, ratios in content["repeats"].get(race_place(cell), {}).items():
+            for name, ratios in content["repeats"].get(race_label(cell), {}).items():
                 cell["metrics"][name] = statistics.median(ratios)
     else:
         content["repeats"] = _repeats_of_earlier(target, content)
@@ -265,8 +265,8 @@ def _repeats_of_earlier(target: Path, new: BaselineRun) -> Mapping[str, Any]:
     return old.get("repeats") or {} if len(models) == 1 else {}
 
 
-def race_place(cell: ComparedCell) -> str:
-    """Return where a race is, as a baseline's repeats and changes name it."""
+def race_label(cell: ComparedCell) -> str:
+    """Return the name of a race in changes, and in the repeats of a baseline."""
     return at_fold(where_of(group_of(cell)), cell["fold"])
 
 
@@ -276,7 +276,7 @@ def _repeats(runs: Sequence[BaselineRun]) -> dict[str, dict[str, list[float]]]:
     for cell in (cell for run in runs for cell in run["cells"] if cell["status"] == "ok"):
         for name, value in cell["metrics"].items():
             if name.startswith("ratio:") and value:
-                by_race.setdefault(race_place(cell), {}).setdefault(name, []).append(value)
+                by_race.setdefault(race_label(cell), {}).setdefault(name, []).append(value)
     return by_race
 
 
