@@ -1,10 +1,10 @@
-"""Keep what runs made as reference: their records, and the tables and plots made of these.
+"""Keep the results of runs below ``results/``: their records, and tables and plots made of these.
 
     python scripts/keep_results.py results/alsvm_table2-paper …
     python scripts/keep_results.py --name nlsgd_table2-medium results/nlsgd_table2-medium
 
 Each run goes to ``<paper>/<config>`` (or ``<paper>/<name>``) beside its folder, with its plan, the
-environments it was measured in and its records as ``runs.jsonl.xz``. What was kept there before is
+environments it was measured in and its records as ``runs.jsonl.xz``. An earlier kept run there is
 replaced whole, or not at all. ``scripts/rebuild_results.py`` makes tables and plots again.
 """
 
@@ -23,12 +23,12 @@ OF_NO_PAPER = "perf"
 
 
 def keep(run: Path, name: str = "") -> Path:
-    """Keep a run folder where references lie, and return that place.
+    """Keep a run's results, and return their folder.
 
     Raises
     ------
     SystemExit
-        If the folder is no finished run folder, or can't be kept.
+        If it is no finished run folder, or can't be kept.
     """
     config = read_config(run)
     try:

@@ -83,7 +83,7 @@ class ResultsError(SvmbenchError):
 
 
 class NotComparableError(ResultsError):
-    """Two results folders with different data, configs, profiles or seeds."""
+    """Two results folders with different data, configs, profiles, seeds or settings."""
 
     exit_code = EXIT_USAGE
 

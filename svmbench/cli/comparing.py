@@ -44,7 +44,8 @@ def compare_command(
     'svmbench keep'. The last line says what failed, and what was not compared.
 
     \b
-    Exit codes: 0 nothing became worse, 1 a folder can't be read, 2 wrong options,
+    Exit codes: 0 nothing became worse, 1 a folder can't be read, 2 wrong options, a damaged
+    folder, or two folders that can't be compared (other config, profile, seed, settings or data),
     4 something became worse, or BASE is a kept baseline of other code.
 
     \b

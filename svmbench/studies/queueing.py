@@ -216,7 +216,7 @@ def _plan_entry(
 ) -> tuple[QueueEntry, Request] | None:
     """Return the entry of a config, with a request that reuses its kept results.
 
-    `folders` are the folder of kept results, and one for unpacked copies of them.
+    `folders` are the folder of kept results, and one for decompressed copies of them.
     """
     from svmbench.experiment.run.session import plan_run
     from svmbench.report.output import kept
@@ -241,7 +241,7 @@ def _plan_entry(
             done |= planned
             if planned and folder.resolve() != run_plan.path.resolve():
                 copy = scratch / f"{name}-{len(reuse)}"
-                reuse.append(kept.unpack(folder, copy, without=keys - planned))
+                reuse.append(kept.decompress(folder, copy, without=keys - planned))
     if not run_plan.cells:
         return None
     is_begun = exists_in_results(run_plan.path / RECORDS)

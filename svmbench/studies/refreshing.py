@@ -225,7 +225,7 @@ def refresh(
     with tempfile.TemporaryDirectory(prefix="svmbench-refresh-") as scratch:
         jobs = []
         for number, run in enumerate(runs):
-            fresh = kept.unpack(run.folder, Path(scratch) / str(number), without=run.keys)
+            fresh = kept.decompress(run.folder, Path(scratch) / str(number), without=run.keys)
             request = Request(
                 config=run.config,
                 profile=run.profile,

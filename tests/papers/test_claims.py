@@ -415,13 +415,13 @@ def _side(one):
 #: Claims with parts of counts, which have no uncertainty, and the things that are counted.
 COUNTED = {
     "alsvm-7": "the largest difference of weights",
-    "cpsp-1": "sets, where none is open",
+    "cpsp-1": "sets, where none is undecided",
     "cpsp-4": "vectors, of the numbers that were tried",
     "cpsp-6": "cuts",
     "fosvm-2": "active rows beside a bound",
     "smo-8": "support vectors",
     "srbo-1": "cases",
-    "srbo-4": "groups, where none is open",
+    "srbo-4": "groups, where none is undecided",
     **dict.fromkeys(("srbo-2", "srbo-5", "srbo-6", "srbo-7", "srbo-8"), "sets, or cases"),
     "sgdlssvm-5": "iterations",
 }
@@ -874,7 +874,7 @@ def test_groups_of_too_few_sets_and_groups_that_differ_leave_a_majority_open(tmp
     found = srbo_verdict("srbo-4", tmp_path / "few", few)
     (part,) = (one for one in found.parts if one.what == "most groups")
     assert part.holds is None
-    assert "below 0.05 in 0 of 12 groups, not in 0, open in 12: " in part.measured
+    assert "below 0.05 in 0 of 12 groups, not in 0, undecided in 12: " in part.measured
 
     kept = Kept()
     SCENES["srbo-4"].build(kept)
@@ -883,10 +883,10 @@ def test_groups_of_too_few_sets_and_groups_that_differ_leave_a_majority_open(tmp
             SCENES["srbo-4"].edit(cell)
     (part,) = verdict("srbo-4", kept.write(tmp_path / "eight")).parts
     assert (part.holds, part.printed) == (True, "10 of 12 groups")  # eight of twelve
-    assert "below 0.05 in 8 of 12 groups, not in 1, open in 3: " in part.measured
+    assert "below 0.05 in 8 of 12 groups, not in 1, undecided in 3: " in part.measured
 
 
-def test_missing_sets_leave_a_count_open_only_if_they_could_change_it(tmp_path):
+def test_missing_sets_leave_a_count_undecided_only_if_they_could_change_it(tmp_path):
     def better_on(cell):
         if cell["dataset"] in {"set0", "set1", "set2", "set3"}:
             cell["metrics"]["accuracy_pct:c-svm-pairwise"] = 95.0

@@ -205,7 +205,7 @@ def remove_what_is_behind(folder: Path, names: Sequence[str], target: Path) -> N
     cells = json.loads((folder / "plan.json").read_text())["cells"]
     keys = {one["key"] for one in cells if (one["block"], one["dataset"] or "") in behind}
     assert keys
-    content = read_content(kept.unpack(folder, target, without=keys))
+    content = read_content(kept.decompress(folder, target, without=keys))
     (target / "table.csv").write_text(tidy_csv(content.run, content.tables), encoding="utf-8")
 
 

@@ -157,7 +157,7 @@ def gather_evidence(folders: Sequence[Path], *, only_kept: bool = False) -> Evid
     folders : sequence of Path
         Run folders, or folders that contain some at any depth.
     only_kept : bool, default False
-        Leave out folders with unpacked records, which runs have just written, so that a page of
+        Leave out folders with uncompressed records, which runs have just written, so that a page of
         kept results is the same on every machine.
 
     Raises

@@ -143,7 +143,7 @@ def draw_parts(parts: Sequence[Part], *, most: int | None = MAX_SHOWN_PARTS) -> 
 
 
 def alternative_text(parts: Sequence[Part]) -> str:
-    """Return the alternative text of a picture: the numbers of parts that hold, fail, are open."""
+    """Return the alternative text of a picture: how many parts hold, fail or are undecided."""
     answers = [part.holds for part in parts]
     counts = (("holding", True), ("failing", False), ("undecided", None))
     phrases = [f"{n} {word}" for word, answer in counts if (n := answers.count(answer))]

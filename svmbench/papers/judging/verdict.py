@@ -50,7 +50,7 @@ class Part:
     stand_in : bool
         True if its data stand in for the paper's own.
     unavailable : bool
-        True if it is open because its data are unavailable.
+        True if it is undecided because its data are unavailable.
     cut : str
         What the records lack: rows, folds, repeats, values of a grid, or cells of an unfinished
         run.
@@ -91,7 +91,7 @@ class Part:
 
     @property
     def deciding(self) -> Criterion | None:
-        """The criterion that decides the answer: one that fails, else one that is open."""
+        """The criterion that decides the answer: one that fails, else an undecided one."""
         criteria = self.answer.criteria if isinstance(self.answer, Answer) else ()
         known = [criterion for criterion in criteria if isinstance(criterion, Criterion)]
         order = (False, None, True)

@@ -95,7 +95,7 @@ def compare_folders(
     svmbench.base.errors.ResultsError
         If the two sides have no cell in common, or `base` has no result.
     svmbench.base.errors.NotComparableError
-        If their data, configs, profiles or seeds differ.
+        If their data, configs, profiles, seeds or settings differ.
     """
     base_cells, new_cells = base.cells, new.cells
     log = ChangeLog()

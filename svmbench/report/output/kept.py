@@ -79,8 +79,8 @@ def keep_run(run: Path, target: Path) -> Path:
     return target
 
 
-def unpack(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path:
-    """Unpack a kept folder to a run folder, whose results other runs may reuse; return it.
+def decompress(folder: Path, target: Path, *, without: Collection[str] = ()) -> Path:
+    """Copy a kept folder to a run folder, whose results other runs may reuse; return it.
 
     Parameters
     ----------
