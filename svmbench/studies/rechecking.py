@@ -211,13 +211,14 @@ def recheck(
             print_line(f"{name}: not run: {drawn.minutes:g} minutes are over")
             continue
         try:
-            for run, again in _run_again(drawn, name, to_run, mirror, print_line):
-                for sentence in _sentences(run.name, again):
+            for run, comparison in _run_again(drawn, name, to_run, mirror, print_line):
+                for sentence in _sentences(run.name, comparison):
                     print_line(sentence)
                 if keep:
-                    append_recheck(run.folder, again)
-                done.add((run.name, again["key"]))
-                outcome.compared.append({**again, "cell": f"{run.name} · {again['cell']}"})
+                    append_recheck(run.folder, comparison)
+                done.add((run.name, comparison["key"]))
+                where = f"{run.name} · {comparison['cell']}"
+                outcome.compared.append({**comparison, "cell": where})
         except SvmbenchError as error:
             outcome.n_failed += 1
             print_line(f"{name}: can't be run again: {error}")
@@ -282,7 +283,7 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
                 dataset=str(line["dataset"]),
                 seconds=float(line.get("wall_s") or 0.0),
                 modules=_solver_modules(line["solver"], modules.get(line["key"])),
-                is_known=line["key"] in known,
+                has_agreed=line["key"] in known,
                 is_fresh=words.get(line["key"]) == FRESH,
             )
 
@@ -319,14 +320,14 @@ def _run_again(
     from svmbench.report.reading.records import read_run, result_lines
 
     run, deadline = drawn.runs[name], drawn.deadline
-    kept_run = read_run(run.folder)
+    recorded = read_run(run.folder)
     wanted = {candidate.key for candidate in to_run}
     old_lines = _lines_of(run, wanted)
     identities = {identity_of(lines[-1]): key for key, lines in old_lines.items()}
     with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
         request = Request(
-            config=kept_run.name,
-            profile=kept_run.profile,
+            config=recorded.name,
+            profile=recorded.profile,
             output=Path(scratch) / "run",
             mirror=mirror,
             only={"dataset": sorted({candidate.dataset for candidate in to_run})},
@@ -358,7 +359,7 @@ def _run_again(
         new_lines: dict[str, list[Any]] = {}
         for line in result_lines(planned.path):
             new_lines.setdefault(line["key"], []).append(line)
-        again = read_run(planned.path)
+        new_run = read_run(planned.path)
         for other in drawn.runs.values():
             shared = cells.keys() & {cell.key for cell in other.candidates}
             if not shared:
@@ -371,7 +372,7 @@ def _run_again(
                 if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
                     facts = (
                         other_run.environments.get(str(old[-1].get("environment")), {}),
-                        again.environments.get(str(new[-1].get("environment")), {}),
+                        new_run.environments.get(str(new[-1].get("environment")), {}),
                     )
                     yield (
                         other,

@@ -43,7 +43,7 @@ class Candidate:
         Recorded seconds of the cell.
     modules : tuple of str
         The modules of its solvers. Two solvers may share a module.
-    is_known : bool
+    has_agreed : bool
         Whether the cell was repeated at the present code and agreed.
     is_fresh : bool
         Whether its result is as new as the code.
@@ -55,7 +55,7 @@ class Candidate:
     dataset: str
     seconds: float
     modules: tuple[str, ...]
-    is_known: bool = False
+    has_agreed: bool = False
     is_fresh: bool = False
 
     @property
@@ -89,7 +89,7 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
     # Exponential waiting times with rates 1 / cost: the next cell is each of those that are left
     # with a probability proportional to its rate.
     waits = {cell: rng.expovariate(1.0 / cell.cost_s) for cell in cells}
-    order = sorted(cells, key=lambda cell: (cell.is_known or cell.is_fresh, waits[cell]))
+    order = sorted(cells, key=lambda cell: (cell.has_agreed or cell.is_fresh, waits[cell]))
     within = [cell for cell in order if cell.seconds <= MAX_BUDGET_SHARE * budget_s]
     runs: dict[str, list[Candidate]] = {}
     for cell in within:
@@ -164,8 +164,8 @@ def lacking_cells(
     """
     if all(cell.is_fresh for cell in cells):
         return []
-    held = [cell for cell in cells if cell.is_known or cell in chosen]
-    others = [cell for cell in within if not cell.is_known and cell not in chosen]
+    held = [cell for cell in cells if cell.has_agreed or cell in chosen]
+    others = [cell for cell in within if not cell.has_agreed and cell not in chosen]
     wanted = {cell.pair for cell in cells} - {cell.pair for cell in held}
     firsts = {cell.pair: cell for cell in reversed(others) if cell.pair in wanted}
     lacking = list(firsts.values())

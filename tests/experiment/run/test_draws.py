@@ -87,7 +87,9 @@ def test_data_sets_that_were_not_drawn_come_first() -> None:
 
 
 def test_cells_that_agreed_before_come_last() -> None:
-    known = [Candidate("run", f"k{n}", "smo", "a", 0.1, ("smo",), is_known=True) for n in range(50)]
+    known = [
+        Candidate("run", f"k{n}", "smo", "a", 0.1, ("smo",), has_agreed=True) for n in range(50)
+    ]
     new = [Candidate("run", f"n{n}", "smo", "a", 1.0, ("smo",)) for n in range(3)]
     drawn = draw(known + new, 12, 0)
     assert {one.key for one in drawn[:3]} == {"n0", "n1", "n2"}
@@ -120,10 +122,10 @@ def test_a_draw_completes_samples_of_every_solver_on_every_data_set() -> None:
 
 
 def test_samples_draw_only_what_a_run_lacks() -> None:
-    cells = [replace(one, is_known=one.dataset != "set-3") for one in candidates(*[1.0] * 20)]
+    cells = [replace(one, has_agreed=one.dataset != "set-3") for one in candidates(*[1.0] * 20)]
     assert [one.dataset for one in lacking_cells(cells, cells, ())] == ["set-3"]
     assert lacking_cells(cells, cells, [cells[3]]) == []
-    for word in ("is_known", "is_fresh"):
+    for word in ("has_agreed", "is_fresh"):
         all_alike: list[Candidate] = [replace(one, **{word: True}) for one in cells]
         assert lacking_cells(all_alike, all_alike, ()) == []
     # A twentieth of the cells, beyond one of each solver on each data set.
