@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer
 from small_problems import make_problem, needs_jit
 
 import svmbench
@@ -212,6 +213,23 @@ def test_delta_is_chosen_once_and_then_in_part():
         # Any lift is feasible; the first choice is the best of all.
         lifted = screening.srbo_ball(problem, last, path.lifted(problem, last)).radius
         assert radii[-1] <= lifted * (1 + 1e-6) or len(radii) > 1
+
+
+@needs_jit
+def test_after_a_step_of_another_size_delta_is_chosen_anew():
+    """Of neighbours at wide distances as many multipliers are screened as on the whole path."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = (X[:300] - X.min(axis=0)) / np.ptp(X, axis=0), 2.0 * y[:300] - 1.0
+    Q = KernelFunction("rbf", 0.5).between(X, X) * np.outer(y, y)
+    nus = np.arange(0.4, 0.9, 0.001)
+    firsts = np.arange(0, len(nus) - 1, 50)
+    pairs = np.sort(np.concatenate([firsts, firsts + 1]))
+    settings = PathSettings(screen="srbo", tol=1e-6)
+    whole = [step.n_screened for step in path.follow_nu(Q, 300 * nus, settings)]
+    apart = [step.n_screened for step in path.follow_nu(Q, 300 * nus[pairs], settings)]
+    expected = np.mean([whole[i] for i in firsts[1:] + 1])
+    assert expected > 150
+    assert np.mean(apart[3::2]) == pytest.approx(expected, rel=0.03)
 
 
 @needs_jit
