@@ -76,7 +76,7 @@ _OUTPUT = click.option(
     default="given",
     show_default=True,
     help="'value' runs only configs that lack kept results, at low priority: first those that may "
-    "decide most open claims an hour, then races on an idle machine. It makes no pages.",
+    "decide most undecided claims an hour, then races on an idle machine. It makes no pages.",
 )
 @click.option(
     "--keep",
@@ -300,7 +300,7 @@ def _finish(outcomes: Sequence[ConfigOutcome]) -> None:
     """Print the unfinished configs and all failures; exit with code 3 after a failure."""
     from svmbench.studies.batches import failures
 
-    not_reached = [outcome.name for outcome in outcomes if outcome.is_open]
+    not_reached = [outcome.name for outcome in outcomes if outcome.is_unfinished]
     if not_reached:
         terminal.print_line(
             f"not finished within the budget: {', '.join(not_reached)}; "

@@ -54,7 +54,7 @@ class QueueEntry:
     is_race : bool
         True if solvers race in some of the cells.
     claims : tuple of str
-        The open claims that name the config.
+        The claims without a decision that name the config.
     """
 
     config: str
@@ -136,7 +136,7 @@ def run_queue(
     from svmbench.papers import judging
 
     evidence = judging.gather_evidence([root])
-    claims = open_claims(evidence)
+    claims = claims_to_decide(evidence)
     end = time.monotonic() + (minutes * 60 if minutes else float("inf"))
     outcomes: list[ConfigOutcome] = []
     with tempfile.TemporaryDirectory(prefix="svmbench-queue-") as scratch:
@@ -186,7 +186,7 @@ def _once(print_line: Callable[[str], None]) -> Callable[[str], None]:
     return print_once
 
 
-def open_claims(evidence: Evidence) -> dict[str, list[str]]:
+def claims_to_decide(evidence: Evidence) -> dict[str, list[str]]:
     """Return the claims that kept records don't decide, by the configs that they name.
 
     Claims are left out if no cell of their own solvers and data is missing.
@@ -200,8 +200,7 @@ def open_claims(evidence: Evidence) -> dict[str, list[str]]:
 
     by_config: dict[str, list[str]] = {}
     for verdict in judging.judge(judging.read_all_claims(), evidence):
-        is_open = verdict.outcome in {"undecided", "not tested"}
-        if is_open and not verdict.to_decide.startswith(NONE_MISSING):
+        if not verdict.is_decided and not verdict.to_decide.startswith(NONE_MISSING):
             for config in verdict.claim.configs:
                 by_config.setdefault(config, []).append(verdict.claim.id)
     return by_config
@@ -277,7 +276,7 @@ def queue_entry(
     here : iterable of str
         Keys of cells whose results an earlier run of the queue has left in the run folder.
     claims : sequence of str
-        The open claims that name the config.
+        The claims without a decision that name the config.
     forecast : callable
         Returns the forecast seconds of a cell; None without a record to forecast from.
     """
@@ -430,7 +429,7 @@ def keep_complete(
 
     if outcome.path is None or outcome.error:
         return ""
-    if outcome.is_open:
+    if outcome.is_unfinished:
         return f"{outcome.path}: not complete, so it is not kept yet"
     for folder, lost in losses.items():
         if lost:

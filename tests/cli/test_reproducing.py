@@ -95,7 +95,7 @@ def test_without_a_budget_everything_runs_once(world: Callable[..., World]) -> N
     outcomes = one.batch(float("inf")).run()
     assert one.order == [("a", float("inf")), ("b", float("inf"))]
     assert [outcome.counts["ok"] for outcome in outcomes] == [3, 5]
-    assert not any(outcome.is_open for outcome in outcomes)
+    assert not any(outcome.is_unfinished for outcome in outcomes)
     assert "tables of a" in one.said
 
 
@@ -105,7 +105,7 @@ def test_a_budget_is_shared_and_what_is_left_over_goes_round(world: Callable[...
     # A third each; what the short ones leave goes to the long one.
     assert one.order == [("long", 10.0), ("short", 10.0), ("other", 18.0), ("long", 15.0)]
     assert [outcome.counts["ok"] for outcome in outcomes] == [25, 2, 3]
-    assert [outcome.is_open for outcome in outcomes] == [True, False, False]
+    assert [outcome.is_unfinished for outcome in outcomes] == [True, False, False]
     assert one.now == 30.0
 
 
@@ -501,11 +501,11 @@ def test_the_queue_loses_no_kept_result(
 ) -> None:
     monkeypatch.setattr(queueing, "give_way", lambda: None)
     place = kept.keep_run(finished, tmp_path / "results" / "alsvm" / "good")
-    outcome = batch.ConfigOutcome(Job(Request("good.yaml")), path=finished, is_open=False)
+    outcome = batch.ConfigOutcome(Job(Request("good.yaml")), path=finished, is_unfinished=False)
     one = queueing.QueueEntry("good", "alsvm", "quick", {}, 0, is_race=False, claims=())
     lost = queueing.keep_complete(outcome, one, tmp_path / "results", {place: 2})
     assert lost == f"{place}: stays as it is, 2 of its results are not in {finished}"
-    unfinished = replace(outcome, is_open=True)
+    unfinished = replace(outcome, is_unfinished=True)
     assert "not complete" in queueing.keep_complete(unfinished, one, tmp_path / "results", {})
     # A folder of another profile stays; the new one lies beside it.
     said = queueing.keep_complete(outcome, one, tmp_path / "results", {})

@@ -206,7 +206,7 @@ def test_times_that_overlap_have_no_order():
     assert is_lower(Estimate(3.0, 1.6, n=5, by_fold=folds), paired, "cpu_time_s").holds is True
 
 
-def test_a_score_is_near_the_best_or_not_or_it_is_open():
+def test_a_score_is_near_the_best_or_not_or_undecided():
     for interval, holds in (
         (Interval(1.0, 0.5, 1.5), True),
         (Interval(1.0, -6.0, 8.0), None),
@@ -807,7 +807,7 @@ def test_times_are_written_in_a_unit_without_an_exponent():
     )
 
 
-def test_a_trend_over_few_races_is_open(tmp_path):
+def test_a_trend_over_few_races_is_undecided(tmp_path):
     kept = Kept()
     SCENES["srbo-2"].build(kept)
     for config, cells in kept.cells.items():

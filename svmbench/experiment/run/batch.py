@@ -57,7 +57,7 @@ class ConfigOutcome:
         Number of failed cells by status and reason.
     error : str
         Why the config could not be run or its tables could not be made; empty without an error.
-    is_open : bool
+    is_unfinished : bool
         Whether cells are left to run.
     """
 
@@ -66,7 +66,7 @@ class ConfigOutcome:
     counts: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, int] = field(default_factory=dict)
     error: str = ""
-    is_open: bool = True
+    is_unfinished: bool = True
 
     @property
     def name(self) -> str:
@@ -132,18 +132,18 @@ class Batch:
 
     def run(self) -> list[ConfigOutcome]:
         """Run the configs until all are done or the budget is spent; return their outcomes."""
-        open_numbers = list(range(len(self.outcomes)))
-        while open_numbers:
+        unfinished = list(range(len(self.outcomes)))
+        while unfinished:
             ran = False
-            for position, number in enumerate(open_numbers):
+            for position, number in enumerate(unfinished):
                 remaining = self.end - self.clock()
                 if remaining <= 0 or self.interrupted:
                     return self.outcomes
                 self.hooks.print_line(self._headline(number))
                 ran |= self._run_one(
-                    number, remaining / (len(open_numbers) - position) if self.shared else remaining
+                    number, remaining / (len(unfinished) - position) if self.shared else remaining
                 )
-            open_numbers = [number for number in open_numbers if self.outcomes[number].is_open]
+            unfinished = [number for number in unfinished if self.outcomes[number].is_unfinished]
             if not ran:
                 break
         return self.outcomes
@@ -154,21 +154,21 @@ class Batch:
         Expected seconds are scaled by the ratio of actual to expected seconds of finished configs.
         """
         expected = [outcome.job.expected_s + CONFIG_OVERHEAD_S for outcome in self.outcomes]
-        done = [number for number in self._spent if not self.outcomes[number].is_open]
+        done = [number for number in self._spent if not self.outcomes[number].is_unfinished]
         rate = 1.0
         if done:
             rate = sum(self._spent[number] for number in done) / sum(expected[n] for n in done)
         rest = sum(
             max(0.0, expected[number] * rate - self._spent.get(number, 0.0))
             for number, outcome in enumerate(self.outcomes)
-            if outcome.is_open
+            if outcome.is_unfinished
         )
         return min(rest, max(0.0, self.end - self.clock()))
 
     def _headline(self, number: int) -> str:
-        open_ones = sum(outcome.is_open for outcome in self.outcomes)
+        n_unfinished = sum(outcome.is_unfinished for outcome in self.outcomes)
         return (
-            f"{self.outcomes[number].name}: {open_ones} of {len(self.outcomes)} configs left, "
+            f"{self.outcomes[number].name}: {n_unfinished} of {len(self.outcomes)} configs left, "
             f"roughly {in_words(self.seconds_left())}"
         )
 
@@ -182,7 +182,7 @@ class Batch:
         try:
             ran = self._execute(number, share_s)
         except SvmbenchError as error:
-            outcome.error, outcome.is_open, ran = str(error), False, False
+            outcome.error, outcome.is_unfinished, ran = str(error), False, False
             self.hooks.note(f"{outcome.name}: {error}")
         self._spent[number] = self._spent.get(number, 0.0) + self.clock() - begun
         return ran
@@ -221,7 +221,7 @@ class Batch:
             if status in FAILED:
                 failure = f"{status}: {reason}" if reason else status
                 outcome.reasons[failure] = outcome.reasons.get(failure, 0) + 1
-        outcome.is_open = outcome.counts["not run"] > 0
+        outcome.is_unfinished = outcome.counts["not run"] > 0
         self.interrupted = finished.summary.interrupted
         if not self.interrupted:
             hooks.finish(run_plan.path)

@@ -192,7 +192,7 @@ def _widened(known: Interval, number: int) -> Interval:
 
 
 def _nowhere_below(ahead: Sequence[Interval]) -> Answer:
-    """Return yes if no difference is below 0; open if an interval contains 0."""
+    """Return yes if no difference is below 0; undecided if an interval contains 0."""
     return all_of(within_limits(gap, at_least=0.0) for gap in ahead)
 
 

@@ -4,7 +4,7 @@
 ``checks.py`` loads the paper's own ``checks.py``, which has a check for each claim. A check judges
 the records that ``evidence.py`` finds below the folders of results, and returns *parts*. A part is
 one statement of the claim about one data set or figure, with its numbers and its answer;
-``measures.py`` leaves the answer open if the uncertainty is too large. ``verdict.py`` makes an
+``measures.py`` gives no answer if the uncertainty is too large. ``verdict.py`` makes an
 outcome of the parts, and says at what scale it is. ``export.py`` shows verdicts in a terminal, as
 JSON, Markdown or LaTeX.
 
@@ -28,7 +28,6 @@ from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 from svmbench.papers.judging.evidence import Evidence, Source, gather_by_machine, gather_evidence
 from svmbench.papers.judging.verdict import (
     NOT_TESTED,
-    UNDECIDED,
     MachineVerdict,
     Part,
     Verdict,
@@ -122,7 +121,7 @@ def judge(
         Default: ages are not looked up.
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package. Without it their claims
-        stay open, and the verdicts say so.
+        stay undecided, and the verdicts say so.
 
     Raises
     ------
@@ -144,7 +143,7 @@ def judge(
 
 
 def fill_in_from_kept(ours: Sequence[Verdict], of_kept_records: Sequence[Verdict]) -> list[Verdict]:
-    """Replace the verdicts that leave a claim open by verdicts from kept records.
+    """Replace the verdicts that don't decide a claim by verdicts from kept records.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ def fill_in_from_kept(ours: Sequence[Verdict], of_kept_records: Sequence[Verdict
         On the same claims in the same order, from some runs and from kept records.
     """
     return [
-        _from_kept(verdict, kept) if _is_open(verdict) and not _is_open(kept) else verdict
+        verdict if verdict.is_decided or not kept.is_decided else _from_kept(verdict, kept)
         for verdict, kept in zip(ours, of_kept_records, strict=True)
     ]
 
@@ -176,7 +175,7 @@ def judge_together(
         counted = {name: verdict for name, verdict in on_machine.items() if verdict.cells}
         # Without a record anywhere, the first machine stands for all.
         counted = counted or dict(list(on_machine.items())[:1])
-        deciding = [verdict for verdict in counted.values() if not _is_open(verdict)]
+        deciding = [verdict for verdict in counted.values() if verdict.is_decided]
         machines = tuple(
             MachineVerdict(
                 name, origin(verdict), verdict.outcome, verdict.reason, verdict.freshness
@@ -187,10 +186,6 @@ def judge_together(
         is_plain = len(machines) == 1 and machines[0].origin == OURS
         judged.append(chosen if is_plain else replace(chosen, machines=machines))
     return judged
-
-
-def _is_open(verdict: Verdict) -> bool:
-    return verdict.outcome in {UNDECIDED, NOT_TESTED}
 
 
 def _from_kept(ours: Verdict, of_kept_records: Verdict) -> Verdict:
@@ -231,7 +226,7 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),
-        to_decide=to_decide(parts, sources, evidence.forecaster) if _is_open(verdict) else "",
+        to_decide="" if verdict.is_decided else to_decide(parts, sources, evidence.forecaster),
     )
 
 

@@ -214,7 +214,7 @@ class Missing:
 
 
 def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Forecaster) -> str:
-    """Return which cells of an open claim's full protocol are missing, and how long they take.
+    """Return which cells of an undecided claim's full protocol are missing, and how long they take.
 
     The cells of a data set are those that a kept run plans. "" if no kept run has the counts of a
     full protocol.

@@ -226,10 +226,10 @@ class Verdict:
     commands : tuple of str
         The commands that make its records.
     to_decide : str
-        The missing cells of an open claim's full protocol, and how long they take, if kept runs
-        tell it.
+        The missing cells of an undecided claim's full protocol, and how long they take, if kept
+        runs tell it.
     from_kept : bool
-        Whether it rests on kept records because the runs that were to be judged leave it open.
+        Whether it rests on kept records because the runs that were to be judged don't decide it.
     cpus : tuple of str
         The CPU models of the records that it rests on.
     by_printed : str
@@ -267,6 +267,11 @@ class Verdict:
         return ", ".join(phrases) if self.machines else ""
 
     @property
+    def is_decided(self) -> bool:
+        """True unless the outcome is undecided or not tested."""
+        return self.outcome not in {UNDECIDED, NOT_TESTED}
+
+    @property
     def is_reproduced(self) -> bool:
         """True if supported at full scale on every data set that the claim names."""
         whole = self.scale.covered == self.scale.named and not self.scale.stand_ins
@@ -281,8 +286,8 @@ class Verdict:
     def key_number(self) -> str:
         """Return the measured numbers of the most telling part; "" without any.
 
-        That is a failed part of a contradicted claim, else a part that holds, else an open one;
-        parts on the paper's own data and at their full size come first.
+        That is a failed part of a contradicted claim, else a part that holds, else an undecided
+        one; parts on the paper's own data and at their full size come first.
         """
         order = (False, True, None) if self.outcome == CONTRADICTED else (True, False, None)
         telling = min(

@@ -127,7 +127,7 @@ def _series(source: Source, block: str, metric: str, over: str) -> dict[str, _Si
 
 
 def _trend(claim: Claim, source: Source, what: str, points: _SizeCurve, sign: float) -> Part:
-    """Judge if the values rise (`sign` 1) or fall (-1) with t; open if there are too few values."""
+    """Judge if the values rise (`sign` 1) or fall (-1) with t; undecided with too few values."""
     correlation = rank_correlation(
         [x for x, _ in points], [estimate.value for _, estimate in points]
     )

@@ -236,7 +236,7 @@ def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) 
     """Judge if screening pays on sets with the limit's rows or more, and doesn't on smaller ones.
 
     A set counts if the interval of its speed-up lies on one side of 1. The other sets leave the
-    count open if they could change it.
+    count undecided if they could change it.
     """
     limit, parts = claim.limits["rows"], []
     large = [estimate for _, size, estimate in speedups if size >= limit]
@@ -486,7 +486,7 @@ def _most_of(total: int, answers: Sequence[bool | None], share: float = 0.5) -> 
     """Return yes if more than a share of the paper's cases hold.
 
     The count has no interval, because these cases are all there are. Open and missing cases leave
-    the answer open only if they could change it.
+    the answer undecided only if they could change it.
     """
     n = max(total, len(answers))
     yes, no = answers.count(True), answers.count(False)

@@ -415,7 +415,7 @@ def _planned(plan: dict[str, Any], paper: str, store: ValueStore) -> Iterator[Ce
     while entries:
         planned = entries.pop()
         status = planned.get("status") or "planned"
-        is_open = status == "planned"
+        is_planned = status == "planned"
         yield CellResult(
             key=planned["key"],
             block=sys.intern(planned.get("block") or ""),
@@ -425,8 +425,8 @@ def _planned(plan: dict[str, Any], paper: str, store: ValueStore) -> Iterator[Ce
             kernel=_interned(planned.get("kernel")),
             solver=_interned(planned.get("solver")),
             fold=planned.get("fold"),
-            status="not run" if is_open else sys.intern(status),
-            reason="no record of it yet" if is_open else one_line(planned.get("reason")),
+            status="not run" if is_planned else sys.intern(status),
+            reason="no record of it yet" if is_planned else one_line(planned.get("reason")),
             dimensions=store(dimensions_of(planned)),
             is_race=planned.get("protocol") in races or "|" in str(planned.get("solver")),
             metrics=store({}),
