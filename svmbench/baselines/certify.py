@@ -44,11 +44,11 @@ from svmbench.core.numeric.arrays import canonical_csr
 
 #: Problems without labels; and those whose parameter is nu, a share of the samples, so that
 #: weights of samples count relative to their mean.
-ONE_CLASS = ("one-class", "one-class-hard", "svdd")
+ONE_CLASS_PROBLEMS = ("one-class", "one-class-hard", "svdd")
 OF_SHARES = ("nu-svc", "one-class")
 
 #: Significant digits by which a support vector of a file is found among the training rows.
-DIGITS = 7
+EQUAL_DIGITS = 7
 
 #: Decision values alone are certified if there are at most this many features or samples, since
 #: finding w is a least-squares problem.
@@ -349,7 +349,7 @@ def _of_kernel_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
     )
     intercepts = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     offset = _offset(asked, FREE)
-    if problem.name in ONE_CLASS:
+    if problem.name in ONE_CLASS_PROBLEMS:
         # LIBSVM's multipliers are nu N times those that sum up to 1.
         scale = _one_class_scale(problem, parameter, samples.X.shape[0])
         expansion = Expansion(
@@ -473,7 +473,7 @@ def _of_linear_class(model: Any, samples: _Samples, asked: Asked) -> Iterator[Pa
 def _of_decisions(f: np.ndarray, samples: _Samples, asked: Asked) -> Part:
     """Return the part of the shortest w that has these decision values, of a linear model."""
     problem = _problem(asked, "")
-    if problem.name in (*ONE_CLASS, "nu-svc"):
+    if problem.name in (*ONE_CLASS_PROBLEMS, "nu-svc"):
         raise SvmbenchError(f"decision values alone don't say the margin of {problem.name}")
     parameter, offset = _parameter(asked, None, problem), _offset(asked, FREE)
     n = samples.X.shape[0]
@@ -602,7 +602,7 @@ def _of_support_vectors(
     """Return the part of support vectors from a file, with their places in the training rows."""
     problem, asked = what
     X, weights = samples.part(rows)
-    places = _places(model.points, model.coefficients, X, y, problem.name not in ONE_CLASS)
+    places = _places(model.points, model.coefficients, X, y, problem.name not in ONE_CLASS_PROBLEMS)
     if places is not None:
         at, coefficients = _shared_out(model.coefficients, places)
         model = replace(
@@ -610,7 +610,7 @@ def _of_support_vectors(
         )
     elif not sp.issparse(X):
         X = sp.csr_array(X)
-    one_class = problem.name in ONE_CLASS
+    one_class = problem.name in ONE_CLASS_PROBLEMS
     return Part(
         X,
         y,
@@ -628,8 +628,8 @@ def _places(
 ) -> list[np.ndarray] | None:
     """Return the training rows that each support vector may be; None if one is none of them.
 
-    A row counts if it is equal to `DIGITS` digits and, where there are classes, has the sign of the
-    coefficient.
+    A row counts if it is equal to `EQUAL_DIGITS` digits and, where there are classes, has the sign
+    of the coefficient.
     """
     signs = np.sign(coefficients) if has_classes else np.ones(len(coefficients))
     known: dict[tuple[float, bytes], list[int]] = {}
@@ -645,16 +645,16 @@ def _places(
 
 
 def _keys(X: Any) -> Iterator[bytes]:
-    """Yield a key of each row, equal where the rows are equal to `DIGITS` digits."""
+    """Yield a key of each row, equal where the rows are equal to `EQUAL_DIGITS` digits."""
     rows = sp.csr_array(X)
     rows = canonical_csr(rows).copy()
     rows.eliminate_zeros()
     with np.errstate(divide="ignore"):
         exponent = np.floor(np.log10(np.abs(rows.data)))
-    unit = 10.0 ** (DIGITS - 1 - exponent)
+    unit = 10.0 ** (EQUAL_DIGITS - 1 - exponent)
     digits = np.round(rows.data * unit).astype(np.int64)
     # 9999999.6 is rounded to one digit more than 1000000.
-    carried = np.abs(digits) >= 10**DIGITS
+    carried = np.abs(digits) >= 10**EQUAL_DIGITS
     digits[carried] //= 10
     exponent[carried] += 1
     for i in range(rows.shape[0]):

@@ -19,6 +19,7 @@ from rich.progress import (
 from svmbench.base import escape, interrupts
 from svmbench.cli import terminal
 from svmbench.cli.logs import LOG
+from svmbench.schema.record import CELL_OVERHEAD_S
 
 if TYPE_CHECKING:
     from svmbench.experiment.settings.cells import Cell
@@ -37,8 +38,6 @@ STEP_SIGN_S = 5.0
 WAIT_FACTOR = 4.0
 #: Each wait is at most this many seconds longer than the one before.
 MAX_WAIT_GROWTH_S = 1800.0
-#: Seconds of a cell that its work does not include: its process and its record.
-CELL_OVERHEAD_S = 0.15
 #: The step before the first cell.
 STARTING = (
     "starting a worker, which loads the solvers' loops (on a new machine they are compiled, which"

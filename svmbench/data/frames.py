@@ -23,7 +23,7 @@ from svmbench.data.derive import MISSING_WORDS, label_words, why_not_scaled
 from svmbench.data.entries import Reading
 from svmbench.data.libsvm import text_lines
 from svmbench.data.number_texts import (
-    DIGITS,
+    DECIMAL_DIGITS,
     NEARLY_ALL,
     NumberColumn,
     number_columns,
@@ -448,7 +448,7 @@ def _refuse_no_data(
             raise DataError(f"{name}, line {lines[totals][0]}: the row has totals; remove it")
     labels = frame[key].dropna().str.strip()
     labels = labels[~labels.isin([*MISSING_WORDS])]
-    odd = labels[~labels.str.fullmatch(rf"[-+]?{DIGITS}([eE][-+]?\d+)?")]
+    odd = labels[~labels.str.fullmatch(rf"[-+]?{DECIMAL_DIGITS}([eE][-+]?\d+)?")]
     if 0 < len(odd) <= (1 - NEARLY_ALL) * len(labels):
         row = odd.index[0]
         raise DataError(

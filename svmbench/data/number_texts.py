@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Marks that Weka, SAS and Excel write among numbers for a missing value or an error.
-MARKS = frozenset({"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
+MISSING_MARKS = frozenset(
+    {"?", ".", "-", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"}
+)
 #: Smallest share of a column's values that decides its kind, such as numbers or dates.
 NEARLY_ALL = 0.9
 #: A number without a sign and an exponent.
-DIGITS = r"(?:\d+\.?\d*|\.\d+)"
+DECIMAL_DIGITS = r"(?:\d+\.?\d*|\.\d+)"
 #: Replacements that rewrite a number plainly; separators of thousands and decimals come after them.
 REWRITINGS = (
     (r'=?"(.*)"', r"\1"),  # text of Excel
@@ -27,8 +29,8 @@ REWRITINGS = (
     (r"([-+−–]?)\s?[$€£¥]\s?(.*)", r"\1\2"),
     (r"(.*\d)\s?[$€£¥%]", r"\1"),
     (r"[−–]\s?(.*)", r"-\1"),  # a minus that is no hyphen
-    (rf"({DIGITS})-", r"-\1"),
-    (rf"([-+]?{DIGITS})[dD]([-+]?\d+)", r"\1e\2"),  # an exponent of Fortran
+    (rf"({DECIMAL_DIGITS})-", r"-\1"),
+    (rf"([-+]?{DECIMAL_DIGITS})[dD]([-+]?\d+)", r"\1e\2"),  # an exponent of Fortran
 )
 #: Thousands, apart by a separator; the key is the decimal sign.
 GROUPS = {
@@ -139,7 +141,7 @@ def _column(values: pd.Series, decimal: str, advice: str) -> NumberColumn | None
     numbers = numbers_of(texts, decimal)
     rest = texts[numbers.isna()]
     if len(rest) == len(texts) or (
-        len(texts) - len(rest) < NEARLY_ALL * len(texts) and not rest.isin(MARKS).all()
+        len(texts) - len(rest) < NEARLY_ALL * len(texts) and not rest.isin(MISSING_MARKS).all()
     ):
         return None
     unusual = numbers[pd.to_numeric(texts, errors="coerce").isna() & numbers.notna()]

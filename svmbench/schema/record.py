@@ -21,6 +21,9 @@ FAILED = ("failed", "crashed", "memory", "timeout")
 #: CPU (or waited for a disk), and its times are marked.
 OUTSIDE_LOAD_RATIO = 1.15
 
+#: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
+CELL_OVERHEAD_S = 0.15
+
 #: The fields of every cell; all other fields are dimensions, except the fold.
 IDENTITY = ("dataset", "kernel", "solver")
 #: Dimensions by their names in older configs and records.

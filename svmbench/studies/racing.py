@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svmbench.experiment.settings.cells import Cell
 
 #: How metrics of the time to an accuracy begin.
-TIME_TO = "cpu_time_to_"
+TIME_TO_PREFIX = "cpu_time_to_"
 #: Factors of the fastest solver's time that a performance profile shows.
 PROFILE_FACTORS = (1.0, 2.0, 4.0, 10.0, 100.0)
 #: If the relative gaps of two solvers are certainly at most this, they did about the same work.
@@ -242,8 +242,7 @@ def race_config(
     svmbench.base.errors.ConfigError
         If two racers have the same name and settings.
     """
-    from svmbench.report.numbers.certified import ACCURACIES
-    from svmbench.report.numbers.certified import TIME_TO as TIME_TO_ACCURACY
+    from svmbench.report.numbers.certified import ACCURACIES, TIME_TO
 
     first, *others = [racer.label for racer in racers]
     if len({first, *others}) < len(racers):
@@ -262,7 +261,7 @@ def race_config(
     if settings.accuracies:
         block["accuracies"] = list(settings.accuracies)
     times_to = [
-        TIME_TO_ACCURACY.format(accuracy)
+        TIME_TO.format(accuracy)
         for accuracy in ACCURACIES
         if float(accuracy) in settings.accuracies
     ]
@@ -539,9 +538,9 @@ def _result(
                 "certified_gap": metrics.get(f"certified_gap:{racer.label}"),
                 "train_accuracy_pct": metrics.get(f"train_accuracy_pct:{racer.label}"),
                 "times_to": {
-                    key.removeprefix(TIME_TO).partition("_s:")[0]: value
+                    key.removeprefix(TIME_TO_PREFIX).partition("_s:")[0]: value
                     for key, value in metrics.items()
-                    if key.startswith(TIME_TO) and key.endswith(f"_s:{racer.label}")
+                    if key.startswith(TIME_TO_PREFIX) and key.endswith(f"_s:{racer.label}")
                 },
             }
         )

@@ -27,7 +27,7 @@ MAX_POINTS_BELOW_BEST = 1.0
 #: A solver is preferred to a simpler one of the same score if it predicts faster by this factor.
 MUCH_FASTER = 2.0
 #: Folds and test rows disagree if their scores differ by more standard errors of the difference.
-MAX_STANDARD_ERRORS = 2.0
+CLEAR_STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def cautions(chosen: Fitted, frequent: Fitted, metric: str, y: np.ndarray) -> It
             for model in (chosen, frequent)
         )
         error = standard_error(of_chosen, of_frequent)
-    if gain <= MAX_STANDARD_ERRORS * error:
+    if gain <= CLEAR_STANDARD_ERRORS * error:
         yield (
             "Caution: the model is not clearly better than always predicting the most frequent"
             " class. Perhaps these columns don't tell the classes apart."
@@ -320,7 +320,7 @@ def disagreement(chosen: Fitted, solvers: list[Fitted], metric: str) -> str:
     """Return a sentence if folds and test rows disagree, else "".
 
     They disagree if the mean over folds and the score on the test rows of the chosen solver differ
-    by more than `MAX_STANDARD_ERRORS`, or if another solver is that much better on the test rows.
+    by more than `CLEAR_STANDARD_ERRORS`, or if another solver is that much better on the test rows.
     """
     from svmbench.report.numbers.estimates import NORMAL_95
 
@@ -330,7 +330,7 @@ def disagreement(chosen: Fitted, solvers: list[Fitted], metric: str) -> str:
         100 * spread / math.sqrt(len(chosen.folds.scores)), (high - low) / (2 * NORMAL_95)
     )
     apart = abs(over_folds(chosen) - chosen.trial.score_pct)
-    if apart > MAX_STANDARD_ERRORS * error:
+    if apart > CLEAR_STANDARD_ERRORS * error:
         return (
             f"Folds and test rows disagree: the {METRICS[metric]} of {chosen.trial.solver} is"
             f" {over_folds(chosen):.2f} % over the folds, which train on fewer rows, and"
@@ -339,7 +339,7 @@ def disagreement(chosen: Fitted, solvers: list[Fitted], metric: str) -> str:
         )
     first = max(solvers, key=lambda solver: solver.trial.score_pct)
     gain, error = first.trial.score_pct - chosen.trial.score_pct, standard_error(first, chosen)
-    if gain > MAX_STANDARD_ERRORS * error:
+    if gain > CLEAR_STANDARD_ERRORS * error:
         return (
             f"Folds and test rows disagree: on the test rows {first.trial.solver} is"
             f" {gain:.2f} points better than {chosen.trial.solver} (standard error {error:.2f}"

@@ -19,10 +19,8 @@ from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.record_file import RUNS, records_of
 from svmbench.experiment.run.session import ABSENT_CELLS, counted
 from svmbench.experiment.settings.cells import Cell, own_settings
-from svmbench.schema.record import CellRecord, Identity
+from svmbench.schema.record import CELL_OVERHEAD_S, CellRecord, Identity
 
-#: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
-CELL_OVERHEAD_S = 0.15
 #: Seconds of one pass of a linear solver per value of the inputs. It sets a config's share of a
 #: budget if no record tells its time, and is far too small for kernel solvers.
 SECONDS_PER_VALUE = 1e-6

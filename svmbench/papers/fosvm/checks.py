@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from svmbench.papers.judging.checks import cells_of, check, condition_text, part_label, untested
-from svmbench.papers.judging.entries import LINEAR, Claim
+from svmbench.papers.judging.entries import LINEAR_WINDOW, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     NO_ANSWER,
@@ -97,7 +97,7 @@ def _with(measured: str, beside: list[str]) -> str:
     return measured + (f" (and {', '.join(beside)} of this suite)" if beside else "")
 
 
-@check("fosvm-2", "iterations", *LINEAR)
+@check("fosvm-2", "iterations", *LINEAR_WINDOW)
 def linear_and_bounded(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether iterations grow with 1/theta alone, within the bound; the time linearly in N."""
     time, iterations, active, bound = claim.metrics

@@ -15,7 +15,7 @@ from typing import Any
 from svmbench.base.paper_folders import FULL_PROFILE, Paper, shipped_config
 from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
-from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE, Evidence, Source
+from svmbench.papers.judging.evidence import NOT_RUN_STATUSES, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
 from svmbench.report.numbers.forecasts import Forecaster, Work, in_hours, whole_work_of, work_of
 from svmbench.report.numbers.summary import cut_to
@@ -113,7 +113,7 @@ def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
         for cell in source.cells
         if (cell.block, cell.solver) in of_part and (len(datasets) > 1 or cell.dataset in datasets)
     ]
-    n_missing = sum(cell.status in NOT_RUN for cell in planned)
+    n_missing = sum(cell.status in NOT_RUN_STATUSES for cell in planned)
     return [f"{n_missing} of {len(planned)} cells not run"] if n_missing else []
 
 
@@ -262,7 +262,9 @@ def missing_work(runs: Sequence[Run]) -> list[Missing]:
     full = runs[0].full_counts
     whole = [run for run in runs if run.profile == FULL_PROFILE]
     if whole:
-        missing = {cell.key: cell for run in whole for cell in run.cells if cell.status in NOT_RUN}
+        missing = {
+            cell.key: cell for run in whole for cell in run.cells if cell.status in NOT_RUN_STATUSES
+        }
         return [
             Missing(work_of(whole[0], cell), 1.0, _timeout_s(full.get(cell.block, {})))
             for cell in missing.values()
@@ -281,7 +283,7 @@ def _missing_of_block(runs: Sequence[Run], block: str, full: _Settings) -> Itera
         for cell in {cell.key: cell for cell in run.cells}.values():
             if cell.block == block:
                 identity = (*cell.identity, cell.fold)
-                is_whole = cell.status not in NOT_RUN and not (
+                is_whole = cell.status not in NOT_RUN_STATUSES and not (
                     fewer_settings(run, [cell]) or cut_to(run, [cell])
                 )
                 cells[identity] = (

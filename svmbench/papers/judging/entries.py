@@ -20,7 +20,7 @@ MAX_CLAIM_LIMIT = 1e9
 
 #: The limits of a linear exponent in every claim. A rule that names one of them uses this value,
 #: unless its claim sets another one.
-LINEAR = {"linear_low": 0.8, "linear_high": 1.2}
+LINEAR_WINDOW = {"linear_low": 0.8, "linear_high": 1.2}
 
 #: How a claim quantifies: one failed part contradicts `EVERY`; `MOST` is supported if more than
 #: half of all parts hold. `VALUE` (a number) and `ORDER` (one thing comes before another) are
@@ -237,7 +237,7 @@ def _limits(given: Mapping[str, Any]) -> Any:
     """Return the limits of an entry, with the limits of linear growth that its rule names."""
     limits = given.get("limits", {})
     names = _NAMED.findall(str(given.get("rule", "")))
-    shared = {name: value for name, value in LINEAR.items() if name in names}
+    shared = {name: value for name, value in LINEAR_WINDOW.items() if name in names}
     return {**shared, **limits} if isinstance(limits, dict) else limits
 
 

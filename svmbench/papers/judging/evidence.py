@@ -327,7 +327,7 @@ def _counting_runs(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
 
 
 #: Statuses of a cell without a result in the environment that counts.
-NOT_RUN = ("planned", "not run", "no record", "elsewhere")
+NOT_RUN_STATUSES = ("planned", "not run", "no record", "elsewhere")
 
 
 def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
@@ -354,7 +354,7 @@ def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
     return (
         identity
         for identity, statuses in states.items()
-        if "ok" in statuses and not statuses & set(NOT_RUN)
+        if "ok" in statuses and not statuses & set(NOT_RUN_STATUSES)
     )
 
 

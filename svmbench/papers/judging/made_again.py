@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from svmbench.base.paper_folders import FULL_PROFILE, dataset_names, shipped_config
 from svmbench.papers.judging.cuts import fewer_settings
 from svmbench.papers.judging.entries import VALUE
-from svmbench.papers.judging.evidence import NOT_RUN, SMOKE_TEST_PROFILE
+from svmbench.papers.judging.evidence import NOT_RUN_STATUSES, SMOKE_TEST_PROFILE
 from svmbench.papers.judging.verdict import FULL, UNAVAILABLE_STATUSES, Part, Verdict
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading import published
@@ -176,7 +176,7 @@ def _lacking(run: Run) -> str:
               for name in dict.fromkeys(cell.dataset for cell in done)}  # fmt: skip
     cut = [f"{name} {rows}" for name, cells in by_set.items() if (rows := cut_to(run, cells))]
     phrases += _first_names(cut)
-    n_missing = sum(cell.status in NOT_RUN for cell in run.cells)
+    n_missing = sum(cell.status in NOT_RUN_STATUSES for cell in run.cells)
     phrases += [f"{n_missing} of {len(run.cells)} cells not run"] if n_missing else []
     statuses: dict[str, set[str]] = {}
     for cell in run.cells:

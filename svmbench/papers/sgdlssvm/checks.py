@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
-from svmbench.papers.judging.entries import LINEAR, Claim
+from svmbench.papers.judging.entries import LINEAR_WINDOW, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     NO_ANSWER,
@@ -171,7 +171,7 @@ def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Par
     )  # fmt: skip
 
 
-@check("sgdlssvm-4", *LINEAR, datasets=_FIGURE_DATASETS)
+@check("sgdlssvm-4", *LINEAR_WINDOW, datasets=_FIGURE_DATASETS)
 def time_linear_in_rows(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether the time grows with an exponent in the window."""
     window = claim.limits["linear_low"], claim.limits["linear_high"]

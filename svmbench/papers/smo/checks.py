@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from svmbench.papers.judging.checks import cells_of, check, part_label, undecided_if_missing
-from svmbench.papers.judging.entries import LINEAR, Claim
+from svmbench.papers.judging.entries import LINEAR_WINDOW, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     NO_ANSWER,
@@ -217,7 +217,7 @@ def _scaled(known: Estimate, factor: float) -> Estimate:
     )
 
 
-@check("smo-5", *LINEAR, "apart", "comparable", datasets=[SEPARABLE])
+@check("smo-5", *LINEAR_WINDOW, "apart", "comparable", datasets=[SEPARABLE])
 def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether SMO's exponent is in the window, and the two take comparable times."""
     parts = []

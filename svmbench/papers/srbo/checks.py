@@ -31,13 +31,13 @@ from svmbench.report.reading import published
 from svmbench.report.reading.records import VERSUS, CellResult
 
 #: Pairs of solvers: one that screens, and one that does not.
-SUPERVISED, ONE_CLASS = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
+SUPERVISED_PAIR, ONE_CLASS_PAIR = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
 #: The pair of solvers of each table of paths, by its config.
 PATHS = {
-    "srbo_table4": SUPERVISED,
-    "srbo_table5": SUPERVISED,
-    "srbo_table6": ONE_CLASS,
-    "srbo_table7": ONE_CLASS,
+    "srbo_table4": SUPERVISED_PAIR,
+    "srbo_table5": SUPERVISED_PAIR,
+    "srbo_table6": ONE_CLASS_PAIR,
+    "srbo_table7": ONE_CLASS_PAIR,
 }
 #: The data sets of the tables; Tables IV to VII share most of them.
 _TABLE4_DATASETS = (
@@ -63,7 +63,7 @@ EXACT, EXACT_ENDING, SAMPLE, TOGETHER = "exact", "-pairwise", "sample", "paths"
 MIN_SIZE_RATIO = 4.0
 _TABLES_OF_TWO_QP_SOLVERS = ("srbo_table8", "srbo_table9_11")
 #: The kernels of the tables of paths, and Table XII's names of the other groups of data sets.
-KERNELS = {"srbo_table4": "linear", "srbo_table5": "rbf", "srbo_table6": "linear",
+KERNEL_OF_TABLE = {"srbo_table4": "linear", "srbo_table5": "rbf", "srbo_table6": "linear",
            "srbo_table7": "rbf"}  # fmt: skip
 GROUPS_OF = {"srbo_table8": "medium", "srbo_table9_11": "mnist"}
 _DATASETS_OF = {"srbo_table8": _TABLE8_DATASETS, "srbo_table9_11": _MNIST_DATASETS}
@@ -198,7 +198,7 @@ def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether screening pays more on larger sets, and doesn't pay on small ones."""
     metric = claim.metrics[0]
     for source in evidence.counting_runs("srbo_fig5"):
-        speedups = _speedups(source, "sizes", metric, SUPERVISED[0])
+        speedups = _speedups(source, "sizes", metric, SUPERVISED_PAIR[0])
         for dataset in dict.fromkeys(name for name, _, _ in speedups):
             points = [(size, estimate) for name, size, estimate in speedups if name == dataset]
             yield from _grows(claim, part_label(source, "fig5", dataset), points)
@@ -346,7 +346,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     for config, (screened, plain) in PATHS.items():
         for source in evidence.counting_runs(config):
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
-            beside = f"printed {printed['small', KERNELS[config], plain]:g}"
+            beside = f"printed {printed['small', KERNEL_OF_TABLE[config], plain]:g}"
             what = part_label(source, config.removeprefix("srbo_"))
             groups.append((f"{what} ({beside})", pairs, _N_DATASETS[config] - len(pairs)))
     for config in _TABLES_OF_TWO_QP_SOLVERS:
@@ -637,7 +637,9 @@ def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             by_set = [
                 {
                     name: ratio
-                    for name, _, ratio in _speedups(run, _timed_block(run), metric, SUPERVISED[0])
+                    for name, _, ratio in _speedups(
+                        run, _timed_block(run), metric, SUPERVISED_PAIR[0]
+                    )
                 }
                 for run in (source, other)
             ]

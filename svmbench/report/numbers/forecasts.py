@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from svmbench.base.paper_folders import papers
 from svmbench.report.numbers.summary import FILLED_SHARE, measured, registered_count
 from svmbench.report.reading.records import CellResult, Run
+from svmbench.schema.record import CELL_OVERHEAD_S
 
-#: Seconds of a cell outside its protocol: a new process, mapping data, writing the record.
-CELL_OVERHEAD_S = 0.15
 #: The powers by which a time is taken to grow with each size before records of the solver show it;
 #: any other size has the power 0.
 USUAL_POWERS = {"rows": 1.5, "features": 0.4, "fits": 0.9, "solver.n_basis": 1.5}

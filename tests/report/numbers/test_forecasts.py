@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from svmbench.report.numbers.forecasts import (
-    CELL_OVERHEAD_S,
     Forecaster,
     Timed,
     Work,
@@ -19,6 +18,7 @@ from svmbench.report.numbers.forecasts import (
 )
 from svmbench.report.reading.folders import our_runs
 from svmbench.report.reading.records import CellResult, Run, read_run
+from svmbench.schema.record import CELL_OVERHEAD_S
 
 ROOT = Path(__file__).resolve().parents[3]
 WORK = Work("c", "b", "cv", "smo", "rbf", "a9a", 1000.0, 100.0, 10.0)
