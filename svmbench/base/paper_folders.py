@@ -240,7 +240,7 @@ def shipped_config(name: str) -> Mapping[str, Any]:
     return {**content, "blocks": blocks}
 
 
-def dataset_names(block: Mapping[str, Any]) -> list[str]:
+def dataset_names_of(block: Mapping[str, Any]) -> list[str]:
     """Return the names of the data sets of a block of `shipped_config`."""
     datasets = block.get("datasets") or []
     return [str(spec.get("name") if isinstance(spec, Mapping) else spec) for spec in datasets]

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 def print_result(result: RaceResult) -> None:
     """Print a race as a table, with a line for each ratio and each note."""
-    from svmbench.experiment.run.session import counted
+    from svmbench.experiment.run.session import amount_text
 
-    rounds = counted(result["rounds"], "round")
+    rounds = amount_text(result["rounds"], "round")
     terminal.print_line(f"{result['dataset']}: {result['n_train']:,} rows, {rounds}, one thread")
     header, *rows = result_rows(result)
     terminal.print_columns(rows, header=header)
@@ -463,10 +463,10 @@ def _race_versions(
 
 def print_versions(result: dict[str, Any]) -> None:
     """Print a comparison of versions as a table, and a line for each failure."""
-    from svmbench.experiment.run.session import counted
+    from svmbench.experiment.run.session import amount_text
     from svmbench.studies.versions import version_failures, version_rows
 
-    rounds = counted(result["rounds"], "round")
+    rounds = amount_text(result["rounds"], "round")
     terminal.print_line(f"{result['new']} (new) against {result['base']} (base), {rounds}")
     header, *rows = version_rows(result)
     terminal.print_columns(rows, header=header)

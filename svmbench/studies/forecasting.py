@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def forecast_of(run_plan: RunPlan) -> Forecast:
     """Return what a run would do: its cells, missing data sets, and the time by kept records."""
     from svmbench.experiment.run.forecast import forecast
-    from svmbench.experiment.run.session import size_of
+    from svmbench.experiment.run.session import size_sentence
 
     plan, request = run_plan.plan, run_plan.request
     recorded = seconds_by_records(plan.name, plan.config.paper)
@@ -31,7 +31,7 @@ def forecast_of(run_plan: RunPlan) -> Forecast:
         recorded=recorded,
     )
     first, *others = estimate.lines
-    return replace(estimate, lines=(first, *filter(None, [size_of(plan)]), *others))
+    return replace(estimate, lines=(first, *filter(None, [size_sentence(plan)]), *others))
 
 
 def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None]:

@@ -77,14 +77,14 @@ class QueueEntry:
 
     def sentence(self) -> str:
         """Return what runs and how long it takes."""
-        from svmbench.experiment.run.session import counted
+        from svmbench.experiment.run.session import amount_text
         from svmbench.report.numbers.forecasts import in_hours
 
         n_cells = len(self.cells)
         n_unknown = sum(seconds is None for seconds in self.cells.values())
         kind = ", races, when the machine is idle" if self.is_race else ""
         phrases = [
-            f"{self.config} (profile {self.profile}{kind}): {counted(n_cells, 'cell')} "
+            f"{self.config} (profile {self.profile}{kind}): {amount_text(n_cells, 'cell')} "
             f"to run, {self.n_missing:,} without a kept result"
         ]
         phrases.append(in_hours(self.seconds) if n_unknown < n_cells else "")
@@ -323,7 +323,7 @@ def queue_lines(entries: Sequence[QueueEntry]) -> list[str]:
     entries : sequence of QueueEntry
         In order.
     """
-    from svmbench.experiment.run.session import counted
+    from svmbench.experiment.run.session import amount_text
     from svmbench.report.numbers.forecasts import in_hours
 
     if not entries:
@@ -332,7 +332,7 @@ def queue_lines(entries: Sequence[QueueEntry]) -> list[str]:
     n_cells = sum(len(entry.cells) for entry in entries)
     return [
         *(entry.sentence() for entry in entries),
-        f"together {counted(n_cells, 'cell')}, {in_hours(total)}",
+        f"together {amount_text(n_cells, 'cell')}, {in_hours(total)}",
     ]
 
 
@@ -385,7 +385,7 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
     entry : QueueEntry
     outcome : ConfigOutcome
     """
-    from svmbench.experiment.run.session import counted
+    from svmbench.experiment.run.session import amount_text
     from svmbench.report.numbers.forecasts import in_hours
     from svmbench.report.reading.records import result_lines
 
@@ -402,7 +402,7 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
     measured, expected = sum(took[key] for key in known), sum(known.values())
     factor = f", {measured / expected:.2f} times the forecast" if expected > 0 else ""
     return (
-        f"{entry.config}: {counted(len(took), 'cell')} took {in_hours(sum(took.values()))}; "
+        f"{entry.config}: {amount_text(len(took), 'cell')} took {in_hours(sum(took.values()))}; "
         f"forecast for {len(known):,} "
         f"of them {in_hours(expected)}{factor}"
     )

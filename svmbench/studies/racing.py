@@ -664,10 +664,11 @@ def _notes_on_waits(racers: Sequence[SolverResult]) -> Iterator[str]:
 
 def ratio_sentences(result: RaceResult) -> Iterator[str]:
     """Yield a sentence for each ratio of a race: the median over the rounds, with its range."""
-    from svmbench.experiment.run.session import counted
+    from svmbench.experiment.run.session import amount_text
 
     first = result["solvers"][0]
     by_name = {racer["solver"]: racer for racer in result["solvers"]}
+    rounds = amount_text(result["rounds"], "round")
     for ratio in result["ratios"]:
         if ratio["ratio"] is None or ratio["range"] is None:
             continue
@@ -675,17 +676,17 @@ def ratio_sentences(result: RaceResult) -> Iterator[str]:
         summed = f"; {ratio['summed']}" if ratio["summed"] else ""
         yield (
             f"{ratio['solver']} takes {ratio['ratio']:.3g} times the CPU time of {first['solver']}"
-            f" (median of {counted(result['rounds'], 'round')}; {low:.3g} to {high:.3g}{summed})"
+            f" (median of {rounds}; {low:.3g} to {high:.3g}{summed})"
             f"{unequal_work(first, by_name[ratio['solver']])}"
         )
 
 
 def start_sentence(racers: Sequence[Racer], dataset: str, rounds: int) -> str:
     """Return what a race says when it begins: its racers, its rounds, and what takes long."""
-    from svmbench.experiment.run.session import counted
+    from svmbench.experiment.run.session import amount_text
 
     names = " and ".join(dict.fromkeys(racer.label for racer in racers))
-    begin = f"timing {names} in turn on {dataset}, {counted(rounds, 'round')}"
+    begin = f"timing {names} in turn on {dataset}, {amount_text(rounds, 'round')}"
     if all(racer.is_program or racer.is_class for racer in racers):
         return begin
     return (

@@ -17,7 +17,7 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.record_file import RUNS, records_of
-from svmbench.experiment.run.session import ABSENT_CELLS, counted
+from svmbench.experiment.run.session import ABSENT_CELLS, amount_text
 from svmbench.experiment.settings.cells import Cell, own_settings
 from svmbench.schema.record import CELL_OVERHEAD_S, CellRecord, Identity
 
@@ -63,7 +63,9 @@ def in_all(forecasts: Sequence[Forecast]) -> str:
     n_cells = sum(run.n_cells for run in forecasts)
     seconds = sum(run.seconds for run in forecasts)
     n_unknown = sum(run.n_unknown for run in forecasts)
-    text = f"in all {counted(len(forecasts), 'config')} with {counted(n_cells, 'cell')} to run"
+    text = (
+        f"in all {amount_text(len(forecasts), 'config')} with {amount_text(n_cells, 'cell')} to run"
+    )
     if n_cells > n_unknown:
         text += f": about {in_words(seconds)} by recorded times"
     return f"{text}; no record tells how long {n_unknown:,} of them take" if n_unknown else text
@@ -144,9 +146,9 @@ def forecast(
         of_it = f" (about {in_words(sum(later) / jobs)} of it)" if here and later else ""
         clauses.append(f"{which} for data sets that must be fetched or prepared first{of_it}")
     if left_out := [*nowhere, *unplanned.difference(nowhere)]:
-        clauses.append(f"without {counted(len(left_out), 'data set')} ({', '.join(left_out)})")
+        clauses.append(f"without {amount_text(len(left_out), 'data set')} ({', '.join(left_out)})")
     clauses.append(f"a cell ends after {in_words(timeout_s)} at the latest")
-    lines.append(f"{counted(len(todo), 'cell')} to run: {'; '.join(clauses)}")
+    lines.append(f"{amount_text(len(todo), 'cell')} to run: {'; '.join(clauses)}")
     return Forecast(tuple(lines), len(todo), seconds, len(times) - len(known))
 
 
@@ -213,7 +215,7 @@ def _counted(cells: list[Cell], nowhere: Container[str]) -> Iterator[str]:
         absent = "no data" if dataset in nowhere else "data not here yet"
         suffix = {"planned": "", "not run": f", {absent}"}.get(status, f", {status}")
         names = f" ({', '.join(filter(None, solvers))})" if any(solvers) else ""
-        number = counted(sum(solvers.values()), "cell")
+        number = amount_text(sum(solvers.values()), "cell")
         yield f"{block} · {dataset}: {number}{suffix}{names}"
 
 

@@ -31,7 +31,7 @@ from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.protocols import solvers_in
 from svmbench.experiment.run import processes, worker
 from svmbench.experiment.run.points import Stream, point_of
-from svmbench.experiment.run.processes import Work
+from svmbench.experiment.run.processes import WorkerProcess
 from svmbench.experiment.run.record_file import RunFolder
 from svmbench.experiment.settings.cells import Cell, Limits, SharedArrays
 from svmbench.schema.record import CellRecord, Reply
@@ -119,9 +119,9 @@ class RunLoop:
         The readers of these files, by cell key.
     contended : set of str
         Keys of the cells that ran beside others, or were stopped by Ctrl-Z.
-    running : dict of Work to (Cell, str)
+    running : dict of WorkerProcess to (Cell, str)
         The cell of each running process, and when it started.
-    making : dict of Work to str
+    making : dict of WorkerProcess to str
         The key of the node that each process makes.
     tries : dict of str to int
         How often a cell lost its shared arrays or its Dask worker, by cell key.
@@ -137,8 +137,8 @@ class RunLoop:
         self.environment = environment.environment_facts(plan.config.threads)
         self.streams: dict[str, Stream] = {}
         self.contended: set[str] = set()
-        self.running: dict[Work, tuple[Cell, str]] = {}
-        self.making: dict[Work, str] = {}
+        self.running: dict[WorkerProcess, tuple[Cell, str]] = {}
+        self.making: dict[WorkerProcess, str] = {}
         self.waiting: deque[Cell] = deque()
         self.tries: dict[str, int] = {}
         self.server_deaths = 0
@@ -219,7 +219,7 @@ class RunLoop:
         if len(self.running) + len(self.making) > 1:
             self.contended |= {cell.key for cell, _ in self.running.values()}
 
-    def _wait(self, absence: processes.Absence) -> list[Work]:
+    def _wait(self, absence: processes.Absence) -> list[WorkerProcess]:
         """Wait until a process ends, at most `STREAM_POLL_S`; return all that have ended."""
         works = [*self.running, *self.making]
         return processes.wait_for(works, STREAM_POLL_S, absence) if works else []
@@ -237,7 +237,7 @@ class RunLoop:
             else:
                 return
 
-    def _finish(self, work: Work, nodes: dict[str, SharedArrays]) -> None:
+    def _finish(self, work: WorkerProcess, nodes: dict[str, SharedArrays]) -> None:
         """Record the result of a cell's process; or finish a node's process."""
         if work in self.making:
             key = self.making.pop(work)
@@ -268,7 +268,7 @@ class RunLoop:
             )
         self._record(cell, started, result, self._environment_of(work))
 
-    def _environment_of(self, work: Work) -> str:
+    def _environment_of(self, work: WorkerProcess) -> str:
         """Return the id of the environment in which a cell was measured."""
         return str(self.environment["id"])
 
@@ -338,13 +338,13 @@ class RunLoop:
     def _is_made(self, node: SharedArrays) -> bool:
         return (node.folder(self.folder.scratch) / "meta.json").exists()
 
-    def _start_node(self, node: SharedArrays) -> Work:
+    def _start_node(self, node: SharedArrays) -> WorkerProcess:
         target = str(node.folder(self.folder.scratch))
         return processes.start(
             worker.run_node, (node.spec, target, self.limits), self.options.timeout_s
         )
 
-    def _start(self, cell: Cell, node: SharedArrays | None) -> Work:
+    def _start(self, cell: Cell, node: SharedArrays | None) -> WorkerProcess:
         self.listener.started(cell)
         done = self.folder.points.get(cell.key, {})
         shared = str(node.folder(self.folder.scratch)) if node else None

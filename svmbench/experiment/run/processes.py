@@ -86,7 +86,7 @@ def describe_exit(exit_code: int) -> str:
 
 
 @dataclass(eq=False)
-class Work:
+class WorkerProcess:
     """A worker process; its result can be read once `check` returns True."""
 
     process: BaseProcess
@@ -199,7 +199,7 @@ class Work:
                     os.kill(pid, number)
 
 
-def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Work:
+def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> WorkerProcess:
     """Call a function in a new worker process.
 
     Parameters
@@ -229,7 +229,9 @@ def start(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float)
         raise ServerDiedError("the process that starts workers died") from error
     finally:
         writing_end.close()
-    return Work(process, reading_end, time.monotonic() + timeout_s, ipc.Inbox(reading_end.fileno()))
+    return WorkerProcess(
+        process, reading_end, time.monotonic() + timeout_s, ipc.Inbox(reading_end.fileno())
+    )
 
 
 def _check_room_for_descriptors(descriptor: int) -> None:
@@ -257,7 +259,9 @@ class Absence:
         return self._last - before if self._last - before > _MAX_POLL_GAP_S else 0.0
 
 
-def wait_for(works: Iterable[Work], timeout_s: float, absence: Absence) -> list[Work]:
+def wait_for(
+    works: Iterable[WorkerProcess], timeout_s: float, absence: Absence
+) -> list[WorkerProcess]:
     """Wait until a worker ends, at most `timeout_s`; return all workers that have ended.
 
     If this process was stopped meanwhile, the workers' deadlines move by the same time.

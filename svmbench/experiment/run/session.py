@@ -211,23 +211,23 @@ def execute_run(
         for other in request.reuse:
             wanted = {cell.key: cell.identity for cell in due(cells, folder, "all")}
             print_line(
-                f"{counted(folder.take_over(other, wanted), 'result')} taken over from {other}"
+                f"{amount_text(folder.take_over(other, wanted), 'result')} taken over from {other}"
             )
         for text in folder.notes:
             note(text)
         todo = due(cells, folder, request.retry)
-        planned = f"{plan.name} ({request.profile}): {counted(len(plan.cells), 'cell')}"
+        planned = f"{plan.name} ({request.profile}): {amount_text(len(plan.cells), 'cell')}"
         absent = sum(cell.status == "unavailable" for cell in plan.cells)
         counts_as = f", {absent} unavailable ({ABSENT_CELLS})" if absent else ""
         print_line(f"{planned}, {len(todo)} to run{counts_as}")
-        if size := size_of(plan):
+        if size := size_sentence(plan):
             print_line(size)
         with _server(plan, todo, request), watch(todo) as listener:
             summary = execute(plan, cells, folder, request.options(plan), listener)
         return Finished(summary, dict(folder.cells))
 
 
-def size_of(plan: Plan) -> str:
+def size_sentence(plan: Plan) -> str:
     """Return a sentence on the plan's profile and on what the full profile runs in addition.
 
     It is empty for the full profile, for a profile without a note, and without a full profile.
@@ -333,6 +333,6 @@ def _row(cell: Any, record: CellRecord | None) -> dict[str, Any]:
     return {**cell.identity, **shared, **values.get("metrics", {})}
 
 
-def counted(number: int, what: str) -> str:
+def amount_text(number: int, what: str) -> str:
     """Return a number and a noun, in the plural if needed: ``1 cell``, ``2,000 cells``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from svmbench.base.paper_folders import FULL_PROFILE, dataset_names, shipped_config
+from svmbench.base.paper_folders import FULL_PROFILE, dataset_names_of, shipped_config
 from svmbench.papers.judging.cuts import fewer_settings
 from svmbench.papers.judging.entries import VALUE
 from svmbench.papers.judging.evidence import NOT_RUN_STATUSES, SMOKE_TEST_PROFILE
@@ -165,7 +165,7 @@ def _was_made(config: str, runs: Sequence[Run]) -> tuple[str, str]:
 def _datasets(config: str) -> list[str]:
     """Return the data sets of a config's blocks."""
     blocks = shipped_config(config).get("blocks", [])
-    return list(dict.fromkeys(name for block in blocks for name in dataset_names(block)))
+    return list(dict.fromkeys(name for block in blocks for name in dataset_names_of(block)))
 
 
 def _lacking(run: Run) -> str:

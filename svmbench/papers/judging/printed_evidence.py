@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from svmbench.base.paper_folders import FULL_PROFILE, Paper, dataset_names, shipped_config
+from svmbench.base.paper_folders import FULL_PROFILE, Paper, dataset_names_of, shipped_config
 from svmbench.base.paths import asset
 from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
 from svmbench.papers.judging.verdict import Verdict
@@ -86,7 +86,7 @@ def _cells(paper: Paper, config: str, block: dict[str, Any]) -> list[CellResult]
     name = str(block.get("name"))
     printed = config.removeprefix(f"{paper.key}_")
     table = _TABLES.get((config, name)) or _TABLES.get((config, "")) or printed
-    wanted = set(dataset_names(block))
+    wanted = set(dataset_names_of(block))
     metrics_of: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in published.numbers(paper.key):
         dataset = _dataset(paper, row, wanted, name)

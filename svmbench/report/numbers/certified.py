@@ -30,7 +30,7 @@ TIME_TO = "cpu_time_to_{}_s"
 
 
 @dataclass(frozen=True)
-class Problem:
+class RacedProblem:
     """One problem of a board: a data set in a block, with the times of its solvers.
 
     Attributes
@@ -57,7 +57,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Standing:
+class CertifiedStanding:
     """A solver on a board.
 
     Attributes
@@ -97,14 +97,14 @@ class Board:
     ----------
     title, config : str
         Title of the first block; config of the races.
-    problems : tuple of Problem
-    standings : tuple of Standing
+    problems : tuple of RacedProblem
+    standings : tuple of CertifiedStanding
     """
 
     title: str
     config: str
-    problems: tuple[Problem, ...]
-    standings: tuple[Standing, ...]
+    problems: tuple[RacedProblem, ...]
+    standings: tuple[CertifiedStanding, ...]
 
     def profiles(self, accuracy: str) -> dict[str, list[tuple[float, float]]]:
         """Return the performance profile of each solver over the problems of the board."""
@@ -132,7 +132,7 @@ def boards(runs: Iterable[tuple[str, Run]]) -> list[Board]:
         Runs with their slugs. Of a problem that several runs repeat, the last one counts.
     """
     titles: dict[tuple[str, str], str] = {}
-    problems: dict[tuple[str, str], dict[tuple[str, str], Problem]] = {}
+    problems: dict[tuple[str, str], dict[tuple[str, str], RacedProblem]] = {}
     claims: dict[tuple[str, str], dict[tuple[str, str], list[CellResult]]] = {}
     for slug, run in runs:
         for cell in run.cells:
@@ -144,7 +144,7 @@ def boards(runs: Iterable[tuple[str, Run]]) -> list[Board]:
             times = {str(part.solver): _times(part) for part in parts}
             if all(times.values()):
                 disturbed = any(part.disturbed for part in parts)
-                problem = Problem(problem_id[1], slug, times, disturbed)
+                problem = RacedProblem(problem_id[1], slug, times, disturbed)
                 problems.setdefault(board, {})[problem_id] = problem
                 title = run.blocks.get(cell.block, {}).get("title") or cell.block
                 titles.setdefault(board, str(title))
@@ -172,9 +172,9 @@ def _times(part: CellResult) -> dict[str, float | None]:
 
 def _standings(
     solvers: Sequence[str],
-    problems: Sequence[Problem],
+    problems: Sequence[RacedProblem],
     claims: Mapping[tuple[str, str], Sequence[CellResult]],
-) -> tuple[Standing, ...]:
+) -> tuple[CertifiedStanding, ...]:
     ordered = sorted(solvers, key=lambda name: _median_ratio(name, problems))
     tiers = _tiers(ordered, problems)
     made = []
@@ -190,7 +190,7 @@ def _standings(
         }
         ratios = [ratio for problem in problems if (ratio := problem.ratio(solver)) is not None]
         made.append(
-            Standing(
+            CertifiedStanding(
                 solver=solver,
                 solved={
                     each: sum(problem.times[solver][each] is not None for problem in problems)
@@ -208,12 +208,12 @@ def _standings(
     return tuple(made)
 
 
-def _median_ratio(solver: str, problems: Sequence[Problem]) -> float:
+def _median_ratio(solver: str, problems: Sequence[RacedProblem]) -> float:
     """Return the median of a solver's ratios to the fastest; an unsolved problem is infinite."""
     return median(math.inf if (ratio := p.ratio(solver)) is None else ratio for p in problems)
 
 
-def _tiers(ordered: Sequence[str], problems: Sequence[Problem]) -> dict[str, int]:
+def _tiers(ordered: Sequence[str], problems: Sequence[RacedProblem]) -> dict[str, int]:
     """Return the tier of each solver.
 
     The first tier has the first solver and all that are not significantly slower by Wilcoxon's

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from svmbench.report.numbers.certified import RANKED_AT, Board, Standing
+from svmbench.report.numbers.certified import RANKED_AT, Board, CertifiedStanding
 from svmbench.report.numbers.ratios import Leader
 from svmbench.report.reading.wording import number
 
@@ -92,7 +92,7 @@ def _load(board: Board) -> str:
     return f", other programs shared the CPU in {board.n_disturbed} of {len(board.problems)}"
 
 
-def _median(standing: Standing, board: Board) -> str:
+def _median(standing: CertifiedStanding, board: Board) -> str:
     """Return a solver's median ratio to the fastest, and how many problems it solves if not all."""
     if standing.ratio is None:
         return f"`{standing.solver}` solves none"
@@ -101,7 +101,7 @@ def _median(standing: Standing, board: Board) -> str:
     return f"`{standing.solver}` {number('ratio', standing.ratio)}{solved}"
 
 
-def _by_ratio(standing: Standing) -> float:
+def _by_ratio(standing: CertifiedStanding) -> float:
     return math.inf if standing.ratio is None else standing.ratio
 
 

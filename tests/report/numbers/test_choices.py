@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from svmbench.baselines.catalogue import solvers
-from svmbench.report.numbers.certified import RANKED_AT, Board, Standing
+from svmbench.report.numbers.certified import RANKED_AT, Board, CertifiedStanding
 from svmbench.report.numbers.choices import CHOICES, HEAD, choices, standing_of
 from svmbench.report.numbers.ratios import Leader
 from svmbench.studies.trying import CANDIDATES
@@ -68,9 +68,9 @@ def test_reasons_say_how_much_was_measured() -> None:
 def test_a_solver_knows_its_places_on_the_boards() -> None:
     """On a board with three solvers one of them solves nothing."""
     standings = (
-        Standing("a", {RANKED_AT: 0}, 1, 0, ("x",), None, None, None, None),
-        Standing("b", {RANKED_AT: 5}, 5, 5, (), 2.5, 1.0, 4.0, None),
-        Standing("c", {RANKED_AT: 6}, 5, 5, (), 1.0, 1.0, 1.5, 1),
+        CertifiedStanding("a", {RANKED_AT: 0}, 1, 0, ("x",), None, None, None, None),
+        CertifiedStanding("b", {RANKED_AT: 5}, 5, 5, (), 2.5, 1.0, 4.0, None),
+        CertifiedStanding("c", {RANKED_AT: 6}, 5, 5, (), 1.0, 1.0, 1.5, 1),
     )
     board = Board("A kernel: C = 1", "perf", (), standings)
     assert standing_of("a", [board]) == []
