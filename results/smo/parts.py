@@ -6,10 +6,13 @@ One thread, inputs scaled to [0, 1], C = 1 (`csvc`) or nu = 0.2 (`nu-svc`), gamm
 are those of nine fits together: kernel values, steps (with the rows that steps make themselves),
 scikit-learn's validation of the inputs, and the rest. Ratios are scikit-learn's CPU time over ours:
 of the whole `fit`, and of kernel values and validation alone, as if all else took no time.
-Further calls stand by themselves, without a ratio: large sets, training alone (`train`), a search
-over C and gamma (that of ``nlsgd/liquidsvm.py``), and a linear one-class SVM on many rows. There,
-"values" are products of all rows with a vector, and "steps" the selection of rows. In `dcd-l1`,
-"steps" are its passes. With `--output` the lines are written to parts.csv.
+Further calls stand by themselves, without a ratio: large sets, several classes, training alone
+(`train`), a search over C and gamma (that of ``nlsgd/liquidsvm.py``), a search for a nu that has a
+margin (``nu_problem.useful_nu``; the largest class against the others), a linear one-class SVM on
+many rows, and a prediction. Of the linear one-class SVM, "values" are products of all rows with a
+vector, and "steps" the selection of rows. In `dcd-l1`, "steps" are its passes. In `newton-l2`,
+"values" are products with rows, and "steps" the factors of a sample's Hessian and products with
+them. With `--output` the lines are written to parts.csv.
 """
 
 from __future__ import annotations
@@ -32,10 +35,11 @@ from sklearn.svm import SVC, NuSVC
 import svmbench
 from svmbench.core.contract import base
 from svmbench.core.csvc import pairs, path, solver, working_sets
-from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.kernels import prediction
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.rows import Rows
-from svmbench.core.linear import dcd
-from svmbench.core.nu import nu_pairs
+from svmbench.core.linear import dcd, hessian
+from svmbench.core.nu import nu_pairs, nu_problem
 from svmbench.core.oneclass import min_norm
 from svmbench.experiment.protocols import kernel_search
 
@@ -51,20 +55,36 @@ SETS = {
     "nu-svc": ("svmguide1", "banknote", "wifi-localization", "breast-cancer-683", "a1a", "splice"),
 }
 #: Calls without an opponent here: method, solver, parameters, data set and its first rows. Inputs
-#: of `csvc` are as stored; `one-class` has the rows of the most frequent class.
+#: of `csvc` are as stored; `one-class` has the first rows of the most frequent class.
 OTHERS: tuple[tuple[str, str, dict[str, float], str, int | None], ...] = (
     ("fit", "csvc", {"C": 1.0, "gamma": 1 / 22}, "a9a", None),
     ("fit", "csvc", {"C": 1.0, "gamma": 0.1}, "cod-rna-train", 20_000),
     ("fit", "csvc", {"C": 32.0, "gamma": 2.0}, "ijcnn1", None),
     ("train", "csvc", {"C": 1.0, "gamma": 1 / 22}, "ijcnn1", None),
     *(("train", "one-class", {"nu": nu}, "svmguide1", None) for nu in (0.05, 0.01)),
+    ("train", "one-class", {"nu": 0.05, "gamma": 50.0}, "electrical", None),
+    *(("fit", "one-class", {"nu": 0.05}, data, 30) for data in ("iris", "wine.scale")),
+    *(
+        ("fit", "nu-svc", {"nu": nu}, data, None)
+        for data, nu in (
+            *(("vehicle.scale", 0.5), ("segment.scale", 0.05), ("digits", 0.05)),
+            *(("dermatology", 0.1), ("glass.scale", 0.2), ("eukaryotic", 0.3), ("svmguide3", 0.3)),
+        )
+    ),
+    ("train", "newton-l2", {"tol": 0.03}, "mnist-t10k-even-odd", None),
     *(
         ("train", "dcd-l1", {"tol": 0.12}, data, None)
         for data in ("svmguide1", "banknote", "wine-quality", "digits-even-odd")
     ),
 )
-#: Data sets of the search, with their rows; rows and features of the linear one-class SVM, and nu.
-SEARCHES, LINEAR = (("splice", ""), ("a9a", "5000"), ("ijcnn1", "5000")), (1_000_000, 10, 0.01)
+#: Data sets of the search over C and gamma, with their rows.
+SEARCHES = (("splice", ""), ("a9a", "5000"), ("ijcnn1", "5000"))
+#: Data sets of the search for a nu, whose inputs are as stored, and gamma.
+USEFUL = (("yeast", 1 / 8), ("haberman", 0.5))
+#: Rows and features of the linear one-class SVM, and nu.
+LINEAR = (1_000_000, 10, 0.01)
+#: Data set of the prediction, and its training and test rows.
+PREDICTION = ("ijcnn1", 10_000, 4000)
 FITS, OTHER_SECONDS = 9, 1.0
 PARTS = ("values", "steps", "validation", "rest")
 
@@ -125,6 +145,10 @@ def charge_all(clock: Clock) -> None:
     for name in ("gather", "gauss_of_distances"):
         clock.charge(kernel_search, name, "values")
     clock.charge(liquidsvm, "squared_distances", "values")
+    for name in ("times", "combine", "curvature"):
+        clock.charge(hessian.RowProducts, name, "values")
+    for name in ("make", "solve"):
+        clock.charge(hessian.SampleHessian, name, "steps")
     for name in ("lowest", "choose_band", "violation_and_rho"):
         clock.charge(min_norm, name, "steps")
 
@@ -188,12 +212,21 @@ def other_calls(clock: Clock) -> Iterator[tuple[str, str, np.ndarray, Callable[[
             X, y = inputs_of(data)
         if name == "one-class":
             classes, counts = np.unique(y, return_counts=True)
-            X, y = X[y == classes[counts.argmax()]], np.ones(counts.max())
+            X, y = X[y == classes[counts.argmax()]][:rows], np.ones(counts.max())[:rows]
         model = svmbench.solver(name, **parameters)
-        own = model.prepare(X, y)
-        call = partial(model.fit, X, y) if method == "fit" else partial(model.train, own)
+        if method == "fit":
+            call = partial(model.fit, X, y)
+        else:
+            call = partial(model.train, model.prepare(X, y))
         given = ", ".join(f"{key} = {value:.3g}" for key, value in parameters.items())
         yield f"{method} {name}, {given}", data, y, call
+    for data, gamma in USEFUL:
+        loaded = svmbench.load(data)
+        X, labels = loaded.X, np.asarray(loaded.y)
+        classes, counts = np.unique(labels, return_counts=True)
+        y = np.where(labels == classes[counts.argmax()], 1.0, -1.0)
+        source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
+        yield "search nu with a margin", data, y, partial(nu_problem.useful_nu, source, y)
     for data, given in SEARCHES:
         X, Z, y, z = liquidsvm.split(data, given)
         yield "search csvc", data, y, partial(liquidsvm.search, X, y, Z, z)
@@ -201,6 +234,13 @@ def other_calls(clock: Clock) -> Iterator[tuple[str, str, np.ndarray, Callable[[
     X = TimedRows(np.random.default_rng(0).normal(3.0, 1.0, (n, d)), clock)
     call = partial(min_norm.solve_min_norm, X, nu * n, 1.0, tol=0.1, max_iter=1000)
     yield f"train one-class, linear, nu = {nu:g}", "gaussian", np.ones(n), call
+    name, n_rows, n_tested = PREDICTION
+    X, y = inputs_of(name)
+    model = svmbench.solver("csvc", C=1.0, gamma=1 / 22).fit(X[:n_rows], y[:n_rows])
+    rows = X[n_rows : n_rows + n_tested]
+    clock.charge(prediction.DenseTiles, "fill", "values")
+    call = partial(model.predict, rows, precision="single")
+    yield "predict csvc, single precision", name, y[n_rows : n_rows + n_tested], call
 
 
 def line_of(call: str, data: str, y: np.ndarray, ms: float, share: dict[str, float]) -> dict:
