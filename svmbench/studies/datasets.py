@@ -212,13 +212,13 @@ def datasets_named(names: Sequence[str], *, all_: bool = False) -> list[str]:
         raise ConfigError("name a data set, @PAPER, or --all ('svmbench list datasets' shows them)")
     wanted: list[str] = []
     for name in names:
-        wanted += names_of_paper(name[1:]) if name.startswith("@") else [name]
+        wanted += names_with_stand_ins(name[1:]) if name.startswith("@") else [name]
     for name in wanted:
         data.parse_name(name)
     return list(dict.fromkeys(wanted))
 
 
-def names_of_paper(paper: str) -> list[str]:
+def names_with_stand_ins(paper: str) -> list[str]:
     """Return a paper's data sets, then the stand-ins of its configs."""
     from svmbench import data
     from svmbench.base.paper_folders import papers

@@ -167,11 +167,11 @@ def ages_of(folder: Path, run: Run | None = None) -> Ages:
 
     A caller that has read the run of the folder passes it, so that it isn't read again.
     """
-    from svmbench.experiment.plan.freshness import changes, has_present_code
+    from svmbench.experiment.plan.freshness import code_changes, has_present_code
     from svmbench.report.reading.records import read_run
     from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 
-    reasons = changes(folder)
+    reasons = code_changes(folder)
     cells = (run or read_run(folder)).cells
     # An unfinished cell has no result, even if some of its points are finished.
     without = {cell.key for cell in cells if cell.status != "ok"}

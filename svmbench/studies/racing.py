@@ -72,7 +72,11 @@ class RaceSettings:
 
 
 class RaceResult(TypedDict):
-    """A race, as it is printed and written as JSON; `notes` are sentences on what it compares."""
+    """A race, as it is printed and written as JSON.
+
+    `note` names the racers without an objective, short of the target, or without a certificate;
+    `notes` are sentences on what the race compares.
+    """
 
     dataset: str
     n_train: int
@@ -577,7 +581,7 @@ def _summed(first: Racer, other: Racer, tolerance: float | None) -> str:
 
 def _notes(racers: Sequence[Racer], shown: Sequence[SolverResult]) -> Iterator[str]:
     """Yield sentences that help to compare the objectives of a race."""
-    certified = {times["solver"]: times["certified"] for times in shown}
+    certified = {result["solver"]: result["certified"] for result in shown}
     yield from notes_on(racers, lambda racer: certified[racer.label])
     for racer in racers:
         if racer.is_program and not certified[racer.label]:
@@ -585,7 +589,7 @@ def _notes(racers: Sequence[Racer], shown: Sequence[SolverResult]) -> Iterator[s
                 f"{racer.label} is a program whose model's file is not known here, so its objective"
                 " can't be shown"
             )
-    accuracies = {times["solver"]: times["train_accuracy_pct"] for times in shown}
+    accuracies = {result["solver"]: result["train_accuracy_pct"] for result in shown}
     for racer in racers:
         if racer.is_program and accuracies[racer.label] is None:
             yield (
@@ -595,7 +599,7 @@ def _notes(racers: Sequence[Racer], shown: Sequence[SolverResult]) -> Iterator[s
             )
     yield from _notes_on_offsets(racers)
     yield from _notes_on_waits(shown)
-    if len({times["problem"] for times in shown} - {""}) > 1:
+    if len({result["problem"] for result in shown} - {""}) > 1:
         yield "the solvers minimise different problems; their objectives can't be compared"
 
 

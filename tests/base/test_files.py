@@ -94,7 +94,7 @@ def test_a_plan_names_no_file_outside_the_package(
         return read(module)
 
     monkeypatch.setattr(keys, "source_path", source)
-    assert freshness.changes(run) == {}
+    assert freshness.code_changes(run) == {}
     assert entry not in asked
 
 

@@ -103,7 +103,7 @@ def test_results_older_than_the_code_are_marked(
         plan = json.loads((folder / "plan.json").read_text())
         return dict.fromkeys([cell["key"] for cell in plan["cells"]], "core.base has changed since")
 
-    monkeypatch.setattr(freshness, "changes", changes)
+    monkeypatch.setattr(freshness, "code_changes", changes)
     shown = svmbench("claims", "--paper", "smo").out
     assert shown.splitlines()[1].split()[-1] == "older"
     assert [folder.name for folder in asked] == ["smo_adult_linear"]
@@ -203,7 +203,7 @@ def test_an_unfinished_cell_has_no_age_though_its_points_are_shown(
     ]
     run = write_run(tmp_path / "run", [done, cut, failed], [*points, *records])
     keys = [cell["key"] for cell in (done, cut, failed)]
-    monkeypatch.setattr(freshness, "changes", lambda _: dict.fromkeys(keys, ""))
+    monkeypatch.setattr(freshness, "code_changes", lambda _: dict.fromkeys(keys, ""))
     shown = [cell.key for cell in read_run(run).cells if cell.status == "ok"]
     assert sorted(shown) == sorted([done["key"], cut["key"]])
     assert judging.ages_of(run).words == {done["key"]: "fresh"}

@@ -36,7 +36,7 @@ _IDENTITY_FIELDS = ("block", "protocol", "dataset", "solver", "kernel", "fold", 
 NO_MANIFEST = "its plan doesn't name the code"
 
 
-def changes(folder: Path) -> dict[str, str]:
+def code_changes(folder: Path) -> dict[str, str]:
     """Return how the code of each cell of a run folder has changed since the run.
 
     Parameters

@@ -14,7 +14,7 @@ import pytest
 
 from svmbench.base.errors import DamagedResultsError
 from svmbench.experiment.plan import keys
-from svmbench.experiment.plan.freshness import NO_MANIFEST, changes, has_present_code
+from svmbench.experiment.plan.freshness import NO_MANIFEST, code_changes, has_present_code
 from svmbench.experiment.plan.keys import code_hash, manifest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,17 +47,17 @@ def test_a_manifest_holds_files_and_packages(code: dict[str, Any]) -> None:
 
 def test_what_has_not_changed_is_fresh(code: dict[str, Any], tmp_path: Path) -> None:
     # Nothing can be told of a plug-in, or of a cell that was never run.
-    assert changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
+    assert code_changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
 
 
 #: A cell with a class of scikit-learn, in a process that has not imported it.
 FOREIGN = """
 import sys
 from pathlib import Path
-from svmbench.experiment.plan.freshness import changes, has_present_code
+from svmbench.experiment.plan.freshness import code_changes, has_present_code
 from svmbench.experiment.plan.keys import code_hash
 modules = ["sklearn.svm._classes", "svmbench.experiment.protocols.cv"]
-print(changes(Path(sys.argv[1])))
+print(code_changes(Path(sys.argv[1])))
 print(has_present_code({"modules": modules, "code": code_hash(*modules)}))
 print(has_present_code({"modules": modules, "code": "0123"}), "sklearn" in sys.modules)
 """
@@ -79,12 +79,12 @@ def test_classes_of_scikit_learn_are_known_by_file_and_version(
 
 def test_files_that_moved_are_fresh(code: dict[str, Any], tmp_path: Path) -> None:
     named = {f"svmbench.once.{name}": content for name, content in code["files"].items()}
-    assert changes(plan(tmp_path, {**code, "files": named})) == {"k0": "", "k1": ""}
+    assert code_changes(plan(tmp_path, {**code, "files": named})) == {"k0": "", "k1": ""}
 
 
 def test_a_module_that_is_gone_is_not_fresh(tmp_path: Path) -> None:
     gone = {**manifest([(ALSVM, CV)]), "entries": [["svmbench.core.linear.gone", CV]]}
-    assert changes(plan(tmp_path, gone)) == {"k0": "its code no longer exists here"}
+    assert code_changes(plan(tmp_path, gone)) == {"k0": "its code no longer exists here"}
 
 
 def test_kept_plans_name_modules_that_are_here() -> None:
@@ -103,18 +103,18 @@ def test_kept_plans_name_modules_that_are_here() -> None:
 
 def test_a_file_that_one_solver_reaches_is_named(code: dict[str, Any], tmp_path: Path) -> None:
     changed = {**code, "files": {**code["files"], ALSVM: "0123"}}
-    found = changes(plan(tmp_path, changed))
+    found = code_changes(plan(tmp_path, changed))
     assert found == {"k0": "core.linear.alsvm has changed since", "k1": ""}
 
 
 def test_many_files_are_counted(code: dict[str, Any], tmp_path: Path) -> None:
-    found = changes(plan(tmp_path, {**code, "files": {}}))
+    found = code_changes(plan(tmp_path, {**code, "files": {}}))
     assert "more have changed since" in found["k0"]
 
 
 def test_another_version_is_named(code: dict[str, Any], tmp_path: Path) -> None:
     changed = {**code, "packages": {**code["packages"], "numpy": "1.0"}}
-    assert changes(plan(tmp_path, changed))["k0"].startswith("numpy 1.0 is ")
+    assert code_changes(plan(tmp_path, changed))["k0"].startswith("numpy 1.0 is ")
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_package_that_is_not_here_has_not_changed(
     code: dict[str, Any], tmp_path: Path, without_scipy: None
 ) -> None:
     """The package of an optional solver may be on the machine of the record alone."""
-    assert changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
+    assert code_changes(plan(tmp_path, code)) == {"k0": "", "k1": ""}
 
 
 def test_a_recheck_counts_where_a_package_of_it_is_not_here(without_scipy: None) -> None:
@@ -156,12 +156,12 @@ def test_a_recheck_counts_where_a_package_of_it_is_not_here(without_scipy: None)
 
 def test_code_that_is_gone_is_said(code: dict[str, Any], tmp_path: Path) -> None:
     gone = {**code, "entries": [["svmbench.core.linear.gone", CV]]}
-    found = changes(plan(tmp_path, gone, [{"key": "k0", "code": 0}]))
+    found = code_changes(plan(tmp_path, gone, [{"key": "k0", "code": 0}]))
     assert found == {"k0": "its code no longer exists here"}
 
 
 def test_no_cell_of_a_plan_without_a_manifest_is_fresh(tmp_path: Path) -> None:
-    assert changes(plan(tmp_path, None, [{"key": "a"}])) == dict.fromkeys(
+    assert code_changes(plan(tmp_path, None, [{"key": "a"}])) == dict.fromkeys(
         ("a", "skipped"), NO_MANIFEST
     )
 
@@ -170,4 +170,4 @@ def test_no_cell_of_a_plan_without_a_manifest_is_fresh(tmp_path: Path) -> None:
 def test_a_damaged_plan_is_a_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(DamagedResultsError, match=r"can't read .*plan\.json"):
-        changes(tmp_path)
+        code_changes(tmp_path)

@@ -15,7 +15,7 @@ from svmbench import data
 from svmbench.experiment.config.loader import apply_profile, load_config, shipped_configs
 from svmbench.experiment.plan.filters import filters_of
 from svmbench.experiment.plan.filters import only as choose
-from svmbench.experiment.plan.freshness import changes
+from svmbench.experiment.plan.freshness import code_changes
 from svmbench.experiment.plan.planner import make_plan, prepare_plan
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import PROTOCOLS
@@ -47,7 +47,7 @@ def test_a_set_that_cant_bear_the_protocol_costs_its_own_cells(tmp_path: Path) -
     ]
     assert reason in (tmp_path / "out" / "t.md").read_text()
     # What was just run is as new as the code; what can't run is of none.
-    assert changes(tmp_path / "out") == {plan["cells"][1]["key"]: ""}
+    assert code_changes(tmp_path / "out") == {plan["cells"][1]["key"]: ""}
 
 
 def test_the_name_of_a_file_changes_no_folds(tmp_path: Path) -> None:
