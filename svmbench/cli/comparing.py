@@ -40,13 +40,15 @@ def compare_command(
     BASE and NEW are results folders, kept baselines, or folders of repeated runs. Statuses,
     accuracies, objectives, counters and memory are compared; times, above all the ratios of races,
     only between equal CPU models. Counters of your own classes and programs are shown, but a change
-    of these alone is no regression. If BASE is a kept baseline of other code, make it again with
-    'svmbench keep'. The last line says what failed, and what was not compared.
+    of these alone is no regression. A kept baseline is stale if, at equal arithmetic, NEW has other
+    results (apart from times and memory) or more cells. The last line says what failed, and what
+    was not compared.
 
     \b
     Exit codes: 0 nothing became worse, 1 a folder can't be read, 2 wrong options, a damaged
     folder, or two folders that can't be compared (other config, profile, seed, settings or data),
-    4 something became worse, or BASE is a kept baseline of other code.
+    4 something became worse, or BASE is a stale baseline: if the change is meant, keep NEW with
+    'svmbench keep NEW BASE'.
 
     \b
     Examples:
@@ -97,8 +99,8 @@ def _print_comparison(comparison: Any) -> None:
         terminal.print_line(f"note: {note}")
     if comparison.is_stale:
         terminal.print_line(
-            "stale: BASE was made by other code; at equal arithmetic, results differ or NEW has"
-            " more cells; if this is intended, 'svmbench keep NEW BASE' keeps the new run"
+            "stale: at equal arithmetic, results differ from the kept baseline, or NEW has more"
+            " cells; if this is intended, 'svmbench keep NEW BASE' keeps the new run"
         )
     terminal.print_line(outcome_line(comparison))
 

@@ -8,11 +8,12 @@ Variables, as in Fan, Chen and Lin 2005
     v = p - K beta, the gradient, which is their -y_i grad f(alpha)_i.
     I_up: the samples with beta_i < high_i. I_low: the samples with beta_i > low_i.
     m(alpha) = max of v over I_up, M(alpha) = min of v over I_low.
-    The search ends once the gap m - M (not the duality gap) is at most tol, LIBSVM's eps.
+    The search ends once the violation m - M is at most tol, LIBSVM's eps. (Some names in the code
+    call it a gap, too; the duality gap is another thing.)
 
 Who calls whom::
 
-    estimator.CSVC.fit
+    CSVC.fit (contract/base.py) -> KernelSolver.train (models/kernel_base.py) -> CSVC.solve
       |-- two classes ------------> solver.solve_qp
       |                               |-- stored matrix or < 500 samples --> smo.shrinking_steps
       |                               |-- up to 2,000 samples -------------> smo.steps_on_matrix
@@ -29,7 +30,7 @@ Who calls whom::
 What each module does, in the order of use
     estimator.py     ``CSVC``: parameters in, model out
     problem.py       the problem as arrays; m(alpha) and M(alpha), thresholds, the duality gap
-    solver.py        ``solve_qp``, the only place that chooses the method; refinement; stopping rule
+    solver.py        ``solve_qp``, the only entry; choice of the method; refinement; stopping rule
     smo.py           steps in phases: select_working_set, solve_pair, update_gradient, shrink
     working_sets.py  more than 2,000 samples: steps inside working sets; ends early if most are free
     pairs.py         one problem per pair of classes; all pairs share kernel rows

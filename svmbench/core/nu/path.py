@@ -10,7 +10,9 @@ Returned
     (delta, the screening test, the solution of the remaining problem).
 Reference
     Algorithm 1 and problems (18), (26) and (27) of the SRBO paper. With a the last solution, delta
-    is a step to a point a + delta that is feasible at the new sum.
+    is a step to a point a + delta that is feasible at the new sum. (18) makes the radius of the
+    SRBO ball (``screening``) smallest over all such delta. (27) does so, too, but keeps the last
+    delta where a + delta stays in the box. (26) is the problem of the unscreened multipliers.
 Deviations
     - ``srbo``: delta as printed, by problem (18) first and (27) after it. If the coordinates that
       left the box can't reach the new sum, half of all are free: these, and the ones of smallest

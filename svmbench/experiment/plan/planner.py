@@ -464,7 +464,7 @@ class CellPlanner:
             racers = [solver := solver.at(dimensions)]
             spec.update(_solver_settings(solver))
         spec = self._with_settings_of_protocol(spec)
-        if solver is None and self._targets_nothing(racers):
+        if solver is None and self._has_no_common_objective(racers):
             spec = cast(CellSpec, {**spec, "tolerance": None})
         code = [code_of(*kind) for kind in kinds_of(spec)]
         key = hash_of({**spec, "code": code})
@@ -482,8 +482,11 @@ class CellPlanner:
         shared = shared_arrays(self.declared, spec, source, n_bytes)
         return Cell(key=key, identity=identity, spec=spec, shared=shared, cost=cost)
 
-    def _targets_nothing(self, racers: list[SolverSpec]) -> bool:
-        """Return True for a race with the default tolerance and a racer without an objective."""
+    def _has_no_common_objective(self, racers: list[SolverSpec]) -> bool:
+        """Return True if a racer has no known objective, and the config sets no tolerance.
+
+        Such a race has no target: the racers run at the config's settings.
+        """
         from svmbench.baselines.catalogue import solver_class
 
         return (

@@ -1,8 +1,9 @@
-"""Find the parts whose runs were smaller than the paper's protocol; their scale is reduced.
+"""Say in what a part's runs are smaller than the paper's protocol, and what the missing cells take.
 
-:mod:`svmbench.report.numbers.summary` finds fewer rows. This module finds fewer folds, repeats, or
-values of a grid or a sweep: a run's plan has its own counts and those of the config's full
-protocol, which is the profile ``paper``.
+A part with a smaller run has the scale *reduced*. Here are fewer folds, repeats, or values of a
+grid or a sweep: a run's plan has its own counts and those of the config's full protocol, which is
+the profile ``paper``. Fewer rows are in :mod:`svmbench.report.numbers.summary`. The second half
+lists the cells that a full protocol lacks, and forecasts their time.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, evidence: Evide
 
 
 def _with_cut(part: Part, source_of: dict[str, Source], *, names_datasets: bool) -> Part:
-    """Return a part that names its cut data sets, each with the profile that cut it.
+    """Return a part that names its cut data sets, and at the end the profiles of its runs.
 
     The cuts that the check itself names come after the data sets. For a claim that names no data
     sets, the rows of the config's full protocol count as all rows.

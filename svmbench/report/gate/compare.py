@@ -74,7 +74,7 @@ IGNORABLE = {
 def compare_folders(
     base: Side, new: Side, *, slowdown: float | None = None, ignore: Collection[str] = ()
 ) -> Comparison:
-    """Compare every run of `new` with every run of `base`, and the medians of their times.
+    """Compare every run of `new` with every run of `base`; of races, the medians over each side.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class _Judge:
         self.trends = Trends()
 
     def compare_runs(self, base: SideRun, new: SideRun) -> bool:
-        """Compare two runs except their times; return True if their arithmetic is equal."""
+        """Compare two runs but for ratios of races; return True if their arithmetic is equal."""
         self.exact = bool(base.arithmetic) and base.arithmetic == new.arithmetic
         self.trends = Trends()
         if not self.exact:

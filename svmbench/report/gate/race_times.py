@@ -164,6 +164,11 @@ class RatioJudge:
     def _cause(self, name: str, slower: float, moved: Mapping[str, float]) -> tuple[str, str]:
         """Return the verdict on a ratio that changed, and which solver moved by how much.
 
+        If the solver moved more than its reference, it is worse or better as it became slower or
+        faster. If the reference is a solver of a library, a solver that lost against it is worse,
+        and one that gained only differs. If the reference is a solver of ours, slower is worse, and
+        a gain that explains the change is better.
+
         Parameters
         ----------
         name : str

@@ -109,7 +109,7 @@ class Side:
     scores : dict of str to dict
         Direction and tolerance by metric.
     is_baseline : bool
-        True for a kept baseline, which must match the current code.
+        True for a kept baseline; no other side can be stale.
     reference_solvers : frozenset of str
         The solvers of other libraries and programs that the catalogue lists.
     foreign : frozenset of str

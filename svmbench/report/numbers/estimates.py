@@ -147,11 +147,11 @@ def difference(first: Estimate, second: Estimate, metric: str) -> Interval:
 
 
 def interval(estimated: Estimate, metric: str) -> Interval:
-    """Return an estimate with its 95 % interval.
+    """Return an estimate with the interval that decides.
 
-    A mean over folds has Student's interval. Repeats and rounds have their range, or twice the
-    spread to both sides. A time that was measured once has the margin of single times. Other single
-    values have no interval.
+    A mean over folds has Student's 95 % interval. Rounds have their range, and repeats twice the
+    spread to both sides; neither is a confidence interval. A time that was measured once has the
+    margin of single times. Other single values have no interval.
     """
     if estimated.n > 1 and estimated.spread is not None:
         half = student_quantile(0.975, estimated.n - 1) * estimated.spread / math.sqrt(estimated.n)

@@ -1,5 +1,7 @@
 """Forecasts of how long cells take, from the recorded times of others.
 
+With them a dry run says how long a run will take, and a claim how long it is to its decision.
+
 A cell's time is forecast from the nearest recorded cells of the same solver (nearest by data set,
 config, protocol and size). Each recorded time is scaled to the cell by powers of the ratios of
 rows, features, fits and swept values, such as the number of basis vectors; a ridge regression on
@@ -274,6 +276,7 @@ def n_fits(n_values: Mapping[str, int], counts: Mapping[str, Any], rows: float) 
     """
     if drawn := _at_rows(counts.get("points", {}), rows):
         return float(len(n_values) * drawn * (1 + counts.get("before", 0)))
+    # Runs of two neighbouring values stand for a longer grid.
     most = 2 * _at_rows(counts.get("runs", {}), rows) or math.inf
     # Where a fast solver searches the grid, the cell's own solver is trained at one point alone.
     chosen = counts.get("choose_with") or ()

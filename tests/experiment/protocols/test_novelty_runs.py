@@ -9,6 +9,7 @@ from runs import cells_in_process, svmbench, write_config
 from scipy.stats import hypergeom
 
 from svmbench.baselines.catalogue import solver as svmbench_solver
+from svmbench.data import load
 from svmbench.experiment.config.models import Config
 from svmbench.experiment.plan.planner import make_plan
 from svmbench.experiment.protocols import protocols
@@ -201,3 +202,12 @@ def test_what_a_detector_is_made_of_is_marked_among_all_rows(tmp_path: Path) -> 
     assert 0 < hard["marked"].sum() < 60
     assert np.all(hard["y"][hard["marked"]] == 1)
     assert hard["decision"].min() < 0.0 < hard["decision"].max()
+
+
+def test_cross_validation_counts_the_rows_of_which_a_fit_learns() -> None:
+    """Abnormal rows are tested and not trained on, and are no training samples."""
+    block = {"protocol": "cv", "task": "one-class", "folds": 3, "scores": ["auc"]}
+    (cell,) = cells_in_process([{"name": "one-class"}], block, datasets=["breast-cancer[:90]"])
+    n_normal = int(np.sum(load("breast-cancer[:90]").y == 1))
+    assert cell["metrics"]["n_train"] == pytest.approx(2 * n_normal / 3, abs=1)
+    assert cell["metrics"]["n_test"] == 30
