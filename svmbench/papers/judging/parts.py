@@ -38,13 +38,13 @@ def fastest_parts(
         others = {name: solvers[name] for name in rivals if name in solvers and name != solver}
         if solver not in solvers or not others:
             continue
-        lead = solvers[solver]
+        own = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
-        holds = all_of(is_lower(lead, estimate, metric) for estimate in others.values())
+        holds = all_of(is_lower(own, estimate, metric) for estimate in others.values())
         holds, lacking = undecided_if_missing(
             holds, unfinished(source, blocks, condition[0], rivals)
         )
-        measured = f"{solver} {format_seconds(lead.value)}, "
+        measured = f"{solver} {format_seconds(own.value)}, "
         measured += f"{quickest} {format_seconds(others[quickest].value)}"
         printed = printed_text(
             claim, claim.where, condition[0], "train_time_s", (solver, quickest), " s"
@@ -55,7 +55,7 @@ def fastest_parts(
                 holds,
                 measured + lacking,
                 printed,
-                cells_of(lead, *others.values()),
+                cells_of(own, *others.values()),
                 stand_in=condition[0] in claim.stand_ins,
             )
         )

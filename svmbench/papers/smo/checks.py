@@ -49,12 +49,12 @@ class PairedTimes:
     lacking: tuple[str, ...] = ()  # planned data sets and sizes without a comparison, in words
 
     @property
-    def leads(self) -> list[float]:
+    def ratios(self) -> list[float]:
         """The ratios of the second solver's time to the first's, by size."""
         return [b.value / a.value for a, b in zip(self.first, self.second, strict=True)]
 
-    def lead_intervals(self, metric: str) -> list[Interval]:
-        """Return the leads with their intervals."""
+    def ratio_intervals(self, metric: str) -> list[Interval]:
+        """Return the ratios with their intervals."""
         return [ratio(b, a, metric) for a, b in zip(self.first, self.second, strict=True)]
 
     @property
@@ -124,10 +124,10 @@ def _printed(claim: Claim, evidence: Evidence, config: str) -> list[Part]:
             if printed is None:
                 continue
             law = growth((x, time.value) for x, time in zip(times.sizes, series, strict=True))
-            holds = is_inside(law, printed - apart, printed + apart)
+            answer = is_inside(law, printed - apart, printed + apart)
             cells = cells_of(*series)
             parts.append(
-                Part(f"{what}, {solver}'s exponent", holds, spelt(law), f"{printed:g}", cells)
+                Part(f"{what}, {solver}'s exponent", answer, spelt(law), f"{printed:g}", cells)
             )
     return parts
 
@@ -136,13 +136,13 @@ def _gap(claim: Claim, evidence: Evidence, config: str, limit: float) -> list[Pa
     """Judge if chunking's exponent is `limit` above SMO's: a part for each series."""
     parts = []
     for what, times in _views(claim, evidence, config):
-        lead = growth(zip(times.sizes, times.leads, strict=True))
+        gap = growth(zip(times.sizes, times.ratios, strict=True))
         smo = growth((x, a.value) for x, a in zip(times.sizes, times.first, strict=True))
         chunking = growth((x, b.value) for x, b in zip(times.sizes, times.second, strict=True))
-        measured = f"SMO {smo}, chunking {chunking}: gap {spelt(lead)}"
+        measured = f"SMO {smo}, chunking {chunking}: gap {spelt(gap)}"
         dataset = str(times.cells[0].dataset)
         printed = _exponents(claim, config, dataset)
-        parts.append(Part(what, is_at_least(lead, limit), measured, printed, times.cells))
+        parts.append(Part(what, is_at_least(gap, limit), measured, printed, times.cells))
     return parts
 
 
@@ -166,7 +166,8 @@ def web_linear(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether both exponents are near the printed ones, and SMO is faster at every size."""
     (config,) = claim.configs
     faster = [_faster(claim, what, times) for what, times in _views(claim, evidence, config)]
-    return _printed(claim, evidence, config) + faster
+    # What the claim prints are exponents.
+    return _printed(claim, evidence, config) + [replace(part, printed="") for part in faster]
 
 
 @check("smo-4", "apart", "lead", datasets=WEB)
@@ -177,8 +178,10 @@ def web_rbf(claim: Claim, evidence: Evidence) -> list[Part]:
     most `EXPONENT_WIDTH` wide.
     """
     (config,) = claim.configs
-    lead = claim.limits["lead"]
-    faster = [_faster(claim, what, times, lead) for what, times in _views(claim, evidence, config)]
+    min_factor = claim.limits["lead"]
+    faster = [
+        _faster(claim, what, times, min_factor) for what, times in _views(claim, evidence, config)
+    ]
     return _printed(claim, evidence, config) + faster + _gap(claim, evidence, config, 0.0)
 
 
@@ -186,19 +189,22 @@ _NAMES = ("SMO", "chunking")
 
 
 def _faster(
-    claim: Claim, what: str, times: PairedTimes, lead: float = 1.0, names: Sequence[str] = _NAMES
+    claim: Claim,
+    what: str,
+    times: PairedTimes,
+    min_factor: float = 1.0,
+    names: Sequence[str] = _NAMES,
 ) -> Part:
-    """Judge if the second solver takes more than `lead` times the first's time at every size."""
+    """Judge if the second solver takes more than `min_factor` times the first one's time."""
     pairs = zip(times.first, times.second, strict=True)
-    answers = [is_lower(_scaled(a, lead), b, claim.metrics[0]) for a, b in pairs]
+    answers = [is_lower(_scaled(a, min_factor), b, claim.metrics[0]) for a, b in pairs]
     lower = [answer.holds for answer in answers]
-    holds, lacking = undecided_if_missing(all_of(answers), times.lacking)
-    least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
+    answer, lacking = undecided_if_missing(all_of(answers), times.lacking)
+    least, largest = format_ratio(min(times.ratios)), format_ratio(max(times.ratios))
     measured = f"{names[1]} takes {least} to {largest} of {names[0]}'s time"
-    measured += (
-        f", more than {format_ratio(lead)} at {lower.count(True)} of {len(lower)} sizes{lacking}"
-    )
-    return Part(f"{what}, {names[0]} faster", holds, measured, claim.printed, times.cells)
+    of_sizes = f"at {lower.count(True)} of {len(lower)} sizes{lacking}"
+    measured += f", more than {format_ratio(min_factor)} {of_sizes}"
+    return Part(f"{what}, {names[0]} faster", answer, measured, claim.printed, times.cells)
 
 
 def _scaled(known: Estimate, factor: float) -> Estimate:
@@ -228,15 +234,16 @@ def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
     ]
     for what, times in _views(claim, evidence, claim.configs[0]):
         law = growth((x, a.value) for x, a in zip(times.sizes, times.first, strict=True))
-        holds = is_inside(law, claim.limits["linear_low"], claim.limits["linear_high"])
+        answer = is_inside(law, claim.limits["linear_low"], claim.limits["linear_high"])
         printed = _exponents(claim, claim.configs[0], str(times.cells[0].dataset))
-        parts.append(Part(f"{what}, SMO's exponent", holds, spelt(law), printed, times.cells))
+        parts.append(Part(f"{what}, SMO's exponent", answer, spelt(law), printed, times.cells))
         most = claim.limits["comparable"]
         near = all_of(
-            within_limits(lead, 1.0 / most, most) for lead in times.lead_intervals(claim.metrics[0])
+            within_limits(ratio, 1.0 / most, most)
+            for ratio in times.ratio_intervals(claim.metrics[0])
         )
         near, lacking = undecided_if_missing(near, times.lacking)
-        least, largest = format_ratio(min(times.leads)), format_ratio(max(times.leads))
+        least, largest = format_ratio(min(times.ratios)), format_ratio(max(times.ratios))
         measured = f"chunking takes {least} to {largest} of SMO's time{lacking}"
         parts.append(Part(f"{what}, comparable times", near, measured, "", times.cells))
     return parts + chunking
@@ -263,21 +270,21 @@ def storage(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 
 def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: float) -> list[Part]:
-    smo = dict(zip(gains["smo"].sizes, gains["smo"].leads, strict=True))
-    other = dict(zip(gains["chunking"].sizes, gains["chunking"].leads, strict=True))
+    smo = dict(zip(gains["smo"].sizes, gains["smo"].ratios, strict=True))
+    other = dict(zip(gains["chunking"].sizes, gains["chunking"].ratios, strict=True))
     limit = claim.limits["share"] * printed
     above = sum(gain >= limit for gain in smo.values())
     measured = f"{format_ratio(min(smo.values()))} to {format_ratio(max(smo.values()))}"
     measured += f", at least {limit:g} at {above} of {len(smo)} sizes"
     metric = claim.metrics[0]
-    leads = {
-        name: dict(zip(gain.sizes, gain.lead_intervals(metric), strict=True))
+    gain_intervals = {
+        name: dict(zip(gain.sizes, gain.ratio_intervals(metric), strict=True))
         for name, gain in gains.items()
     }
-    holds = all_of(within_limits(lead, at_least=limit) for lead in leads["smo"].values())
-    holds, lacking = undecided_if_missing(holds, gains["smo"].lacking)
+    answer = all_of(within_limits(gain, at_least=limit) for gain in gain_intervals["smo"].values())
+    answer, lacking = undecided_if_missing(answer, gains["smo"].lacking)
     measured += lacking
-    parts = [Part(f"{what}, SMO", holds, measured, format_ratio(printed), gains["smo"].cells)]
+    parts = [Part(f"{what}, SMO", answer, measured, format_ratio(printed), gains["smo"].cells)]
     common = sorted(smo.keys() & other.keys())
     if common:
         more = sum(smo[size] > other[size] for size in common)
@@ -286,14 +293,17 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
         )
         measured += f", SMO gains more at {more} of {len(common)} sizes"
         cells = (*gains["smo"].cells, *gains["chunking"].cells)
-        holds = all_of(
-            within_limits(quotient(leads["smo"][size], leads["chunking"][size]), at_least=1.0)
+        answer = all_of(
+            within_limits(
+                quotient(gain_intervals["smo"][size], gain_intervals["chunking"][size]),
+                at_least=1.0,
+            )
             for size in common
         )
         lacking_of_both = dict.fromkeys((*gains["smo"].lacking, *gains["chunking"].lacking))
-        holds, lacking = undecided_if_missing(holds, lacking_of_both)
+        answer, lacking = undecided_if_missing(answer, lacking_of_both)
         measured += lacking
-        parts.append(Part(f"{what}, beside chunking", holds, measured, "", cells))
+        parts.append(Part(f"{what}, beside chunking", answer, measured, "", cells))
     return parts
 
 
@@ -327,8 +337,8 @@ def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
     measured = f"bound: within {limit:g} % at {near} of {len(subsets)} subsets, the furthest "
     measured += f"{worst[1]} ({worst[0]:+.1f} %)"
     measured += f"; non-bound: up to {max(beside):.0f} % off" if beside else ""
-    holds = all_of(counted(off, -limit, limit) for off, _, _ in subsets)
-    parts = [Part(part_label(source, table), holds, measured.replace("-0.0", "0.0"), "",
+    answer = all_of(counted(off, -limit, limit) for off, _, _ in subsets)
+    parts = [Part(part_label(source, table), answer, measured.replace("-0.0", "0.0"), "",
                   cells_of(*(estimate for _, _, estimate in subsets)))]  # fmt: skip
     open_ = _not_reached(source)
     if open_:
@@ -346,7 +356,7 @@ def _not_reached(source: Source) -> list[str]:
 
 
 @check("smo-9", "share", datasets=(*ADULT, *WEB))
-def leads(claim: Claim, evidence: Evidence) -> list[Part]:
+def largest_printed_lead(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether the largest printed lead of the sizes that were run is reached."""
     return [
         part
@@ -374,12 +384,12 @@ def _largest(claim: Claim, what: str, times: PairedTimes, printed: Sequence[floa
     largest = max(range(len(printed)), key=lambda k: printed[k])
     if not printed[largest]:
         return []
-    size, ours = times.sizes[largest], times.leads[largest]
+    size, ours = times.sizes[largest], times.ratios[largest]
     least = claim.limits["share"] * printed[largest]
     measured = f"{format_ratio(ours)} at {size:,.0f} rows, the rule asks for {format_ratio(least)}"
-    if max(times.leads) > ours:
-        measured += f" (the largest measured lead: {format_ratio(max(times.leads))})"
-    lead = times.lead_intervals(claim.metrics[0])[largest]
+    if max(times.ratios) > ours:
+        measured += f" (the largest measured lead: {format_ratio(max(times.ratios))})"
+    lead = times.ratio_intervals(claim.metrics[0])[largest]
     reached = within_limits(lead, at_least=least)
     return [
         Part(what, reached, measured, f"{format_ratio(printed[largest])} at that size", times.cells)
@@ -442,12 +452,12 @@ def slower_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             if not both:
                 continue
             answers = [is_lower(a, b, metric) for a, b in both]
-            holds, slower = all_of(answers), [answer.holds for answer in answers]
+            answer, slower = all_of(answers), [answer.holds for answer in answers]
             ratios = [b.value / a.value for a, b in both]
             measured = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
             measured += " the time of the linear kernel"
             measured += f", longer at {slower.count(True)} of {len(both)} sizes"
             if source.cpu != other.cpu:
-                holds, measured = NO_ANSWER, f"{measured}, on two machines"
+                answer, measured = NO_ANSWER, f"{measured}, on two machines"
             what = part_label(source, rbf.removeprefix("smo_"))
-            yield Part(what, holds, measured, "", cells_of(*(e for pair in both for e in pair)))
+            yield Part(what, answer, measured, "", cells_of(*(e for pair in both for e in pair)))
