@@ -78,7 +78,7 @@ class QueueEntry:
     def sentence(self) -> str:
         """Return what runs and how long it takes."""
         from svmbench.experiment.run.session import amount_text
-        from svmbench.report.numbers.forecasts import in_hours
+        from svmbench.report.numbers.forecasts import duration_text
 
         n_cells = len(self.cells)
         n_unknown = sum(seconds is None for seconds in self.cells.values())
@@ -87,7 +87,7 @@ class QueueEntry:
             f"{self.config} (profile {self.profile}{kind}): {amount_text(n_cells, 'cell')} "
             f"to run, {self.n_missing:,} without a kept result"
         ]
-        phrases.append(in_hours(self.seconds) if n_unknown < n_cells else "")
+        phrases.append(duration_text(self.seconds) if n_unknown < n_cells else "")
         phrases.append(f"no record tells how long {n_unknown:,} of them take" if n_unknown else "")
         phrases.append(f"may decide {', '.join(self.claims)}" if self.claims else "")
         return "; ".join(filter(None, phrases))
@@ -324,7 +324,7 @@ def queue_lines(entries: Sequence[QueueEntry]) -> list[str]:
         In order.
     """
     from svmbench.experiment.run.session import amount_text
-    from svmbench.report.numbers.forecasts import in_hours
+    from svmbench.report.numbers.forecasts import duration_text
 
     if not entries:
         return ["no cell is missing"]
@@ -332,7 +332,7 @@ def queue_lines(entries: Sequence[QueueEntry]) -> list[str]:
     n_cells = sum(len(entry.cells) for entry in entries)
     return [
         *(entry.sentence() for entry in entries),
-        f"together {amount_text(n_cells, 'cell')}, {in_hours(total)}",
+        f"together {amount_text(n_cells, 'cell')}, {duration_text(total)}",
     ]
 
 
@@ -386,7 +386,7 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
     outcome : ConfigOutcome
     """
     from svmbench.experiment.run.session import amount_text
-    from svmbench.report.numbers.forecasts import in_hours
+    from svmbench.report.numbers.forecasts import duration_text
     from svmbench.report.reading.records import result_lines
 
     if outcome.path is None:
@@ -402,9 +402,9 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
     measured, expected = sum(took[key] for key in known), sum(known.values())
     factor = f", {measured / expected:.2f} times the forecast" if expected > 0 else ""
     return (
-        f"{entry.config}: {amount_text(len(took), 'cell')} took {in_hours(sum(took.values()))}; "
+        f"{entry.config}: {amount_text(len(took), 'cell')} took {duration_text(sum(took.values()))}; "
         f"forecast for {len(known):,} "
-        f"of them {in_hours(expected)}{factor}"
+        f"of them {duration_text(expected)}{factor}"
     )
 
 

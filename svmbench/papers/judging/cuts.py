@@ -18,7 +18,7 @@ from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN_STATUSES, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
-from svmbench.report.numbers.forecasts import Forecaster, Work, in_hours, whole_work_of, work_of
+from svmbench.report.numbers.forecasts import Forecaster, Work, duration_text, whole_work_of, work_of
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import VERSUS, CellResult, Run
 
@@ -356,7 +356,7 @@ def _time_text(missing: Sequence[Missing], forecaster: Forecaster) -> str:
             seconds[cells.work.solver] = of_solver + cells.number * forecast
     phrases = []
     if seconds:
-        phrases.append(in_hours(sum(seconds.values())))
+        phrases.append(duration_text(sum(seconds.values())))
         slowest = max(seconds, key=lambda solver: seconds[solver])
         if len(seconds) > 1 and seconds[slowest] > sum(seconds.values()) / 2.0:
             phrases[-1] += f", most of it {slowest.replace('|', ' / ')}"

@@ -24,7 +24,7 @@ from svmbench.papers.judging.verdict import (
     Part,
     Verdict,
 )
-from svmbench.report.numbers.forecasts import in_hours
+from svmbench.report.numbers.forecasts import duration_text
 from svmbench.schema.rechecks import WORDS
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def evidence_time(verdicts: Sequence[Verdict]) -> str:
     if not total:
         return ""
     cells = "The cell they rest on" if len(took) == 1 else f"The {len(took):,} cells they rest on"
-    return f"{cells} took {in_hours(total)} of computing on one core."
+    return f"{cells} took {duration_text(total)} of computing on one core."
 
 
 def outcome(verdicts: Sequence[Verdict]) -> str:

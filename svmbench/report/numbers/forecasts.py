@@ -152,7 +152,7 @@ def timed_cells(run: Run) -> list[Timed]:
     return [Timed(work_of(run, cell), cell.wall_s) for cell in cells.values()]
 
 
-def in_hours(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return a forecast time in words, no more exactly than a forecast is.
 
     Parameters

@@ -11,7 +11,7 @@ from svmbench.report.numbers.forecasts import (
     Forecaster,
     Timed,
     Work,
-    in_hours,
+    duration_text,
     timed_cells,
     whole_work_of,
     work_of,
@@ -114,7 +114,7 @@ def test_work_of_a_solver_for_which_another_chooses_is_a_fit_a_fold():
      (5400, "about 1.5 hours"), (3600 * 123, "about 120 hours")],
 )  # fmt: skip
 def test_a_forecast_is_said_no_more_exactly_than_it_is(seconds, said):
-    assert in_hours(seconds) == said
+    assert duration_text(seconds) == said
 
 
 @pytest.fixture(scope="module")
