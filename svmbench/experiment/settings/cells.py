@@ -89,8 +89,8 @@ class NodeSpec(ArraySpec, total=False):
 class CellSpec(NodeSpec, total=False):
     """The specification of a cell for a worker, as JSON values.
 
-    It is empty if the data set is missing or its rows are unsuitable. A cell that is skipped for its
-    solver keeps it.
+    It is empty if the data set is missing or its rows are unsuitable. A cell that is skipped for
+    its solver keeps it.
 
     A cell of one solver has the solver's settings (``name`` to ``grid``), a cell of all solvers has
     ``racers`` and ``pairs``, and a cell of a data set alone has neither. Settings that only the

@@ -18,7 +18,13 @@ from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN_STATUSES, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
-from svmbench.report.numbers.forecasts import Forecaster, Work, duration_text, whole_work_of, work_of
+from svmbench.report.numbers.forecasts import (
+    Forecaster,
+    Work,
+    duration_text,
+    whole_work_of,
+    work_of,
+)
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import VERSUS, CellResult, Run
 
