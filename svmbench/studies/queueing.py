@@ -402,8 +402,8 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
     measured, expected = sum(took[key] for key in known), sum(known.values())
     factor = f", {measured / expected:.2f} times the forecast" if expected > 0 else ""
     return (
-        f"{entry.config}: {amount_text(len(took), 'cell')} took {duration_text(sum(took.values()))}; "
-        f"forecast for {len(known):,} "
+        f"{entry.config}: {amount_text(len(took), 'cell')} took "
+        f"{duration_text(sum(took.values()))}; forecast for {len(known):,} "
         f"of them {duration_text(expected)}{factor}"
     )
 
