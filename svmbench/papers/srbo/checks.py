@@ -478,7 +478,7 @@ def _fewer_values(source: Source, block: str, solver: str) -> str:
     fewer = [number for number in numbers if number < max(numbers)]
     if not fewer:
         return ""
-    share = f"{min(fewer) / max(numbers):.0%} of the values of nu"
+    share = f"{100 * min(fewer) / max(numbers):.0f} % of the values of nu"
     return f"{share} on {len(fewer)} of {len(numbers)} sets"
 
 
