@@ -683,7 +683,9 @@ def test_formats_hold_every_verdict(tmp_path):
 
 def test_what_is_older_than_the_code_is_marked(tmp_path):
     kept = judging.gather_evidence([scene("smo-1", tmp_path)])
-    keys = [cell.key for source in kept.counting_runs("smo_adult_linear") for cell in source.cells]
+    keys = [
+        cell.key for source in kept.runs_that_count("smo_adult_linear") for cell in source.cells
+    ]
 
     def judged(known):
         return judging.judge([ALL["smo-1"]], kept, lambda _source: known)[0]

@@ -594,7 +594,7 @@ class Tolerance:
 
 
 def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
-    """Return True if w proves that w != 0 at the optimum of a ν-SVC or one-class SVM."""
+    """Return True if the duality gap proves w != 0 at the optimum of a ν-SVC or one-class SVM."""
     # -beta'v is beta'K beta: here p = 0, so that K beta = -v.
     most = PROVES_MARGIN * -float(beta @ v)
     # The duality gap at a model's thresholds bounds the least one, and needs no sorting.

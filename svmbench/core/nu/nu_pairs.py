@@ -469,17 +469,14 @@ class NuPairSearch(PairSearch):
             self.solve_alone(p)
 
     def copy_of(self, p: int, runs: ClassRows) -> np.ndarray:
-        """Return a copy of the part of pair `p` of a matrix in memory: four blocks of it."""
-        layout, m, n = self.layout, self.first_size(p), len(self.layout.order)
+        """Return a copy of the part of pair `p` of a matrix in memory.
+
+        A class has neighbouring rows and columns: four blocks are copied faster than by `gather`.
+        """
+        layout, n = self.layout, len(self.layout.order)
         whole = runs.values.reshape(n, n)
-        places = [slice(*layout.starts[c : c + 2]) for c in (layout.first[p], layout.second[p])]
-        parts = slice(0, m), slice(m, None)
-        size = m + places[1].stop - places[1].start
-        K = np.empty((size, size), dtype=whole.dtype)
-        for rows, part in zip(places, parts, strict=True):
-            for columns, others in zip(places, parts, strict=True):
-                K[part, others] = whole[rows, columns]
-        return K
+        parts = [slice(*layout.starts[c : c + 2]) for c in (layout.first[p], layout.second[p])]
+        return np.block([[whole[rows, columns] for columns in parts] for rows in parts])
 
     def solution(self, work: dict[str, int]) -> NuJointSolution:
         """Return the solution of all pairs, with its counters."""

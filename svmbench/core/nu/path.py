@@ -18,7 +18,8 @@ Deviations
       left the box can't reach the new sum, half of all are free: these, and the ones of smallest
       d. If that half can't reach it, all are free. (The paper's program draws at random.)
       Where a step of nu is more than twice or less than half the one before, delta is found by (18)
-      again: (27) keeps most of the last delta, which belongs to another step.
+      again: (27) keeps most of the last delta, which belongs to another step. (Not so for
+      ``corollary-2``, which is kept as printed.)
       Both problems are solved to a relative duality gap of 1e-3 (`DELTA_TOL`), not exactly: that is
       as safe and costs less, but the ball is larger, and more or fewer samples may be screened.
     - Where w = 0, every multiple in the box is a solution of its sum, and nothing is screened: the
@@ -157,8 +158,7 @@ class _State:
     """State of a path: the last solution, the last delta, and the pauses between tests."""
 
     point: QPPoint
-    delta: np.ndarray | None = None  # (n,) or None; of a step of the sum by `delta_step`
-    delta_step: float = 0.0
+    delta: np.ndarray | None = None  # (n,) or None; its sum is the last step of the sum
     work: tuple[int, int, int] = (0, 0, 0)
     # whether the solver is a library; its time is forecast as that of an interior-point method
     is_library: bool = False
@@ -336,10 +336,13 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
         feasible = lifted(problem, last, state.seconds(len(last.a)))
         ball = screening.gap_safe_ball(problem, feasible)
     else:
-        ahead = problem.sum - float(last.a.sum())
-        is_alike = 0.5 * ahead <= state.delta_step <= 2.0 * ahead
-        feasible = bilevel(problem, last, state.delta if is_alike else None, settings)
-        state.delta, state.delta_step = feasible.a - last.a, ahead
+        delta = state.delta
+        if delta is not None and settings.screen != "corollary-2":
+            ahead = problem.sum - float(last.a.sum())
+            if not 0.5 * ahead <= float(delta.sum()) <= 2.0 * ahead:
+                delta = None
+        feasible = bilevel(problem, last, delta, settings)
+        state.delta = feasible.a - last.a
         ball = screening.srbo_ball(problem, last, feasible)
     chosen = time.perf_counter()
     if settings.screen == "corollary-2":

@@ -56,7 +56,7 @@ def falsvm_fastest(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether FALSVM takes the least time of the four on every data set."""
     return [
         part
-        for source in evidence.counting_runs(claim.configs[0])
+        for source in evidence.runs_that_count(claim.configs[0])
         for part in (
             *fastest_parts(claim, source, [_PRINTED_BLOCK], "falsvm", _TABLE2_SOLVERS),
             *untested(claim, source, [_PRINTED_BLOCK], "falsvm"),
@@ -67,7 +67,7 @@ def falsvm_fastest(claim: Claim, evidence: Evidence) -> list[Part]:
 @check("alsvm-2", datasets=[name for name in _TABLE2_DATASETS if name != "w8a"])
 def alsvm_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes less time than LIBLINEAR and Pegasos on all sets but w8a."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for rival in ("liblinear-l1", "pegasos"):
             yield from (
                 replace(part, what=f"{part.what} beside {rival}")
@@ -82,7 +82,7 @@ def accuracies(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether ALSVM and FALSVM are at most the limit below the best of the four solvers."""
     return [
         part
-        for source in evidence.counting_runs(claim.configs[0])
+        for source in evidence.runs_that_count(claim.configs[0])
         for part in (
             *within_best(claim, source, [_PRINTED_BLOCK], "alsvm", _TABLE2_SOLVERS),
             *within_best(claim, source, [_PRINTED_BLOCK], "falsvm", _TABLE2_SOLVERS),
@@ -94,7 +94,7 @@ def accuracies(claim: Claim, evidence: Evidence) -> list[Part]:
 @check("alsvm-4", *LINEAR_WINDOW, datasets=_FIGURE1_DATASETS)
 def linear_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the times of ALSVM and FALSVM grow with an exponent in the window."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         yield from growth_parts(
             claim, source, "fig1", ("alsvm", "falsvm"),
             (claim.limits["linear_low"], claim.limits["linear_high"]),
@@ -110,7 +110,7 @@ def linear_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether ALSVM takes at least the limit's multiple of FALSVM's time at the full size."""
     metric = claim.metrics[0]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         largest: dict[str, tuple[float, dict[str, Estimate]]] = {}
         for (dataset, _), solvers in estimates(source.block("fig1"), metric).items():
             if "alsvm" in solvers and "falsvm" in solvers:
@@ -134,7 +134,7 @@ def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 def crossing_near_a_thousand(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether FALSVM's time rises above LIBLINEAR's at a dimension in the window."""
     for config in claim.configs:
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             block = config.removeprefix("alsvm_")
             yield from _crossings(claim, source, block)
             yield from untested(claim, source, [block], "falsvm")
@@ -259,7 +259,7 @@ def slower_growth_with_dimension(claim: Claim, evidence: Evidence) -> Iterator[P
     """
     for config in claim.configs:
         block = config.removeprefix("alsvm_")
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             curves = _by_dimension(claim, source, block, ("alsvm", "falsvm"))
             for dataset, both in curves.items():
                 slow, fast = (dict(both.get(name, ())) for name in ("alsvm", "falsvm"))
@@ -282,7 +282,7 @@ def square_of_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     most = claim.limits["exponent"] + claim.limits["apart"]
     for config in claim.configs:
         block = config.removeprefix("alsvm_")
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             for dataset, both in _by_dimension(claim, source, block, ("alsvm", "falsvm")).items():
                 for solver, curve in both.items():
                     law = growth((x, estimate.value) for x, estimate in curve)
@@ -300,7 +300,7 @@ def square_of_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the better of ALSVM and FALSVM is at most the limit below the other solvers."""
     metric, limit = claim.metrics[0], claim.limits["points"]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for condition, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
             ours, others = ([name for name in names if name in solvers]
                            for names in (_TABLE2_SOLVERS[:2], _TABLE2_SOLVERS[2:]))  # fmt: skip

@@ -69,7 +69,7 @@ _N_DATASETS = len(_DATASETS)
 def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether CPSP is as accurate as the exact machine, and more accurate than the others."""
     metric = claim.metrics[0]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         leads: dict[str, list[_AccuracyLead]] = {name: [] for name in GREEDY}
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
             if "cpsp" not in solvers:
@@ -148,7 +148,7 @@ def _curves(source: Source, block: str, metric: str) -> _TradeOffs:
 
 def _accuracies(evidence: Evidence) -> list[Source]:
     """Return the runs of Figure 1; Table 2 is of the same cells."""
-    return evidence.counting_runs("cpsp_fig1") or evidence.counting_runs("cpsp_table2")
+    return evidence.runs_that_count("cpsp_fig1") or evidence.runs_that_count("cpsp_table2")
 
 
 @check("cpsp-2", "small", datasets=_DATASETS)
@@ -211,7 +211,7 @@ def _area(sizes: list[float], pairs: list[tuple[Estimate, Estimate]]) -> float:
 def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether CPSP's objective is the lowest at every k."""
     metric = claim.metrics[0]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for dataset, solvers in _curves(source, "fig2", metric).items():
             cpsp = solvers.get("cpsp", {})
             others = {name: solvers[name] for name in _SOLVERS_OF_SAME_OBJECTIVE if name in solvers}
@@ -357,7 +357,7 @@ def _spent(curve: dict[float, Estimate], smallest: Interval) -> Interval | None:
 def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the time grows about linearly with N, and modestly faster than that with k."""
     limits = claim.limits
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         window = -math.inf, limits["linear_high"]
         grown = growth_parts(claim, source, "examples", ["cpsp"], window)
         yield from (_straight(claim, part) for part in grown)
@@ -402,7 +402,7 @@ def _explained_pct(points: Sequence[tuple[float, float]]) -> float:
 def few_active(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the number of active constraints is small and does not grow with N."""
     metric, flat = claim.metrics[0], claim.limits["flat"]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         yield from growth_parts(claim, source, "examples", ["cpsp"], (-flat, flat), metric)
         largest: dict[str, Estimate] = {}
         for (dataset, _), solvers in estimates(source.block("examples"), metric).items():
@@ -459,7 +459,7 @@ def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 def rbf_above_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the exact machine with the RBF kernel is more accurate than the linear one."""
     metric = claim.metrics[0]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
             if dataset == _ADULT or not {"exact", LINEAR_MACHINE} <= solvers.keys():
                 continue

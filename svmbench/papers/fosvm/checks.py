@@ -42,7 +42,7 @@ _Curve = list[tuple[float, Estimate]]
 def as_good_and_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether AUC is within the limit of LIBSVM's one-class SVM, at a fraction of its time."""
     score, time = claim.metrics
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         scores = estimates(source.block(*BLOCKS), score)
         costs = estimates(source.block(*BLOCKS), time)
         for condition, solvers in scores.items():
@@ -101,7 +101,7 @@ def _with(measured: str, beside: list[str]) -> str:
 def linear_and_bounded(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether iterations grow with 1/theta alone, within the bound; the time linearly in N."""
     time, iterations, active, bound = claim.metrics
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         series = {
             metric: _by_solver(source, metric, "fosvm1")
             for metric in (time, iterations, active, bound)
@@ -117,7 +117,7 @@ def linear_and_bounded(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             yield from _bounded(
                 source, name, series[active].get(name, []), series[bound].get(name, [])
             )
-    for source in evidence.counting_runs(claim.configs[1]):
+    for source in evidence.runs_that_count(claim.configs[1]):
         yield from _in_theta(claim, source, iterations)
 
 
@@ -184,12 +184,12 @@ def _bounded(source: Source, name: str, active: _Curve, bound: _Curve) -> list[P
 def constant_and_sampled(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether FOSVM2's time does not grow with N, and 59 draws hit the lowest 5 %."""
     time, hits = claim.metrics
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for name, points in _by_solver(source, time, "fosvm2").items():
             law = growth((x, estimate.value) for x, estimate in points)
             holds = is_at_most(law, claim.limits["exponent"])
             yield _law(source, f"{name}, time", holds, points)
-    for source in evidence.counting_runs(claim.configs[1]):
+    for source in evidence.runs_that_count(claim.configs[1]):
         low, high = (estimates(source.block("draws"), f"hit_{end}_pct") for end in ("low", "high"))
         for condition, solvers in estimates(source.block("draws"), hits).items():
             if dict(condition[1]).get("solver.n_candidates") != claim.limits["candidates"]:

@@ -205,10 +205,10 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     parts = with_cuts(_parts(claim, evidence, paper), claim, paper, evidence)
     sources = _used(claim, evidence, [cell for part in parts for cell in part.cells])
     sources = sources or [
-        source for config in claim.configs for source in evidence.counting_runs(config)
+        source for config in claim.configs for source in evidence.runs_that_count(config)
     ]
     # Two configs may be views of the same cells: a run of one of them is enough.
-    missing = [config for config in claim.configs if not evidence.counting_runs(config)]
+    missing = [config for config in claim.configs if not evidence.runs_that_count(config)]
     if sources and not any(source.run.name in claim.configs for source in sources):
         missing = []
     outcome, reason = decide(
@@ -307,7 +307,7 @@ def _left_out(claim: Claim, evidence: Evidence, parts: Sequence[Part]) -> list[s
     planned = {
         cell.dataset
         for config in claim.configs
-        for source in evidence.counting_runs(config)
+        for source in evidence.runs_that_count(config)
         for cell in source.cells
     }
     lacking = [

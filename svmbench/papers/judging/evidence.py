@@ -121,7 +121,7 @@ class Evidence:
         """Forecasts from the recorded times of all kept runs."""
         return Forecaster(timed for run in self.runs for timed in timed_cells(run))
 
-    def counting_runs(self, config: str) -> list[Source]:
+    def runs_that_count(self, config: str) -> list[Source]:
         """Return the runs of a config that count."""
         return self.sources.get(config, [])
 
@@ -247,7 +247,7 @@ def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
     by_config: dict[str, list[Source]] = {}
     for run in runs:
         by_config.setdefault(run.name, []).append(_source(run))
-    chosen = {name: _counting_runs(sources) for name, sources in by_config.items()}
+    chosen = {name: _runs_that_count(sources) for name, sources in by_config.items()}
     return Evidence(
         sources={name: sources for name, (sources, _) in chosen.items()},
         notes={name: sentences for name, (_, sentences) in chosen.items() if sentences},
@@ -297,7 +297,7 @@ def _elsewhere(cell: CellResult) -> CellResult:
     return replace(cell, status="elsewhere", reason=reason, metrics={}, spread={}, counters={})
 
 
-def _counting_runs(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
+def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
     """Return the runs of a config that count, and a sentence on each of the other runs.
 
     If the run of the full protocol has results, it counts, and other profiles fill in the data sets

@@ -79,7 +79,7 @@ def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, secon
 @check("nlsgd-1", "points", datasets=_DATASETS)
 def competitive(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the average accuracy is within the limit of each rival's."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for kind, names in _DATASETS_BY_KIND.items():
             for ours in OURS:
@@ -108,7 +108,7 @@ def _minus(value: float | None) -> float | None:
 )  # fmt: skip
 def fastest(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether NL-SGD is fastest on all sets but Wine, by a share of the printed factors."""
-    for source in evidence.counting_runs(claim.configs[0]) or evidence.counting_runs(
+    for source in evidence.runs_that_count(claim.configs[0]) or evidence.runs_that_count(
         "nlsgd_table2"
     ):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
@@ -160,7 +160,7 @@ def averaging_and_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     Averaged outputs must beat the last output, five epochs must beat two on three sets, and one
     epoch must be enough on medium sets.
     """
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), claim.metrics[0])
         for epochs in (1, 2, 5):
             for output in OUTPUTS[1:]:
@@ -227,7 +227,7 @@ _BETTER_WITH_TWO_EPOCHS = ("eukaryotic", "prokaryotic")
 @check("nlsgd-4", datasets=["prokaryotic", "eukaryotic"])
 def two_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether two epochs beat five on the two larger of the small sets."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         table = _by_set(source, ("small", "both"), claim.metrics[0])
         for output in OUTPUTS:
             yield from _better_epochs(source, table, _BETTER_WITH_TWO_EPOCHS, (2, 5), output)
@@ -236,7 +236,7 @@ def two_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 @check("nlsgd-5", "points", datasets=_DATASETS)
 def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the accuracy is within the limit of the better rival's on every set."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
         for name in _common(table, (*_SMALL_DATASETS, *_MEDIUM_DATASETS), ("nl-sgd", *RIVALS)):
             best = max(RIVALS, key=lambda rival: table[name][rival].value)
@@ -253,7 +253,7 @@ def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 def fewer_epochs_are_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether fewer epochs take less CPU time on every set, with each way of averaging."""
     metric = claim.metrics[0]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         table = _by_set(source, ("small", "both", "medium"), metric)
         for name, solvers in table.items():
             fewer, more = (1, 2) if name in _MEDIUM_DATASETS else (2, 5)

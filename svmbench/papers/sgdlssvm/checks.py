@@ -46,7 +46,9 @@ def _table2(evidence: Evidence) -> tuple[list[Source], list[str]]:
     SGD-LSSVM's cells of ``chosen`` are left out. Otherwise block ``cv`` gives all six solvers, each
     at the point that it chooses itself.
     """
-    sources = evidence.counting_runs("sgdlssvm_table2") or evidence.counting_runs("sgdlssvm_fig1")
+    sources = evidence.runs_that_count("sgdlssvm_table2") or evidence.runs_that_count(
+        "sgdlssvm_fig1"
+    )
     by_exact_solvers = [source for source in sources if source.block("chosen")]
     if not by_exact_solvers:
         return sources, ["cv"]
@@ -96,7 +98,7 @@ def accuracy_within_limit(claim: Claim, evidence: Evidence) -> list[Part]:
 @check("sgdlssvm-3", "correlation", "best", datasets=_FIGURE_DATASETS)
 def columns(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether iterations fall and the time rises with t, and a small t takes the least time."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         time, iterations = (
             _series(source, "columns", metric, "solver.t") for metric in claim.metrics
         )
@@ -177,7 +179,7 @@ def time_linear_in_rows(claim: Claim, evidence: Evidence) -> list[Part]:
     window = claim.limits["linear_low"], claim.limits["linear_high"]
     return [
         part
-        for source in evidence.counting_runs(claim.configs[0])
+        for source in evidence.runs_that_count(claim.configs[0])
         for part in (
             *growth_parts(claim, source, "fig5", ["sgd-lssvm"], window),
             *untested(claim, source, ["fig5"], "sgd-lssvm"),
@@ -192,7 +194,7 @@ _LAST_STEPS = 3
 @check("sgdlssvm-5", "factor")
 def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether each of the last decades of epsilon adds about the same number of iterations."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for block in ("epsilon", "hard"):
             for dataset, points in _series(source, block, claim.metrics[0], "solver.tol").items():
                 iterations = sorted(
@@ -219,7 +221,7 @@ def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 def stable_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the accuracies at all t differ by at most the limit."""
     metric, limit = claim.metrics[0], claim.limits["points"]
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for dataset, points in _series(source, "columns", metric, "solver.t").items():
             if len(points) < 2:
                 continue
@@ -240,7 +242,7 @@ def stable_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 @check("sgdlssvm-7", "linear_high", datasets=_FIGURE_DATASETS)
 def iterations_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the iterations grow at most linearly with the rows."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         # The claim is an upper bound, so that the window has no lower end.
         window = -math.inf, claim.limits["linear_high"]
         yield from growth_parts(claim, source, "fig5", ["sgd-lssvm"], window)

@@ -96,7 +96,7 @@ def _views(claim: Claim, evidence: Evidence, config: str) -> list[tuple[str, Pai
     """Return every series that shows how SMO and chunking grow in a config."""
     blocks = [SUBSETS] if "web" in config else [SUBSETS, SIZES]
     views = []
-    for source in evidence.counting_runs(config):
+    for source in evidence.runs_that_count(config):
         for block in blocks:
             times = _paired_times(source, block, claim.metrics[0], "smo", "chunking")
             if times.sizes:
@@ -256,7 +256,7 @@ def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
 def storage(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether SMO gains a share of the printed factor by sparse storage, chunking less."""
     for config in claim.configs:
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             gains = {
                 name: _paired_times(
                     source, SIZES, claim.metrics[0], f"{name}-sparse", f"{name}-dense"
@@ -311,7 +311,7 @@ def _gains(claim: Claim, what: str, gains: dict[str, PairedTimes], printed: floa
 def bound_support_vectors(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the numbers of bound support vectors are near the printed ones, at every size."""
     for config in claim.configs:
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             yield from _counted(claim, source, config)
 
 
@@ -400,7 +400,7 @@ def _largest(claim: Claim, what: str, times: PairedTimes, printed: Sequence[floa
 def dense_noise(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether SMO on dense inputs is faster than chunking on dense inputs, at every size."""
     for config in claim.configs:
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             times = _paired_times(source, SIZES, claim.metrics[0], "smo-dense", "chunking-dense")
             if times.sizes:
                 yield _faster(claim, part_label(source, config), times)
@@ -409,7 +409,7 @@ def dense_noise(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 @check("smo-13", datasets=[SEPARABLE])
 def dense_separable(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether chunking on dense inputs is faster than SMO on dense inputs, at every size."""
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         times = _paired_times(source, SIZES, claim.metrics[0], "chunking-dense", "smo-dense")
         if times.sizes:
             what = part_label(source, claim.configs[0])
@@ -434,10 +434,10 @@ def slower_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether SMO takes longer with the RBF kernel than with the linear one."""
     metric = claim.metrics[0]
     for linear, rbf in zip(claim.configs[::2], claim.configs[1::2], strict=True):
-        for source in evidence.counting_runs(linear):
+        for source in evidence.runs_that_count(linear):
             alike = [
                 candidate
-                for candidate in evidence.counting_runs(rbf)
+                for candidate in evidence.runs_that_count(rbf)
                 if candidate.profile == source.profile
             ]
             other = next(iter(alike), None)

@@ -80,7 +80,7 @@ def safe(claim: Claim, evidence: Evidence) -> list[Part]:
     wrong, cases, _ = claim.metrics
     parts = []
     seen: set[tuple[str, str, str | None]] = set()  # tested at full size; these runs come first
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         complete = _with_all_results(source) if source.profile == FULL_PROFILE else source
         for solver, what in (("printed", "the rule as printed"), ("srbo", "bounds corrected")):
             of_wrong, of_cases = (
@@ -106,7 +106,7 @@ def safe(claim: Claim, evidence: Evidence) -> list[Part]:
     return parts + [
         part
         for config in claim.configs[1:]
-        for source in evidence.counting_runs(config)
+        for source in evidence.runs_that_count(config)
         for by in ("quadprog", "dcdm")
         for part in _same_accuracy(claim, source, config.removeprefix("srbo_"), by)
     ]
@@ -172,7 +172,7 @@ def _exact(source: Source, *solvers: str) -> tuple[str, tuple[str, ...]]:
 
 def _solved(evidence: Evidence, config: str) -> list[Source]:
     """Return the runs of a table with its solutions at all values of nu, else its older runs."""
-    sources = evidence.counting_runs(config)
+    sources = evidence.runs_that_count(config)
     return [source for source in sources if _exact(source)[0] == EXACT] or sources
 
 
@@ -197,13 +197,13 @@ def _speedups(
 def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether screening pays more on larger sets, and doesn't pay on small ones."""
     metric = claim.metrics[0]
-    for source in evidence.counting_runs("srbo_fig5"):
+    for source in evidence.runs_that_count("srbo_fig5"):
         speedups = _speedups(source, "sizes", metric, SUPERVISED_PAIR[0])
         for dataset in dict.fromkeys(name for name, _, _ in speedups):
             points = [(size, estimate) for name, size, estimate in speedups if name == dataset]
             yield from _grows(claim, part_label(source, "fig5", dataset), points)
     for config, (screened, _) in PATHS.items():
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             block = _timed_block(source)
             speedups = _speedups(source, block, metric, screened)
             what = part_label(source, config.removeprefix("srbo_"))
@@ -273,7 +273,7 @@ _DCDM_SOLVERS = {
 def dcdm_beside_qp(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's largest lead over the QP library reaches the limit."""
     ratio, apart = claim.metrics
-    for source in evidence.counting_runs("srbo_fig8") or evidence.counting_runs("srbo_table8"):
+    for source in evidence.runs_that_count("srbo_fig8") or evidence.runs_that_count("srbo_table8"):
         for block in ("linear", "rbf"):
             for name, what in _DCDM_SOLVERS.items():
                 pair = f"{name}{VERSUS}nu-svm-quadprog"
@@ -326,7 +326,7 @@ def lead_with_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's lead over the QP library grows with the rows, on each set and kernel."""
     pair = f"nu-svm-dcdm{VERSUS}nu-svm-quadprog"
     above_zero = math.nextafter(0.0, 1.0), math.inf
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for kernel in ("linear", "rbf"):
             for part in growth_parts(claim, source, f"{kernel}-sizes", [pair], above_zero):
                 largest = max(size_of(cell) or 0 for cell in part.cells)
@@ -344,13 +344,13 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
         if number.metric == "wilcoxon_p"
     }
     for config, (screened, plain) in PATHS.items():
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
             beside = f"printed {printed['small', KERNEL_OF_TABLE[config], plain]:g}"
             what = part_label(source, config.removeprefix("srbo_"))
             groups.append((f"{what} ({beside})", pairs, _N_DATASETS[config] - len(pairs)))
     for config in _TABLES_OF_TWO_QP_SOLVERS:
-        for source in evidence.counting_runs(config):
+        for source in evidence.runs_that_count(config):
             for block in ("linear", "rbf"):
                 for by in ("quadprog", "dcdm"):
                     names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
@@ -378,7 +378,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     parts = [
         part
         for config, (screened, _) in PATHS.items()
-        for source in evidence.counting_runs(config)
+        for source in evidence.runs_that_count(config)
         for part in untested(claim, source, [_timed_block(source)], screened)
     ]
     if not groups:
@@ -474,11 +474,14 @@ def _n_values(source: Source, block: str, solver: str) -> list[float]:
 
 def _fewer_values(source: Source, block: str, solver: str) -> str:
     """Return on how many sets runs of neighbours stand for the whole grid; "" on none."""
+    counts = source.run.counts.get(block, {})
+    grid = math.prod(counts.get("grids", {}).get(solver, {}).values())
+    whole = grid * (counts.get("gammas") or 1)
     numbers = _n_values(source, block, solver)
-    fewer = [number for number in numbers if number < max(numbers)]
+    fewer = [number for number in numbers if number < whole]
     if not fewer:
         return ""
-    share = f"{100 * min(fewer) / max(numbers):.0f} % of the values of nu"
+    share = f"{100 * min(fewer) / whole:.0f} % of the values of nu"
     return f"{share} on {len(fewer)} of {len(numbers)} sets"
 
 
@@ -523,7 +526,7 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
     """Ask whether more than half of the samples are screened on most sets and in most graphs."""
     half, (figure4, *tables) = claim.limits["half_pct"], claim.configs
     parts = [
-        part for source in evidence.counting_runs(figure4) for part in _in_graphs(claim, source)
+        part for source in evidence.runs_that_count(figure4) for part in _in_graphs(claim, source)
     ]
     for config in tables:
         for source in _solved(evidence, config):
@@ -585,7 +588,7 @@ def _screened_pct(cells: Sequence[CellResult], counter: str) -> float | None:
 def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether screening is faster in almost every case, and DCDM than the QP library."""
     speedup, time = claim.metrics
-    for source in evidence.counting_runs(claim.configs[0]):
+    for source in evidence.runs_that_count(claim.configs[0]):
         leads = [
             solvers[f"srbo-nu-svm-{by}"]
             for block in ("linear", "rbf")
@@ -628,10 +631,10 @@ def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether speed-ups with the RBF kernel are above those with the linear one."""
     metric = claim.metrics[0]
     linear, rbf = claim.configs
-    for source in evidence.counting_runs(linear):
+    for source in evidence.runs_that_count(linear):
         for other in (
             candidate
-            for candidate in evidence.counting_runs(rbf)
+            for candidate in evidence.runs_that_count(rbf)
             if candidate.profile == source.profile
         ):
             by_set = [

@@ -233,6 +233,23 @@ def test_after_a_step_of_another_size_delta_is_chosen_anew():
 
 
 @needs_jit
+@pytest.mark.parametrize(("screen", "anew"), [("srbo", [1, 3, 4]), ("corollary-2", [1])])
+def test_the_rule_as_printed_keeps_delta_after_any_step(screen, anew, monkeypatch):
+    X, y = make_problem(n=40, d=4)
+    Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
+    chosen, seen = path.bilevel, []
+
+    def watched(problem, last, delta, settings):
+        seen.append(delta is None)
+        return chosen(problem, last, delta, settings)
+
+    monkeypatch.setattr(path, "bilevel", watched)
+    nus = np.array([0.5, 0.51, 0.52, 0.6, 0.61])
+    list(path.follow_nu(Q, 40 * nus, PathSettings(screen=screen)))
+    assert [i for i, is_anew in enumerate(seen, start=1) if is_anew] == anew
+
+
+@needs_jit
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_an_exact_delta_makes_the_ball_smaller_and_changes_no_solution(kernel, monkeypatch):
     X, y = make_problem(n=80, d=4)

@@ -316,3 +316,38 @@ def test_runs_are_at_equal_distances() -> None:
 def test_runs_without_a_sense_are_refused(runs: dict[int, int], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         screening.Screening.model_validate({"name": "a", "protocol": "screening", "runs": runs})
+
+
+def test_the_second_value_of_a_run_counts_and_not_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Made models, whose times and counters are their positions in the grid."""
+
+    class Made:
+        screening_ = "on"
+        squared_norm_ = 1.0
+
+        def __init__(self, position: int) -> None:
+            self.counters_ = {"screened_zero": position, "unscreened_values": position}
+
+    nus = [round(0.1 + 0.01 * i, 2) for i in range(60)]
+    position = {nu: i for i, nu in enumerate(nus)}
+    monkeypatch.setattr(
+        screening,
+        "_models",
+        lambda build, grid, rows: (
+            (Made(position[point["nu"]]), float(position[point["nu"]]), 1.0) for point in grid
+        ),
+    )
+    monkeypatch.setattr(screening.scores, "mark", lambda *_: ({"accuracy_pct": 50.0}, {}))
+    solver = {"name": "srbo-nu-svm", "params": {"gamma": 2.0}, "grid": {"nu": nus}}
+    block = {"protocol": "screening", "runs": {0: 5}, "scores": ["accuracy"]}
+    (cell,) = cells_in_process([solver], block, datasets=["breast-cancer[:90]"])
+    starts = np.linspace(0, 58, 5).round()
+    metrics = cell["metrics"]
+    assert metrics["n_values:srbo-nu-svm"] == 10
+    assert metrics["train_time_s:srbo-nu-svm"] == np.mean(starts + 1)
+    assert metrics["cpu_time_s:srbo-nu-svm"] == 1.0
+    ratio = 100.0 * np.mean(starts + 1) / metrics["n_train"]
+    assert metrics["screening_ratio_pct:srbo-nu-svm"] == pytest.approx(ratio)
+    assert metrics["off_pct:srbo-nu-svm"] == 100.0 * np.mean(starts + 1)
