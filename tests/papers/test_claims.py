@@ -520,6 +520,36 @@ def test_another_profile_counts_where_the_full_one_is_unfinished(tmp_path):
     assert "ijcnn1" in [part.what for part in found.parts if part.holds is None]
 
 
+def test_another_run_of_the_full_protocol_comes_before_another_profile(tmp_path):
+    def without(name, solvers=None):
+        def edit(cell):
+            if cell["dataset"] == name and (solvers is None or cell["solver"] in solvers):
+                cell["status"] = "no record"
+
+        return edit
+
+    def smaller(cell):
+        cell["profile"] = "medium"
+
+    def only_ijcnn1(cell):
+        if cell["dataset"] != "ijcnn1":
+            cell["status"] = "no record"
+
+    scene("alsvm-1", tmp_path / "most", without("ijcnn1"))
+    scene("alsvm-1", tmp_path / "medium", smaller)
+    scene("alsvm-1", tmp_path / "later", only_ijcnn1)
+    found = verdict("alsvm-1", tmp_path)
+    assert found.outcome == SUPPORTED
+    labels = [part.what for part in found.parts]
+    assert labels.count("ijcnn1, profile paper") == 1
+    assert not any("profile medium" in label for label in labels)
+    assert [Path(path).parent.name for path, _, _ in found.sources] == ["most", "later"]
+    # A set that the later run has not finished, either, comes from neither of the two.
+    scene("alsvm-1", tmp_path / "later", without("ijcnn1", ["pegasos"]))
+    found = verdict("alsvm-1", tmp_path)
+    assert "ijcnn1, profile medium" in [part.what for part in found.parts]
+
+
 def test_results_of_another_environment_are_left_out_and_named(tmp_path):
     kept = Kept()
     SCENES["smo-1"].build(kept)

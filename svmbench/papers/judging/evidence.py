@@ -1,10 +1,11 @@
 """Evidence for claims: the runs found below some folders, by config, each on its own.
 
-Runs of one config are never pooled. If the run of the full protocol has results, it counts; on a
-data set that it has not finished, another profile counts if it has results. Without it all profiles
-count, but `quick` only if there is no other. Of two runs of one profile, the run with more results
-counts. Runs that don't count are named. Within a run, only results of the most frequent environment
-count; the other results are missing.
+Runs of one config are never pooled. If a run of the full protocol has results, the one with most
+counts; on a data set that it has not finished, another run of the full protocol counts that has, or
+else one of another profile. Without a full run all profiles count, but `quick` only if there is no
+other. Of two runs of another profile, the run with more results counts. Runs that don't count are
+named. Within a run, only results of the most frequent environment count; the other results are
+missing.
 
 A machine is identified by its CPU model. Folders whose runs share a CPU model are judged together;
 folders of other CPU models and runs added from packs are judged apart (`gather_by_machine`).
@@ -300,18 +301,18 @@ def _elsewhere(cell: CellResult) -> CellResult:
 def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
     """Return the runs of a config that count, and a sentence on each of the other runs.
 
-    If the run of the full protocol has results, it counts, and other profiles fill in the data sets
-    that it has not finished. Otherwise all profiles count except the smoke test, which counts only
-    if there is no other run.
+    If runs of the full protocol have results, the one with most counts, and other runs of it, then
+    other profiles, fill in the data sets that it has not finished. Otherwise all profiles count
+    except the smoke test, which counts only if there is no other run.
     """
+    by_results = sorted(sources, key=Source.n_results, reverse=True)
     best: dict[str, Source] = {}
-    for source in sources:
-        so_far = best.get(source.profile)
-        if so_far is None or source.n_results() > so_far.n_results():
-            best[source.profile] = source
+    for source in by_results:
+        best.setdefault(source.profile, source)
     others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, SMOKE_TEST_PROFILE}]
     if FULL_PROFILE in best and best[FULL_PROFILE].n_results():
-        chosen = _filled_in(best[FULL_PROFILE], others)
+        full, *more = (source for source in by_results if source.profile == FULL_PROFILE)
+        chosen = _filled_in(full, [*more, *others])
     else:
         chosen = [*others, *(best[name] for name in (FULL_PROFILE,) if name in best)] or [
             best[SMOKE_TEST_PROFILE]
@@ -320,7 +321,7 @@ def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]
     notes = [
         f"{source.run.path.name} (profile {source.profile}, {source.n_results()} results) is kept, "
         "too, and does not count here."
-        for source in sources
+        for source in by_results
         if not any(source.run is counted.run for counted in chosen)
     ]
     return counted, notes
