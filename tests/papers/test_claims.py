@@ -548,6 +548,40 @@ def test_another_run_of_the_full_protocol_comes_before_another_profile(tmp_path)
     scene("alsvm-1", tmp_path / "later", without("ijcnn1", ["pegasos"]))
     found = verdict("alsvm-1", tmp_path)
     assert "ijcnn1, profile medium" in [part.what for part in found.parts]
+    # The same is true of a set of which the later run planned fewer cells.
+    kept = Kept()
+    SCENES["alsvm-1"].build(kept)
+    kept.edit(only_ijcnn1)
+    cells = kept.cells["alsvm_table2"]
+    last = next(cell for cell in reversed(cells) if cell["dataset"] == "ijcnn1")
+    write_run(tmp_path / "later", "alsvm_table2", [cell for cell in cells if cell is not last])
+    found = verdict("alsvm-1", tmp_path)
+    assert "ijcnn1, profile medium" in [part.what for part in found.parts]
+
+
+def test_a_run_with_more_blocks_of_a_data_set_fills_in_before_one_with_fewer(tmp_path):
+    def unfinished(cell):
+        if cell["dataset"] == "ccat":
+            cell["status"] = "no record"
+
+    def smaller(cell):
+        cell["profile"] = "medium"
+
+    def only_the_exact_one(cell):
+        if cell["dataset"] != "ccat" or cell["block"] != "exact":
+            cell["status"] = "no record"
+
+    kept = Kept()
+    SCENES["cpsp-9"].build(kept)
+    of_ccat = kept.cells["cpsp_fig1"]
+    of_a9a = [{**cell, "dataset": "a9a", "key": f"a9a-{cell['key']}"} for cell in of_ccat]
+    kept.edit(unfinished)
+    write_run(tmp_path / "most", "cpsp_fig1", [*of_a9a, *of_ccat])
+    scene("cpsp-9", tmp_path / "medium", smaller)
+    scene("cpsp-9", tmp_path / "later", only_the_exact_one)
+    found = verdict("cpsp-9", tmp_path)
+    assert found.outcome == SUPPORTED
+    assert {part.what for part in found.parts if part.holds} == {"ccat, profile medium"}
 
 
 def test_results_of_another_environment_are_left_out_and_named(tmp_path):

@@ -334,17 +334,41 @@ NOT_RUN_STATUSES = ("planned", "not run", "no record", "elsewhere")
 def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
     """Return the full run, and the other runs with the cells that the full run has not finished.
 
-    A block is finished on a data set as a whole, so that solvers are compared within one run.
+    A block is finished on a data set as a whole, so that solvers are compared within one run. A run
+    of the same profile has finished it if it has as many cells there as the full run plans: it may
+    be of an earlier form of the config, which had fewer. Of runs that have finished blocks of one
+    data set, the one with most of them fills in first.
     """
-    covered = set(_finished(full))
-    chosen = []
+    done = set(_finished(full))
+    planned = Counter(_block_and_set(cell) for cell in full.cells)
+    pairs_of = []
     for other in others:
-        added = set(_finished(other)) - covered
-        if added:
-            chosen.append(_restricted_to(other, added))
-            covered |= added
-    pairs = {_block_and_set(cell) for cell in full.cells} - (covered - set(_finished(full)))
-    return [_restricted_to(full, pairs), *chosen]
+        n_cells = Counter(_block_and_set(cell) for cell in other.cells)
+        pairs_of.append(
+            {
+                pair
+                for pair in set(_finished(other)) - done
+                if other.profile != full.profile or n_cells[pair] >= planned[pair]
+            }
+        )
+    chosen: dict[tuple[str, str | None], Source] = {}
+    for dataset in {dataset for pairs in pairs_of for _, dataset in pairs}:
+        of_set = [{pair for pair in pairs if pair[1] == dataset} for pairs in pairs_of]
+        for other, pairs in sorted(
+            zip(others, of_set, strict=True), key=lambda each: len(each[1]), reverse=True
+        ):
+            for pair in pairs:
+                chosen.setdefault(pair, other)
+    rest = {_block_and_set(cell) for cell in full.cells} - chosen.keys()
+    taken = [{pair for pair, by in chosen.items() if by is other} for other in others]
+    return [
+        _restricted_to(full, rest),
+        *(
+            _restricted_to(other, pairs)
+            for other, pairs in zip(others, taken, strict=True)
+            if pairs
+        ),
+    ]
 
 
 def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
