@@ -193,7 +193,7 @@ class Solver(Versioned):
     optional: ClassVar[tuple[str, ...]] = ()
 
     #: Whether ``max_iter=-1`` means no limit, as in scikit-learn's class for the same problem.
-    may_run_on: ClassVar[bool] = False
+    max_iter_may_be_unlimited: ClassVar[bool] = False
 
     #: Parameters that inherited methods read; `declare` requires them.
     needs_parameters: ClassVar[tuple[str, ...]] = ()
@@ -235,7 +235,7 @@ class Solver(Versioned):
             if hasattr(self, name) and not may_be_none:
                 require_positive(name, getattr(self, name))
         if hasattr(self, "max_iter"):
-            require_count("max_iter", self.max_iter, or_none=self.may_run_on)
+            require_count("max_iter", self.max_iter, or_unlimited=self.max_iter_may_be_unlimited)
         if getattr(self, "fit_intercept", False):
             require_positive("intercept_scaling", getattr(self, "intercept_scaling", 1.0))
 
@@ -707,11 +707,13 @@ def require_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive finite number, got {name}={value!r}")
 
 
-def require_count(name: str, value: Any, *, or_none: bool = False) -> None:
-    """Raise ValueError unless `value` is an integer of at least 1, or -1 with `or_none`."""
-    if isinstance(value, Integral) and (int(value) >= 1 or (or_none and int(value) == NO_LIMIT)):
+def require_count(name: str, value: Any, *, or_unlimited: bool = False) -> None:
+    """Raise ValueError unless `value` is an integer of at least 1, or -1 with `or_unlimited`."""
+    if isinstance(value, Integral) and (
+        int(value) >= 1 or (or_unlimited and int(value) == NO_LIMIT)
+    ):
         return
-    no_limit = ", or -1 for no limit" if or_none else ""
+    no_limit = ", or -1 for no limit" if or_unlimited else ""
     raise ValueError(f"{name} must be an integer of at least 1{no_limit}, got {name}={value!r}")
 
 

@@ -8,8 +8,7 @@ Variables, as in Fan, Chen and Lin 2005
     v = p - K beta, the gradient, which is their -y_i grad f(alpha)_i.
     I_up: the samples with beta_i < high_i. I_low: the samples with beta_i > low_i.
     m(alpha) = max of v over I_up, M(alpha) = min of v over I_low.
-    The search ends once the violation m - M is at most tol, LIBSVM's eps. (Some names in the code
-    call it a gap, too; the duality gap is another thing.)
+    The search ends once the violation m - M is at most tol, LIBSVM's eps.
 
 Who calls whom::
 
@@ -45,7 +44,7 @@ Indices: what a position counts, from the largest set to the smallest
 Reasons for the choices
     - Kernel rows in float32 take half the memory and time. Their error of 1e-7 grows to 1e-5 in
       the gradient. So a solution is returned only once v is computed in float64 for every sample
-      near the gap: those with v close enough to m or M to decide m - M.
+      that could violate: those with v close enough to m or M to decide m - M.
     - Below 500 samples everything is float64: a check costs more than float32 saves.
     - Up to 2,000 samples the full matrix is computed, unless few rows turn out to be enough.
     - With working sets, most steps read a small block of values that stays in the CPU's cache.

@@ -103,7 +103,7 @@ class CSVC(Weighted, ClassifierWithC):
     array([-2.])
     """
 
-    may_run_on: ClassVar[bool] = True
+    max_iter_may_be_unlimited: ClassVar[bool] = True
 
     tol: float = 1e-3
     max_iter: int = 10_000_000

@@ -5,7 +5,7 @@ Problem
 Given
     Samples class by class, so that a pair's part of a kernel row is two runs (contiguous pieces).
 Returned
-    The variables of every pair with its gradient, once the gap of each is at most tol.
+    The variables of every pair with its gradient, once the violation of each is at most tol.
 Method
     Of a kernel row a pair needs the values at its own two classes; those at the sample's own class
     serve every pair that it is part of. Each pair takes the steps of ``smo`` on two runs of a row
@@ -183,11 +183,11 @@ def steps_of_pair(
             # j by WSS 2, on either class's run of row i; the violation is the larger of both.
             top, square = v[i], diag[at]
             a, b = values[ia : ia + m], values[ib : ib + w]
-            j, gap = select_j(v[:m], down[:m], a, diag[a0:a1], top, square, score[:m])
-            k, wide = select_j(v[m:], down[m:], b, diag[b0:b1], top, square, score[m:])
+            j, violation = select_j(v[:m], down[:m], a, diag[a0:a1], top, square, score[:m])
+            k, other = select_j(v[m:], down[m:], b, diag[b0:b1], top, square, score[m:])
             if k >= 0 and (j < 0 or score[m + k] > score[j]):
                 j = m + k
-            reason = why_stop(max(gap, wide), steps, j, criteria)
+            reason = why_stop(max(violation, other), steps, j, criteria)
             if reason != NOT_YET:
                 return steps, reason
             at = a0 + j if j < m else b0 + j - m
@@ -516,7 +516,7 @@ class PairSearch:
         )
 
     def correct(self, p: int) -> None:
-        """Replace the gradients of a pair near its gap by their values in float64."""
+        """Replace the gradients by their values in float64 where the pair could violate."""
         layout, chosen = self.layout, self.layout.variables(p)
         beta, v = (each[chosen] for each in self.variables)
         places, support = layout.places[chosen], np.flatnonzero(beta)

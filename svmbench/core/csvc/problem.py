@@ -162,7 +162,7 @@ class UpLowSets(NamedTuple):
     M: float | np.ndarray
 
     @property
-    def gap(self) -> float:
+    def violation(self) -> float:
         """The violation m - M; at most 0 at an optimum."""
         widths = self.m - self.M
         return float(widths.max()) if isinstance(widths, np.ndarray) else widths

@@ -8,11 +8,11 @@ Variables
     beta_i = y_i alpha_i, and v = p - K beta, which is -y_i times the gradient in Fan, Chen and
     Lin 2005. A step raises beta_i and lowers beta_j by the same t, where i is in I_up (beta_i below
     its upper bound) and j in I_low (beta_j above its lower bound).
-    m(alpha) = max of v over I_up, M(alpha) = min of v over I_low; the gap is m - M.
+    m(alpha) = max of v over I_up, M(alpha) = min of v over I_low; the violation is m - M.
 Given
     K (n, n), float32 or float64; a start inside the bounds with its gradient v.
 Returned
-    beta and v in place, once the gap is at most tol; or once the duality gap is at most a limit.
+    beta and v in place, once the violation is at most tol, or the duality gap at most a limit.
 Phases that ``pair_steps`` and ``grouped_steps`` repeat, until ``why_stop`` returns a reason
     select_working_set  i = argmax of v over I_up; j = argmax of b_ij^2 / a_ij over the j in I_low
                         with b_ij = v_i - v_j > 0, a_ij = K_ii + K_jj - 2 K_ij (WSS 2)
@@ -28,7 +28,7 @@ References
     1e-3 C n). Joachims 1999 and Chang and Lin 2011, section 5.1: shrinking.
 Deviations
     - With beta instead of alpha, no label y appears in a step or a choice.
-    - The scores of j are compared in float32; gradient, gap and step are float64.
+    - The scores of j are compared in float32; gradient, violation and step are float64.
     - I_up and I_low are kept as penalties to add to v: `up` is 0 where beta can be raised, else
       -inf; `down` is the same for lowering. A condition inside a loop would keep the compiler from
       vectorising it.
@@ -54,6 +54,7 @@ from typing import NamedTuple
 import numpy as np
 
 from svmbench.base.compiled import compiled, wide_vectors
+from svmbench.core.contract.base import BY_GAP, NO_MARGIN
 from svmbench.core.csvc.problem import (
     QPProblem,
     duality_gap,
@@ -74,11 +75,11 @@ SELECTION_PIECE = 256
 MIN_CURVATURE = 1e-12
 
 #: Stop reasons. ``ROWS_MISSING``: ``pairs`` needs some rows, or ``working_sets`` the full matrix.
-CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN, ROWS_MISSING = 0, 1, 2, 3, 4, 5
+CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN_CODE, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
-#: The stop reasons in words. ``no margin``: rho may be 0 (``solver``). ``ROWS_MISSING`` has none,
+#: The stop reasons in words. `NO_MARGIN`: rho may be 0 (``solver``). ``ROWS_MISSING`` has none,
 #: since it ends no search.
-STOP_REASONS = ("converged", "max_iter", "stalled", "gap", "no margin")
+STOP_REASONS = ("converged", "max_iter", "stalled", BY_GAP, NO_MARGIN)
 
 #: Returned instead of a stop reason: take another step.
 NOT_YET = -1
@@ -132,12 +133,12 @@ class StoppingCriteria(NamedTuple):
 
 
 @compiled
-def why_stop(gap: float, steps: int, j: int, criteria: StoppingCriteria) -> int:
+def why_stop(violation: float, steps: int, j: int, criteria: StoppingCriteria) -> int:
     """Return the stop reason after the selection of a working set, or ``NOT_YET``.
 
-    `gap` is m(alpha) - M(alpha); j is -1 if no score is above 0: in float32, scores can underflow.
+    `violation` is m - M; j is -1 if no score is above 0: in float32, scores can underflow.
     """
-    if gap <= criteria.tol:
+    if violation <= criteria.tol:
         return CONVERGED
     if steps >= criteria.max_iter:
         return MAX_ITER
@@ -235,7 +236,7 @@ def select_j(
     square: float,
     score: np.ndarray,
 ) -> tuple[int, float]:
-    """Return j by WSS 2, or -1 if no j in I_low violates with i; and the gap m - M.
+    """Return j by WSS 2, or -1 if no j in I_low violates with i; and the violation m - M.
 
     `row` is row i of K, with the dtype of `diag`, the diagonal; m is v_i, `square` is K_ii; `score`
     (float32) is a scratch array.
@@ -243,7 +244,7 @@ def select_j(
     wide_vectors()
     n = len(v)
     zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
-    gap, most, piece = -np.inf, zero, -1
+    violation, most, piece = -np.inf, zero, -1
     for start in range(0, n, SELECTION_PIECE):
         stop = start + SELECTION_PIECE
         values, penalty = v[start:stop], down[start:stop]
@@ -259,15 +260,15 @@ def select_j(
             curvature = larger(np.float32(square + others[k] - (kernel[k] + kernel[k])), tiny)
             scores[k] = d * (d / curvature)
             best = larger(best, scores[k])
-        gap = max(gap, widest)
+        violation = max(violation, widest)
         if best > most:
             most, piece = best, start
     if piece < 0:
-        return -1, gap
+        return -1, violation
     k = piece
     while k < n - 1 and score[k] != most:
         k += 1
-    return k, gap
+    return k, violation
 
 
 @compiled
@@ -330,9 +331,9 @@ def pair_steps(
             return steps, CONVERGED
         if single is not None:
             make_row(single, i)
-        # j = argmax of b_ij^2 / a_ij over the violating j of I_low; gap = m(alpha) - M(alpha).
-        j, gap = select_j(v, down, K[i], diag, v[i], diag[i], score)
-        reason = why_stop(gap, steps, j, criteria)
+        # j = argmax of b_ij^2 / a_ij over the violating j of I_low; violation = m - M.
+        j, violation = select_j(v, down, K[i], diag, v[i], diag[i], score)
+        reason = why_stop(violation, steps, j, criteria)
         if reason != NOT_YET:
             return steps, reason
         if single is not None:
@@ -391,7 +392,7 @@ def grouped_steps(
             a += begins[g]
             if single is not None:
                 make_row(single, a)
-            b, gap = select_j(
+            b, violation = select_j(
                 v[members],
                 down[g, members],
                 K[a, members],
@@ -401,7 +402,7 @@ def grouped_steps(
                 score[members],
             )
             b += begins[g]
-            widest = max(widest, gap)
+            widest = max(widest, violation)
             if b >= begins[g] and score[b] > most:
                 i, j, most = a, b, score[b]
         reason = why_stop(widest, steps, j, criteria)
@@ -429,14 +430,15 @@ def update_gradient_select_first(
     ti: float,
     tj: float,
 ) -> tuple[int, float]:
-    """Do v -= ti K_i + tj K_j; return the variable whose own best step gains most, and the gap.
+    """Do v -= ti K_i + tj K_j; return the variable that gains most by its own step; the violation.
 
-    `inverse` has 1 / K_kk. The gap is max(m, 0) - min(M, 0): without a kept sum, v = 0 is optimal
-    for a free variable. The variable is -1 if no step of one variable gains anything.
+    `inverse` has 1 / K_kk. The violation is max(m, 0) - min(M, 0): without a kept sum, v = 0 is
+    optimal for a free variable. The variable is -1 if no step of one variable gains anything.
     """
     wide_vectors()
     n = len(v)
-    m, M, most, piece = 0.0, 0.0, 0.0, -1  # m is max(m, 0), but M is -min(M, 0): the gap is m + M
+    # m is max(m, 0), but M is -min(M, 0): the violation is m + M.
+    m, M, most, piece = 0.0, 0.0, 0.0, -1
     for start in range(0, n, SELECTION_PIECE):
         stop = start + SELECTION_PIECE
         values, scale = v[start:stop], inverse[start:stop]
@@ -581,8 +583,8 @@ def loose_steps(
     i, j, ti, tj, steps = 0, 0, 0.0, 0.0, 0
     while True:
         # update_gradient by the last step; i = the variable whose own best step gains most.
-        i, gap = update_gradient_select_first(v, up, down, inverse, K, i, j, ti, tj)
-        reason = why_stop(gap, steps, i, criteria)
+        i, violation = update_gradient_select_first(v, up, down, inverse, K, i, j, ti, tj)
+        reason = why_stop(violation, steps, i, criteria)
         if reason != NOT_YET:
             return steps, reason
         # j = the variable that gains most once i has taken its step.

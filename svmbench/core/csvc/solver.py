@@ -5,7 +5,7 @@ Problem
     variables. The C-SVC has beta_i = y_i alpha_i, p = y and one group; a C-SVC without an offset
     keeps no sum; the ν-SVC has a group for each class. v = p - K beta is the gradient, m(alpha) its
     maximum over I_up (beta_i < high_i), M(alpha) its minimum over I_low (beta_i > low_i), and
-    m - M the violation, or gap (Fan, Chen and Lin 2005, eq. 6), not the duality gap. Each
+    m - M the violation (Fan, Chen and Lin 2005, eq. 6), which is not the duality gap. Each
     group has its own m and M; the largest m - M counts. Without a sum: max(m, 0) - min(M, 0).
 Given
     A source of kernel values, the problem, a feasible start.
@@ -75,7 +75,7 @@ from svmbench.core.csvc.smo import (
     GAP,
     MAX_ITER,
     NO_LIMIT,
-    NO_MARGIN,
+    NO_MARGIN_CODE,
     ROWS_MISSING,
     STALLED,
     STOP_REASONS,
@@ -349,13 +349,13 @@ class Refinement:
                 verdict = OVER
             elif rows.dtype == np.float64:
                 # The v of shrunk samples has been reconstructed: they may violate after all.
-                gap = up_low_sets(problem, result.beta, result.v).gap
-                verdict = OVER if result.reason == STALLED or gap <= tol else GO_ON
+                violation = up_low_sets(problem, result.beta, result.v).violation
+                verdict = OVER if result.reason == STALLED or violation <= tol else GO_ON
             else:
-                gap, members = check_in_float64(exact, problem, result.beta, result.v, tol)
+                violation, members = check_in_float64(exact, problem, result.beta, result.v, tol)
                 checks += 1
-                verdict = judge_check(gap, last, tol, result.reason)
-                last = gap
+                verdict = judge_check(violation, last, tol, result.reason)
+                last = violation
                 if verdict == OVER:
                     result.reason = CONVERGED
             if verdict == OVER:
@@ -394,7 +394,7 @@ class Refinement:
         every step made two rows.
         """
         problem, beta, v, look = self.problem, result.beta, result.v, SINGLE_STEPS
-        begin, most = up_low_sets(problem, beta, v).gap, result.steps + criteria.max_iter
+        begin, most = up_low_sets(problem, beta, v).violation, result.steps + criteria.max_iter
         while True:
             before = np.count_nonzero(single.is_made)
             some = criteria._replace(max_iter=min(look, most - result.steps))
@@ -404,7 +404,8 @@ class Refinement:
                 return
             made = np.count_nonzero(single.is_made)
             if made > SINGLE_MAX_SHARE * len(v) or (
-                made - before > SINGLE_MANY * steps and up_low_sets(problem, beta, v).gap >= begin
+                made - before > SINGLE_MANY * steps
+                and up_low_sets(problem, beta, v).violation >= begin
             ):
                 result.reason = ROWS_MISSING
                 return
@@ -458,16 +459,16 @@ def single_values(K: Matrix | None) -> int:
 OVER, GO_ON, EXHAUSTED = 0, 1, 2
 
 
-def judge_check(gap: float, last: float, tol: float, reason: int) -> int:
+def judge_check(violation: float, last: float, tol: float, reason: int) -> int:
     """Return the verdict on a search (of one pair in ``pairs``) that was checked in float64.
 
-    `gap` is the true violation, `last` the true violation at the previous check (infinite at the
-    first), `reason` why the steps stopped. ``OVER`` ends the search, ``GO_ON`` continues in float32
-    from the corrected gradient, and ``EXHAUSTED`` (float32 gets no further) continues in float64.
+    `violation` is exact, `last` the exact violation at the previous check (infinite at the first),
+    `reason` why the steps stopped. ``OVER`` ends the search, ``GO_ON`` continues in float32 from
+    the corrected gradient, and ``EXHAUSTED`` (float32 gets no further) continues in float64.
     """
-    if gap <= tol:
+    if violation <= tol:
         return OVER
-    return GO_ON if gap <= CHECK_PROGRESS * last and reason != STALLED else EXHAUSTED
+    return GO_ON if violation <= CHECK_PROGRESS * last and reason != STALLED else EXHAUSTED
 
 
 def check_in_float64(
@@ -483,7 +484,7 @@ def check_in_float64(
         v,
         tol,
     )
-    return up_low_sets(problem, beta, v).gap, np.flatnonzero(done)
+    return up_low_sets(problem, beta, v).violation, np.flatnonzero(done)
 
 
 def correct_near(
@@ -560,7 +561,7 @@ class Tolerance:
         size += float(np.max(np.abs(problem.linear), initial=0.0))
         self.rounding = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * size
         # rho isn't known yet: begin relative to the start's violation; it has the kernel's scale.
-        violation = up_low_sets(problem, beta, v).gap
+        violation = up_low_sets(problem, beta, v).violation
         self.now = max(search.tol * min(1.0, violation), self.rounding)
 
     def criteria(self, steps: int) -> StoppingCriteria:
@@ -575,14 +576,14 @@ class Tolerance:
         share, max_iter = self.share, self.search.max_iter
         if share is None or (reason == MAX_ITER and steps >= max_iter):
             return reason
-        violation = up_low_sets(self.problem, beta, v).gap
+        violation = up_low_sets(self.problem, beta, v).violation
         if share.can_vanish and not has_margin(self.problem, beta, v):
             # No margin is proven yet: go on, but for a limited number of steps.
             if self.most == max_iter:
                 more = max(NO_MARGIN_STEPS_A_SAMPLE * len(v), NO_MARGIN_STEPS_AGAIN * steps)
                 self.most = min(steps + more, max_iter)
             if reason == STALLED or violation <= self.rounding or steps >= self.most:
-                return NO_MARGIN
+                return NO_MARGIN_CODE
             self.now = max(CLOSER_TO_MARGIN * violation, self.rounding)
             return None
         self.most = max_iter

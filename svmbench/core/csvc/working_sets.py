@@ -15,7 +15,7 @@ Reference
     Joachims 1999: working sets from both ends of the gradient, shrinking. Wen et al. 2018
     (ThunderSVM): large sets, half of which is renewed, first in first out.
 Deviations
-    - The inner problem is solved by the second-order steps of ``smo``, to a tenth of the gap.
+    - The inner problem is solved by the second-order steps of ``smo``, to a tenth of the violation.
     - Rows have the columns of active samples alone, and are cut when samples are shrunk.
 """
 
@@ -68,7 +68,8 @@ SET_KEPT = 0.5
 #: Rows are cut once at most this share of their columns is still active.
 CUT_MAX_SHARE = 0.7
 
-#: Tolerance of the inner problem: this share of the gap, and of the tolerance where it is the last.
+#: Tolerance of the inner problem: this share of the violation, and of the tolerance where the inner
+#: problem is the last.
 INNER_TOL, LAST_TOL = 0.1, 0.9
 
 
@@ -195,7 +196,7 @@ class WorkingSetSearch:
         """
         while True:
             at = self.active.up_low_sets()
-            if at.gap <= self.tol:
+            if at.violation <= self.tol:
                 return CONVERGED
             if limit >= 0.0 and self.active.duality_gap() <= limit:
                 return GAP
@@ -208,7 +209,7 @@ class WorkingSetSearch:
                 at = self.active.up_low_sets()
             self._renew(at)
             if len(self.working) < len(self.active.members):
-                inner_tol = max(INNER_TOL * at.gap, 0.5 * self.tol)
+                inner_tol = max(INNER_TOL * at.violation, 0.5 * self.tol)
             else:
                 inner_tol = LAST_TOL * self.tol
             before = self.steps

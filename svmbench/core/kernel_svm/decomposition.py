@@ -396,7 +396,7 @@ def steepest(
     high: np.ndarray,
     half: int,  # how many variables to take from each end of the sorted gradient
 ) -> tuple[np.ndarray, float]:
-    """Return the working set of the steepest feasible direction, and the gap."""
+    """Return the working set of the steepest feasible direction, and the violation m - M."""
     n = len(v)
     top, bottom = -np.inf, np.inf
     for k in range(n):
@@ -446,10 +446,10 @@ class Taking:
         self.evaluations = 0
 
     def select(self, q: int) -> tuple[np.ndarray, float]:
-        """Return the working set, positions among the members, and the gap m - M."""
+        """Return the working set, positions among the members, and the violation m - M."""
         x = self.variables
-        chosen, gap = steepest(x.v, x.beta, x.low, x.high, max(1, q // 2))
-        return chosen, float(gap)
+        chosen, violation = steepest(x.v, x.beta, x.low, x.high, max(1, q // 2))
+        return chosen, float(violation)
 
     def step(self, chosen: np.ndarray, tol: float) -> int:
         """Optimise the working set; return the number of pair steps."""
@@ -542,8 +542,8 @@ class SVMLight(WorkingSetClassifier):
             taking = Taking(source, variables, store, iteration)
             stuck = False
             while True:
-                chosen, gap = taking.select(q)
-                if gap <= 2.0 * tol or iteration >= self.max_iter or stuck:
+                chosen, violation = taking.select(q)
+                if violation <= 2.0 * tol or iteration >= self.max_iter or stuck:
                     break
                 done = taking.step(chosen, tol)
                 stuck, steps, iteration = done == 0, steps + done, iteration + 1

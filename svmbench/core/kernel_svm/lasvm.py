@@ -236,7 +236,7 @@ def process(inputs: MemberInputs, kept: Kept, C: float, tau: float, i: int, labe
 
 @compiled
 def reprocess(inputs: MemberInputs, kept: Kept, C: float, tau: float) -> float:
-    """Step on the extreme pair, drop useless samples, return the gap (LASVM REPROCESS)."""
+    """Step on the extreme pair, drop useless samples, return the violation (LASVM REPROCESS)."""
     i, j = extremes(kept, C)
     if i < 0 or j < 0:
         return 0.0
@@ -334,13 +334,13 @@ def learn(
 
 @compiled
 def finish(inputs: MemberInputs, kept: Kept, C: float, tau: float, max_iter: int) -> float:
-    """Reprocess until the gap is at most tau; return the gap."""
-    gap = np.inf
+    """Reprocess until the violation is at most tau; return it."""
+    violation = np.inf
     for _ in range(max_iter):
-        gap = reprocess(inputs, kept, C, tau)
-        if gap <= tau:
+        violation = reprocess(inputs, kept, C, tau)
+        if violation <= tau:
             break
-    return gap
+    return violation
 
 
 def run_epochs(
@@ -350,7 +350,7 @@ def run_epochs(
     most: int,  # largest number of kept samples
     rng: Any,
 ) -> tuple[Kept, float]:
-    """Go through the epochs and finish; return the kept samples, and their gap."""
+    """Go through the epochs and finish; return the kept samples, and their violation."""
     n, C, tau = len(y), float(model.C), float(model.tol)
     dtype = np.float64 if model.kernel == "linear" else np.float32
     kept = make_room(n, min(FIRST_PLACES, n), model.cache_mb, dtype=dtype)
@@ -479,7 +479,7 @@ class LASVM(ClassifierWithC):
         n = len(data.y)
         most = n if self.n_basis is None else min(n, int(self.n_basis))
         X, place = moved_if_far(data.native) if self.kernel == "linear" else (data.native, None)
-        kept, gap = run_epochs(
+        kept, violation = run_epochs(
             member_inputs(X, self.function), data.y, self, most, generator(self.random_state)
         )
         beta, alive = np.zeros(n), kept.sample >= 0
@@ -501,7 +501,7 @@ class LASVM(ClassifierWithC):
             "kept": int(kept.counts[ALIVE]),
             "kernel_evaluations": evaluations,
         }
-        reason = "converged" if gap <= self.tol else "max_iter"
+        reason = "converged" if violation <= self.tol else "max_iter"
         return self._store(
             KernelSolution(beta, float(b), int(kept.counts[STEPS]), reason, counters), data
         )

@@ -173,8 +173,10 @@ def steps_of_nu_pair(
             row = values[run : run + members.stop - members.start]
             others = diag[place + members.start : place + members.stop]
             v_i, K_ii = v[a], diag[place + a]
-            b, gap = select_j(v[members], down[members], row, others, v_i, K_ii, score[members])
-            widest = max(widest, gap)
+            b, b_violation = select_j(
+                v[members], down[members], row, others, v_i, K_ii, score[members]
+            )
+            widest = max(widest, b_violation)
             if b >= 0 and score[members.start + b] > most:
                 i, j, most, between = a, members.start + b, score[members.start + b], run + b
         if missing < 0:

@@ -113,7 +113,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", "kernel", "gamma", "degree", "coef0")
 
-    may_run_on: ClassVar[bool] = True
+    max_iter_may_be_unlimited: ClassVar[bool] = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

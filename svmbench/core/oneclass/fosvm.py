@@ -34,7 +34,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.contract.base import TrainingData, require_count, warn_if_useless, warn_user
+from svmbench.core.contract.base import (
+    NO_MARGIN,
+    TrainingData,
+    require_count,
+    warn_if_useless,
+    warn_user,
+)
 from svmbench.core.contract.problems import Problem, Values, not_one
 from svmbench.core.contract.registry import declare
 from svmbench.core.kernels.columns import (
@@ -163,7 +169,7 @@ def grow_active_set(
     floor = NO_MARGIN_SHARE * max(1.0, abs(state.active.rho))
     while True:
         if state.active.rho <= floor:
-            state.reason = "no margin"
+            state.reason = NO_MARGIN
             return
         sample, score = select(state)
         if score >= (1.0 - theta) * state.active.rho:

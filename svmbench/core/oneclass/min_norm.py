@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from svmbench.core.csvc.smo import CONVERGED, MAX_ITER, NO_MARGIN, STALLED
+from svmbench.core.csvc.smo import CONVERGED, MAX_ITER, NO_MARGIN_CODE, STALLED
 from svmbench.core.csvc.solver import GRADIENT_ROUNDINGS, QPResult
 
 #: Rows of the sample whose w is the first, and of a band at least: so many, or this share of all.
@@ -202,7 +202,7 @@ def solve_min_norm(
         if violation <= max(tol * min(1.0, abs(rho)), rounding):
             # The duality gap is at most the violation times the sum of the multipliers; below
             # ||w||^2 it proves that there is a margin (``csvc/solver``).
-            result.reason = CONVERGED if violation * total < float(w @ w) else NO_MARGIN
+            result.reason = CONVERGED if violation * total < float(w @ w) else NO_MARGIN_CODE
             return result
         square = float(w @ w)
         waited = 0 if square < best else waited + 1

@@ -83,7 +83,7 @@ class BoxDetector(KernelParameters, KernelDetector):
 
     needs_parameters: ClassVar[tuple[str, ...]] = ("nu", *KERNEL_PARAMETERS)
 
-    may_run_on: ClassVar[bool] = True
+    max_iter_may_be_unlimited: ClassVar[bool] = True
 
     nu: float = 0.5
     _: KW_ONLY

@@ -49,7 +49,7 @@ def classes(n=90, d=4, k=4, seed=0):
     return X, y
 
 
-def gaps(model, X, y, weights=None):
+def violations(model, X, y, weights=None):
     """Return by how much each pair violates its conditions, with kernel values from differences."""
     found = []
     for pair, one in zip(Pairs(y), model.estimators_, strict=True):
@@ -89,7 +89,7 @@ def test_each_pair_is_what_it_is_alone(way, kernel, form, monkeypatch):
     together = CSVC(**chosen).fit(form(X), y, sample_weight=weights)
     alone(monkeypatch)
     apart = CSVC(**chosen).fit(form(X), y, sample_weight=weights)
-    # Of many samples the objective is of single-precision rows away from the gap.
+    # Of many samples the objective is of single-precision rows where no sample can violate.
     rel = 1e-5 if way == "asked" else 1e-6
     assert together.objective_ == pytest.approx(apart.objective_, rel=rel)
     assert together.dual_objective_ == pytest.approx(apart.dual_objective_, rel=rel)
@@ -112,7 +112,7 @@ def test_conditions_hold_in_float64(way):
     X, y = classes(n=150)
     weights = np.random.default_rng(2).uniform(0.1, 2.0, len(y))
     model = CSVC(C=10.0, gamma=0.3).fit(X, y, sample_weight=weights)
-    assert gaps(model, X, y, weights).max() <= 1e-3 + 1e-9
+    assert violations(model, X, y, weights).max() <= 1e-3 + 1e-9
 
 
 @pytest.mark.parametrize("factor", [1.003, 0.3])
@@ -133,7 +133,7 @@ def test_what_single_precision_gets_wrong_is_found(factor, monkeypatch):
     assert model.stop_reason_ == "converged"
     assert model.counters_["checks"] > len(model.estimators_)
     monkeypatch.undo()
-    assert gaps(model, X, y).max() <= 1e-3 + 1e-9
+    assert violations(model, X, y).max() <= 1e-3 + 1e-9
 
 
 def test_only_rows_that_are_asked_for_are_made(monkeypatch):

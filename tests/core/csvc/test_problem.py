@@ -113,7 +113,7 @@ def test_same_solution_as_a_qp_solver(kind, way, monkeypatch):
     assert found.stop_reason == "converged"
     assert found.steps > 5
     assert_allclose(found.beta, expected, rtol=1e-6, atol=1e-8)
-    # Far from the gap the gradient may be that of float32 rows.
+    # Where no sample can violate, the gradient may be that of float32 rows.
     exact = np.abs(found.v - (box.linear - K @ found.beta))
     free = (found.beta > box.low) & (found.beta < box.high)
     assert exact[free].max() <= 1e-9
@@ -275,15 +275,15 @@ def test_limits_of_one_sum_of_none_and_of_several():
     low, high = np.zeros(4), np.ones(4)
     # The first can only go down, the third only up.
     one = up_low_sets(make_qp(v, low, high), beta, v)
-    assert (one.m, one.M, one.gap) == (1.0, -2.0, 3.0)
+    assert (one.m, one.M, one.violation) == (1.0, -2.0, 3.0)
     none = up_low_sets(make_qp(v, low, high, "none"), beta, v - 2.0)
-    assert (none.m, none.M, none.gap) == (0.0, -4.0, 4.0)
+    assert (none.m, none.M, none.violation) == (0.0, -4.0, 4.0)
     none = up_low_sets(make_qp(v, low, high, "none"), beta, v + 3.0)
-    assert (none.m, none.M, none.gap) == (4.0, 0.0, 4.0)
+    assert (none.m, none.M, none.violation) == (4.0, 0.0, 4.0)
     two = up_low_sets(make_qp(v, low, high, np.array([0, 0, 1, 1])), beta, v)
     assert np.array_equal(two.m, [1.0, 1.0, -1.0, -1.0])
     assert np.array_equal(two.M, [1.0, 1.0, -2.0, -2.0])
-    assert two.gap == 1.0
+    assert two.violation == 1.0
 
 
 def test_only_samples_near_the_gap_are_checked():

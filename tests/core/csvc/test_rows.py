@@ -239,7 +239,7 @@ def test_blocks_and_whole_matrix_find_the_same(kind, C, tol, in_blocks):
     assert model.stop_reason_ == "converged"
     assert model.counters_["checks"] >= 1
     assert abs(beta.sum()) <= 1e-9 * alpha.sum()
-    assert up_low_sets(csvc_problem(y, C), beta, y - K @ beta).gap <= tol * (1 + 1e-6) + 1e-10
+    assert up_low_sets(csvc_problem(y, C), beta, y - K @ beta).violation <= tol * (1 + 1e-6) + 1e-10
     value = whole.alpha.sum() - 0.5 * (whole.alpha * y) @ K @ (whole.alpha * y)
     assert model.dual_objective_ == pytest.approx(value, rel=max(1e-10, 0.01 * tol))
 
@@ -384,7 +384,7 @@ def test_single_precision_gives_way_where_it_does_not_suffice(C, blocks, monkeyp
     alpha[model.support_] = np.abs(model.dual_coef_[0])
     v = y - (model.decision_function(X) - model.intercept_[0])
     assert model.stop_reason_ == "converged"
-    assert up_low_sets(csvc_problem(y, C), y * alpha, v).gap <= 1.1e-4
+    assert up_low_sets(csvc_problem(y, C), y * alpha, v).violation <= 1.1e-4
 
 
 @pytest.mark.parametrize("seed", [36, *range(8)])
@@ -589,7 +589,7 @@ def test_dropped_samples_are_looked_at_again_in_double_precision(in_blocks, monk
         alpha = np.zeros(300)
         alpha[model.support_] = np.abs(model.dual_coef_[0])
         v = y - (model.decision_function(X) - model.intercept_[0])
-        assert up_low_sets(csvc_problem(y, C), y * alpha, v).gap <= 1e-6 * (1 + 1e-6)
+        assert up_low_sets(csvc_problem(y, C), y * alpha, v).violation <= 1e-6 * (1 + 1e-6)
         assert model.counters_["checks"] == 0
 
 

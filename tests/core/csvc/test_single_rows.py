@@ -65,7 +65,7 @@ def test_the_solution_is_that_of_the_full_matrix(monkeypatch, name, distance):
         dual(X, problem, full.beta), rel=1e-6, abs=2e-5
     )
     v = problem.linear - FUNCTION.between(X, X) @ found.beta
-    assert solver.up_low_sets(problem, found.beta, v).gap <= 1e-5 + 1e-12
+    assert solver.up_low_sets(problem, found.beta, v).violation <= 1e-5 + 1e-12
 
 
 @pytest.fixture

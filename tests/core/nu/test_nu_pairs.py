@@ -118,7 +118,7 @@ def test_each_pair_is_libsvm_s(way, nu, kernel):
         beta[theirs.support_] = theirs.dual_coef_[0] * rho
         K = model.function.between(Z, Z)
         best = 0.5 * beta @ K @ beta / n**2
-        # Of many samples the objective is of single-precision rows away from the gap.
+        # Of many samples the objective is of single-precision rows where no sample can violate.
         rel = 1e-5 if way in ("asked", "alone") else 1e-6
         assert -one.dual_objective_ == pytest.approx(best, rel=rel)
         assert one.objective_ == pytest.approx(-best, rel=10 * rel)
@@ -138,7 +138,7 @@ def test_each_pair_is_what_it_is_alone(way, form, weighted, monkeypatch):
     alone(monkeypatch)
     apart = NuSVC(**chosen).fit(form(X), y, sample_weight=weights)
     assert together.stop_reason_ == "converged"
-    # Of many samples the objective is of single-precision rows away from the gap.
+    # Of many samples the objective is of single-precision rows where no sample can violate.
     rel = 1e-5 if way in ("asked", "alone") else 1e-6
     assert together.objective_ == pytest.approx(apart.objective_, rel=rel)
     assert together.dual_objective_ == pytest.approx(apart.dual_objective_, rel=rel)

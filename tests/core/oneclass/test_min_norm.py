@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.svm import OneClassSVM
 
 import svmbench
-from svmbench.core.csvc.smo import CONVERGED, MAX_ITER, NO_MARGIN
+from svmbench.core.csvc.smo import CONVERGED, MAX_ITER, NO_MARGIN_CODE
 from svmbench.core.oneclass import min_norm, one_class
 from svmbench.core.oneclass.min_norm import lowest, solve_min_norm
 
@@ -82,7 +82,7 @@ def test_rows_in_any_order_of_any_scale_have_one_w(rows, monkeypatch):
 def test_no_margin_where_the_origin_is_inside_and_a_limit_of_steps():
     X = samples() - 4.0
     found = solve_min_norm(X, 60.0, 1.0, tol=1e-3, max_iter=10_000)
-    assert found.reason == NO_MARGIN
+    assert found.reason == NO_MARGIN_CODE
     np.testing.assert_allclose(found.beta @ X, 0.0, atol=1e-9)
     assert solve_min_norm(samples(), 12.3, 1.0, tol=1e-9, max_iter=2).reason == MAX_ITER
 
