@@ -17,6 +17,8 @@ Method
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from svmbench.base.compiled import compiled, compiled_sums
@@ -36,17 +38,24 @@ REFINEMENTS, RESIDUAL_SHARE = 1, 0.01
 HULL_MAX_STEPS = 50
 
 
+class Corral(NamedTuple):
+    """The corral's points with their factor; only the first `size` entries of each array count."""
+
+    points: np.ndarray  # int (m,): in the order in which they joined
+    L: np.ndarray  # (m, m): the Cholesky factor of their K + c 11', a lower triangle
+    y: np.ndarray  # (m,): the solution of L y = 1
+
+
 @compiled_sums
 def append_row(
-    K: np.ndarray,  # (n, n): kernel values
+    K: np.ndarray,  # (m, m): kernel values
     shift: float,  # the c of K + c 11'
-    corral: np.ndarray,  # int (n,): its points, the first `size` of them
+    corral: Corral,
     size: int,
-    L: np.ndarray,  # (n, n): the factor: lower triangle of its first `size` rows
-    y: np.ndarray,  # (n,): the solution of L y = 1, which gains an entry
     point: int,
 ) -> bool:
-    """Append a point to the corral and its factor; return False if it depends on the others."""
+    """Append a point to the corral; return False if it is in the affine hull of the others."""
+    points, L, y = corral
     values, new_row = K[point], L[size]
     diagonal = values[point] + shift
     # pivot: the square of the factor's new diagonal value; rest: what is left for y's new entry.
@@ -55,7 +64,7 @@ def append_row(
         row, total = L[i], 0.0
         for j in range(i):
             total += row[j] * new_row[j]
-        total = (values[corral[i]] + shift - total) / row[i]
+        total = (values[points[i]] + shift - total) / row[i]
         new_row[i] = total
         pivot -= total * total
         rest -= total * y[i]
@@ -63,16 +72,17 @@ def append_row(
         return False
     new_row[size] = np.sqrt(pivot)
     y[size] = rest / new_row[size]
-    corral[size] = point
+    points[size] = point
     return True
 
 
 @compiled
-def remove_row(corral: np.ndarray, size: int, L: np.ndarray, y: np.ndarray, at: int) -> None:
-    """Remove the point at place `at`; rows below it move up and are rotated: L is triangular."""
+def remove_row(corral: Corral, size: int, at: int) -> None:
+    """Remove the point at position `at`; rotate the rows below it, so that L stays triangular."""
+    points, L, y = corral
     cosines, sines = np.empty(size), np.empty(size)
     for i in range(at, size - 1):
-        corral[i] = corral[i + 1]
+        points[i] = points[i + 1]
         row, below = L[i], L[i + 1]
         for j in range(at):
             row[j] = below[j]
@@ -127,16 +137,16 @@ def nearest_of_affine_hull(
     K: np.ndarray,
     n: int,
     shift: float,
-    corral: np.ndarray,
+    corral: Corral,
     size: int,
-    L: np.ndarray,
-    y: np.ndarray,
     near: float,  # the residual of (K + c 11') a = 1 that is small enough
-    a: np.ndarray,  # (n,): the weights, by place in the corral
-    r: np.ndarray,  # (n,): scratch, by place in the corral
-    spread: np.ndarray,  # (n,): scratch, by point
+    a: np.ndarray,  # (n,): the weights, by position in the corral
+    scratch: tuple[np.ndarray, np.ndarray],  # (n,), each
 ) -> float:  # the squared norm of the nearest point
     """Write the weights of the affine hull's nearest point, which may be negative, to `a`."""
+    points, L, y = corral
+    # r: the residual, by position in the corral; spread: the weights, by point.
+    r, spread = scratch
     for i in range(size):
         a[i] = y[i]
     solve_upper(L, size, a)
@@ -145,11 +155,11 @@ def nearest_of_affine_hull(
     for again in range(REFINEMENTS + 1):
         total = 0.0
         for i in range(size):
-            spread[corral[i]] = a[i]
+            spread[points[i]] = a[i]
             total += a[i]
         largest, norm_squared = 0.0, 0.0
         for i in range(size):
-            value = leading_dot(K[corral[i]], spread, n)
+            value = leading_dot(K[points[i]], spread, n)
             norm_squared += a[i] * value
             r[i] = 1.0 - value - shift * total
             largest = max(largest, abs(r[i]))
@@ -181,16 +191,15 @@ def nearest_of_hull(
     shift: float,  # the c of K + c 11'; above 0
     alpha: np.ndarray,  # (m,): weights: 0 outside the corral
     rho: float,  # its squared norm
-    corral: np.ndarray,  # int (m,)
+    corral: Corral,
     size: int,  # points in the corral; at least one
-    L: np.ndarray,  # (m, m)
-    y: np.ndarray,  # (m,): the solution of L y = 1
 ) -> tuple[int, float, int]:  # size, rho, steps (solutions of a linear system)
     """Solve among the first `n` points from the solution of fewer; change everything in place."""
-    a, r, spread = np.empty(n), np.empty(n), np.empty(n)
+    points = corral.points
+    a, scratch = np.empty(n), (np.empty(n), np.empty(n))
     inside = np.zeros(n, dtype=np.bool_)
     for i in range(size):
-        inside[corral[i]] = True
+        inside[points[i]] = True
     steps = 0
     while True:
         # The point outside the corral with the lowest score below rho joins.
@@ -203,35 +212,33 @@ def nearest_of_hull(
                 lowest, lowest_score = p, score
         # append_row refuses a point that rounding can't tell from the corral's own points.
         too_many = steps > HULL_MAX_STEPS * n
-        if lowest < 0 or too_many or not append_row(K, shift, corral, size, L, y, lowest):
+        if lowest < 0 or too_many or not append_row(K, shift, corral, size, lowest):
             return size, rho, steps
         size += 1
         inside[lowest] = True
         while True:
             near = RESIDUAL_SHARE * HULL_SLACK * abs(rho) / (abs(rho) + shift)
-            norm_squared = nearest_of_affine_hull(
-                K, n, shift, corral, size, L, y, near, a, r, spread
-            )
+            norm_squared = nearest_of_affine_hull(K, n, shift, corral, size, near, a, scratch)
             steps += 1
             # Go from alpha to a, or as far as no weight turns negative: then the point whose weight
-            # is 0 first, at place `at`, leaves.
+            # is 0 first, at position `at`, leaves.
             step, at = 1.0, -1
             for i in range(size):
                 if a[i] <= 0.0:
-                    to_zero = alpha[corral[i]] / (alpha[corral[i]] - a[i]) if a[i] < 0.0 else 0.0
+                    to_zero = alpha[points[i]] / (alpha[points[i]] - a[i]) if a[i] < 0.0 else 0.0
                     if to_zero < step:
                         step, at = to_zero, i
             for i in range(size):
-                p = corral[i]
+                p = points[i]
                 alpha[p] += step * (a[i] - alpha[p])
             if at < 0:
                 # The weights of a corral are those of its affine hull; here rho is exact.
                 rho = norm_squared
                 break
-            leaving = corral[at]
+            leaving = points[at]
             alpha[leaving] = 0.0
             inside[leaving] = False
-            remove_row(corral, size, L, y, at)
+            remove_row(corral, size, at)
             size -= 1
             if leaving == lowest:
                 # The new point leaves at once: within rounding it doesn't lower the norm.
@@ -244,13 +251,13 @@ class ActiveSet:
     def __init__(self, first: float) -> None:
         # `first`: kernel value of the first point with itself
         room = 16
-        self._K, self._L = np.zeros((room, room)), np.zeros((room, room))
-        self._alpha, self._corral = np.zeros(room), np.zeros(room, dtype=np.int64)
-        self._y = np.zeros(room)
+        self._K, self._alpha = np.zeros((room, room)), np.zeros(room)
+        L, y = np.zeros((room, room)), np.zeros(room)
         self._shift = abs(first) or 1.0
         self._K[0, 0], self._alpha[0] = first, 1.0
-        self._L[0, 0] = np.sqrt(first + self._shift)
-        self._y[0] = 1.0 / self._L[0, 0]
+        L[0, 0] = np.sqrt(first + self._shift)
+        y[0] = 1.0 / L[0, 0]
+        self._corral = Corral(np.zeros(room, dtype=np.int64), L, y)
         self.n, self._size = 1, 1
         self.rho = first  # the squared norm of the nearest point
         self.steps = 0  # linear systems solved so far
@@ -263,7 +270,7 @@ class ActiveSet:
     @property
     def support(self) -> np.ndarray:
         """The points that have weight, in the order in which they came."""
-        return np.sort(self._corral[: self._size])
+        return np.sort(self._corral.points[: self._size])
 
     def add(
         self,
@@ -283,20 +290,14 @@ class ActiveSet:
             self.rho,
             self._corral,
             self._size,
-            self._L,
-            self._y,
         )
         self.steps += steps
 
     def _grow(self) -> None:
         room = 2 * len(self._alpha)
-        self._K, self._L = _wider(self._K, room), _wider(self._L, room)
-        self._y = np.pad(self._y, (0, room - len(self._y)))
-        self._alpha = np.pad(self._alpha, (0, room - len(self._alpha)))
-        self._corral = np.pad(self._corral, (0, room - len(self._corral)))
+        self._K, self._alpha = _padded(self._K, room), _padded(self._alpha, room)
+        self._corral = Corral(*(_padded(array, room) for array in self._corral))
 
 
-def _wider(matrix: np.ndarray, room: int) -> np.ndarray:
-    wide = np.zeros((room, room))
-    wide[: len(matrix), : len(matrix)] = matrix
-    return wide
+def _padded(array: np.ndarray, room: int) -> np.ndarray:
+    return np.pad(array, (0, room - len(array)))

@@ -340,7 +340,7 @@ HARD_MARGIN = HardOneClass(
 )
 
 
-def iteration_bound(
+def active_set_bound(
     theta: float,  # in (0, 1)
     margin: float,  # d, in (0, 1]; at 1 (one point) two samples are enough
 ) -> int:
@@ -371,7 +371,7 @@ class Candidates(NamedTuple):
     draw: Callable[[], np.ndarray]  # returns the samples that one iteration draws
 
 
-def margin_of(state: SearchState) -> float:
+def rho_with_slack(state: SearchState) -> float:
     """Return rho minus a slack for rounding, so that samples on the margin count as normal."""
     return state.active.rho * (1.0 - HULL_SLACK)
 
@@ -416,7 +416,7 @@ class CuttingDetector(KernelParameters, KernelDetector):
     def train(self, data: TrainingData) -> Self:
         """Run the search, and store the model; only inputs that the search needs are read."""
         state = self.search(KernelSource.from_inputs(data.X, self.function))
-        support, rho = state.active.support, margin_of(state)
+        support, rho = state.active.support, rho_with_slack(state)
         if not np.isfinite(rho):
             msg = f"{type(self).__name__}: the {self.kernel} kernel overflows on these samples"
             raise FloatingPointError(msg)
@@ -436,7 +436,7 @@ class CuttingDetector(KernelParameters, KernelDetector):
         state = self.search(source)
         coefficients = np.zeros(source.n_samples)
         coefficients[state.members] = state.active.alpha
-        rho = margin_of(state)
+        rho = rho_with_slack(state)
         return KernelSolution(
             coefficients, -rho, state.iterations, state.reason, dict(state.work), rho=rho
         )
@@ -455,7 +455,7 @@ class CuttingDetector(KernelParameters, KernelDetector):
         self.smallest_membership_ = min(1.0, float(np.min(scores)) / rho) if rho > 0.0 else 0.0
         self.n_below_ = int(np.sum(scores < (1.0 - float(self.theta)) * rho))
         if self.kernel == "rbf":
-            bound = iteration_bound(float(self.theta), min(1.0, values.square) ** 0.5)
+            bound = active_set_bound(float(self.theta), min(1.0, values.square) ** 0.5)
             self.counters_["iteration_bound"] = bound
         warn_if_useless(self, data)
         return self
@@ -471,7 +471,7 @@ class CuttingDetector(KernelParameters, KernelDetector):
     reference="FOSVM paper, Algorithms 1 and 2, Theorems 1 and 2",
     kernels=("linear", "rbf", "poly"),
     task="one-class",
-    counters=("active", "candidates", "iteration_bound", "systems"),
+    counters=("active", "iteration_bound", "systems"),
 )
 @dataclass(eq=False, repr=False)
 class FOSVM1(CuttingDetector):

@@ -22,9 +22,9 @@ from svmbench.core.oneclass.fosvm import (
     FOSVM2,
     LowestOfAll,
     LowestOfDrawn,
+    active_set_bound,
     begin_search,
     grow_active_set,
-    iteration_bound,
 )
 from svmbench.core.oneclass.one_class import OneClass
 
@@ -207,18 +207,18 @@ def test_the_active_set_is_never_larger_than_theorem_2_allows(gamma):
     margin = hard_margin(KernelFunction("rbf", gamma).between(X, X))[1] ** 0.5
     for theta in (0.5, 0.1, 0.02, 0.004):
         model = FOSVM1(theta=theta, gamma=gamma).fit(X)
-        assert model.counters_["active"] <= iteration_bound(theta, margin)
+        assert model.counters_["active"] <= active_set_bound(theta, margin)
         assert model.counters_["active"] <= model.counters_["iteration_bound"]
-        assert model.counters_["iteration_bound"] <= iteration_bound(theta, margin)
+        assert model.counters_["iteration_bound"] <= active_set_bound(theta, margin)
 
 
 def test_the_bound_by_hand():
     # d^2 = 1/2 makes t = theta; at t = 1/2: n/2 + 1 >= sqrt(2) (sqrt(2) + 1) = 3.41.
-    assert iteration_bound(0.5, 0.5**0.5) == 5
-    assert iteration_bound(0.01, 1.0) == 2
-    assert iteration_bound(0.01, 1e-12) > 10**15
+    assert active_set_bound(0.5, 0.5**0.5) == 5
+    assert active_set_bound(0.01, 1.0) == 2
+    assert active_set_bound(0.01, 1e-12) > 10**15
     # Once t is small it grows as 1/theta.
-    assert iteration_bound(1e-4, 0.5) / iteration_bound(1e-3, 0.5) == pytest.approx(10, rel=1e-2)
+    assert active_set_bound(1e-4, 0.5) / active_set_bound(1e-3, 0.5) == pytest.approx(10, rel=1e-2)
 
 
 def test_59_draws_hit_the_lowest_twentieth_as_often_as_the_paper_says():
