@@ -300,10 +300,10 @@ def _of_solver(model: Any, samples: _Samples, asked: Asked) -> Iterator[Part]:
 def _of_fitted(model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None, asked: Asked) -> Part:
     """Return the part of one fitted model of this package."""
     problem = _problem(asked, model.problem.name)
-    sum_weight = model._sum_weight(TrainingData(X=X, y=y, weights=weights))
+    parameter = model._problem_parameter(TrainingData(X=X, y=y, weights=weights))
     shown: dict[str, Any] = {
         "problem": problem,
-        "parameter": _parameter(asked, sum_weight, problem),
+        "parameter": _parameter(asked, parameter, problem),
         "offset": _offset(asked, model.offset),
         "weights": _weighed(problem, weights),
     }

@@ -71,7 +71,7 @@ class LiblinearOneClass(KernelDetector):
         super()._check_parameters()
         require_share("nu", self.nu)
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return float(self.nu)
 
     def _convert(self, data: TrainingData) -> TrainingData:

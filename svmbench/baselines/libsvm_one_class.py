@@ -69,7 +69,7 @@ class LibsvmOneClass(KernelParameters, KernelDetector):
         require_share("nu", self.nu)
         require_positive("cache_size", self.cache_size)
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return float(self.nu)
 
     def _convert(self, data: TrainingData) -> TrainingData:

@@ -25,7 +25,7 @@ EXACT = 1e-6
 def parameter_of(model, n_samples):
     """Return the number that the model's problem is stated with."""
     nothing = np.zeros(n_samples)
-    return float(model._sum_weight(TrainingData(X=nothing, y=nothing)))
+    return float(model._problem_parameter(TrainingData(X=nothing, y=nothing)))
 
 
 def kernel_of(model):

@@ -153,12 +153,12 @@ class LinearClassifier(BinaryClassifier):
         """Set ``objective_``: the primal value of the declared problem at (w, b)."""
         w, b = self.coef_[0], float(self.intercept_[0])
         values = problems.linear(data.X, w, b, data.y, bias=self.bias, weights=data.weights)
-        self.objective_ = self.problem.primal(values, self._sum_weight(data))
+        self.objective_ = self.problem.primal(values, self._problem_parameter(data))
         warn_if_loose(self, self._dual)
         return self
 
-    def _sum_weight(self, data: TrainingData) -> float:
-        """Return the weight of the summed losses: C, unless a solver has another parameter."""
+    def _problem_parameter(self, data: TrainingData) -> float:
+        """Return the problem's parameter, the weight of the summed losses: C, unless overridden."""
         return float(self.C)  # type: ignore[attr-defined]
 
     def sparsify(self) -> Self:

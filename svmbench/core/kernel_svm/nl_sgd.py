@@ -218,8 +218,8 @@ class _SubGradient(ClassifierWithC):
     warm_with: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"cache_mb": 0.0})
     treats_offset: ClassVar[str] = "none"
 
-    def _appraise(self, data: TrainingData, values: Values) -> Self:
-        return super()._appraise(data, replace(values, alpha=None))
+    def _set_objectives(self, data: TrainingData, values: Values) -> Self:
+        return super()._set_objectives(data, replace(values, alpha=None))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -228,7 +228,7 @@ class _SubGradient(ClassifierWithC):
             msg = f"average must be a share of the steps from 0 to 1, got average={self.average!r}"
             raise ValueError(msg)
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return float(self.C) / len(data.y)
 
     def solve(

@@ -492,13 +492,17 @@ class KernelSolver(Solver):
             self.expansion_ = Expansion(self.function, solution.points, coefficients, b, rho=rho)
         else:
             self.expansion_ = Expansion.over_rows(self.function, data.X, coefficients, b, rho)
-            _, upper = self.problem.bounds(self._sum_weight(data), len(data.y))
+            _, upper = self.problem.bounds(self._problem_parameter(data), len(data.y))
             rows = self.expansion_.rows
             share = 1.0 if data.weights is None else data.weights[rows]
             bounded = int(np.sum(np.abs(coefficients[rows]) >= upper * share))
-        return self._note(solution.n_iter, solution.stop_reason, solution.counters, bounded)
+        return self._store_counters_and_reason(
+            solution.n_iter, solution.stop_reason, solution.counters, bounded
+        )
 
-    def _note(self, n_iter: int, reason: str, counters: dict[str, int], bounded: int) -> Self:
+    def _store_counters_and_reason(
+        self, n_iter: int, reason: str, counters: dict[str, int], bounded: int
+    ) -> Self:
         """Store a search's iterations, stop reason and counters; warn unless it converged."""
         self.n_iter_ = max(1, n_iter)
         self.stop_reason_ = reason
@@ -517,7 +521,7 @@ class KernelSolver(Solver):
         model over computed points has no multipliers; its dual value is the search's bound of the
         optimum in their span, or -inf.
         """
-        return self._appraise(data, self._values(data))
+        return self._set_objectives(data, self._values(data))
 
     def finish_fit(self, data: TrainingData) -> Self:
         """End `fit`: as `evaluate_objective`, or from the search's own gradient.
@@ -533,7 +537,7 @@ class KernelSolver(Solver):
         return (
             self.evaluate_objective(data)
             if f is None
-            else self._appraise(data, self._values(data, f))
+            else self._set_objectives(data, self._values(data, f))
         )
 
     def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
@@ -546,16 +550,16 @@ class KernelSolver(Solver):
             return None
         rows = np.unique(np.linspace(0, len(f) - 1, COMPARED_DECISIONS).astype(np.intp))
         error = float(np.max(np.abs(self.expansion_.decide(data.X[rows]) - f[rows])))
-        value = self.problem.primal(self._values(data, f), self._sum_weight(data))
+        value = self.problem.primal(self._values(data, f), self._problem_parameter(data))
         change = error * float(np.sum(np.abs(self.expansion_.coefficients)))
         return f if change <= WORST_OBJECTIVE_ERROR * abs(value) else None
 
-    def _appraise(self, data: TrainingData, values: Values) -> Self:
-        """Set the objectives."""
-        weight = self._sum_weight(data)
-        self.objective_ = self.problem.primal(values, weight)
+    def _set_objectives(self, data: TrainingData, values: Values) -> Self:
+        """Set the objectives of the problem at some values; warn if the model is useless."""
+        parameter = self._problem_parameter(data)
+        self.objective_ = self.problem.primal(values, parameter)
         has_dual = values.alpha is not None
-        self.dual_objective_ = self.problem.dual(values, weight) if has_dual else self._dual
+        self.dual_objective_ = self.problem.dual(values, parameter) if has_dual else self._dual
         if not np.isfinite(self.objective_):
             name = f"{type(self).__name__} has decision values that are NaN or infinite on its own"
             msg = f"{name} training samples: the {self.kernel} kernel overflows there"
@@ -580,9 +584,9 @@ class KernelSolver(Solver):
             f=f, square=square, y=data.y, alpha=alpha, rho=model.rho, weights=data.weights
         )
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         """Return the parameter of the problem, converted from the solver's own."""
-        raise AssertionError("a kind of kernel solver defines _sum_weight")
+        raise AssertionError("a kind of kernel solver defines _problem_parameter")
 
     def decision_function(
         self, X: Any, *, precision: str = "double", n_jobs: int | None = None
@@ -680,8 +684,8 @@ class KernelClassifier(KernelSolver, BinaryClassifier):
             msg = f"decision_function_shape must be 'ovr' or 'ovo', got {shape!r}"
             raise ValueError(msg)
 
-    def _sum_weight(self, data: TrainingData) -> float:
-        """Return the weight of the summed losses: C, unless a solver has another parameter."""
+    def _problem_parameter(self, data: TrainingData) -> float:
+        """Return the problem's parameter, the weight of the summed losses: C, unless overridden."""
         return float(self.C)
 
     def lower_bound(self) -> float:

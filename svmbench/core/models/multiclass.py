@@ -140,7 +140,7 @@ class PairsTogether:
         """Train all pairs at once."""
         joint: JointData = data.native
         self.solution = self.kernel_model.train_jointly(joint)
-        self._parameter = self.kernel_model._sum_weight(data)
+        self._parameter = self.kernel_model._problem_parameter(data)
         self.iterations, self.counters = self.solution.n_iter, self.solution.counters
         self.stop_reason = reason_of_all(self.solution.stop_reasons)
         self._weights, self._models = joint.weights, None

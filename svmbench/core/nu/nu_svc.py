@@ -131,7 +131,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
             cls().solve(source, np.array([1.0, -1.0]))
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return float(self.nu)
 
     def _weigh(self, labels: np.ndarray, sample_weight: Any) -> np.ndarray | None:

@@ -85,7 +85,7 @@ class OnNuPath(OnFullMatrix):
             raise ValueError("the values of nu must ascend: each solution screens the next")
         return ascends
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return float(self.nu)
 
     def beside_unscreened(

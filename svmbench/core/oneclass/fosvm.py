@@ -406,7 +406,7 @@ class CuttingDetector(KernelParameters, KernelDetector):
         super()._check_parameters()
         require_share("theta", self.theta, below_one=True)
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return 0.0
 
     def search(self, source: KernelSource) -> SearchState:
@@ -427,7 +427,7 @@ class CuttingDetector(KernelParameters, KernelDetector):
             self.function, data.X[rows], state.active.alpha[support], -rho, rows=rows, rho=rho
         )
         counters = {**state.work, "active": len(state.members), "systems": state.active.steps}
-        return self._note(state.iterations, state.reason, counters, bounded=0)
+        return self._store_counters_and_reason(state.iterations, state.reason, counters, bounded=0)
 
     def solve(
         self, source: KernelSource, y: np.ndarray | None = None, start: np.ndarray | None = None

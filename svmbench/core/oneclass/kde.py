@@ -131,7 +131,7 @@ class KernelDensityDetector(KernelDetector):
         super()._check_parameters()
         require_share("nu", self.nu)
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return 0.0
 
     def train(self, data: TrainingData) -> Self:

@@ -165,7 +165,7 @@ class OneClass(BoxDetector):
     array([ 1, -1])
     """
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return float(self.nu)
 
     def solve(

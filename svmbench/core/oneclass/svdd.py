@@ -86,7 +86,7 @@ class SVDD(BoxDetector):
         """-R^2."""
         return -float(self.expansion_.rho)
 
-    def _sum_weight(self, data: TrainingData) -> float:
+    def _problem_parameter(self, data: TrainingData) -> float:
         return 1.0 / (float(self.nu) * len(data.y))
 
     def solve(

@@ -195,7 +195,7 @@ def test_the_value_at_the_solution_is_the_best(problem):
         g, square, rho = K @ other, other @ K @ other, model.expansion_.rho * rng.uniform(0.9, 1.1)
         f = g - rho if name != "svdd" else rho - (1.0 - 2.0 * g + square)
         value = model.problem.primal(
-            Values(f, square, rho=rho), model._sum_weight(model.prepare(X))
+            Values(f, square, rho=rho), model._problem_parameter(model.prepare(X))
         )
         assert value >= model.objective_ - 1e-9
 
