@@ -40,7 +40,7 @@ from .report.plots.kinds import Kind as Kind
 from .report.plots.kinds import declare_kind as declare_kind
 from .report.tables.grids import TableGrid as TableGrid
 from .report.tables.media import Medium as Medium
-from .schema.scores.contract import Exam as Exam
+from .schema.scores.contract import Evaluation as Evaluation
 from .schema.scores.contract import Undefined as Undefined
-from .schema.scores.contract import mark as mark
+from .schema.scores.contract import compute_scores as compute_scores
 from .schema.scores.contract import score as score

@@ -68,11 +68,11 @@ def planned_work(cell: Cell, config: str) -> Work:
     cell : Cell
     config : str
     """
-    from svmbench.experiment.settings.cells import own_settings
+    from svmbench.experiment.settings.cells import protocol_settings
     from svmbench.report.numbers.forecasts import Work, n_fits, printed_facts, swept_of
     from svmbench.schema.record import canonical
 
-    shown, spec = cell.identity, own_settings(cell.spec)
+    shown, spec = cell.identity, protocol_settings(cell.spec)
     dimensions = {canonical(name): value for name, value in shown["dimensions"].items()}
     known = printed_facts(shown["paper"], shown["dataset"])
     n_values = {

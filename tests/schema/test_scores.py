@@ -18,15 +18,17 @@ from sklearn.svm import SVC, NuSVC, OneClassSVM
 
 from svmbench.base.errors import UnknownNameError
 from svmbench.schema import scores
-from svmbench.schema.scores import SCORES, Exam, Score, evaluate, mark
+from svmbench.schema.scores import SCORES, Evaluation, Score, compute_scores, evaluate
 from svmbench.schema.scores.calibration import platt_sigmoid
 
 ALL = list(SCORES)
 
 
 def values(y: Any, decisions: Any, names: list[str]) -> tuple[dict[str, float], dict[str, str]]:
-    exam = Exam.of_predictions(np.array(y), np.array([-1, 1]), decisions=np.array(decisions, float))
-    return mark(names, exam)
+    evaluation = Evaluation.of_predictions(
+        np.array(y), np.array([-1, 1]), decisions=np.array(decisions, float)
+    )
+    return compute_scores(names, evaluation)
 
 
 def test_two_classes_as_scikit_learn_counts() -> None:
@@ -255,8 +257,8 @@ def test_a_score_of_ones_own_joins_and_a_name_is_taken_once() -> None:
         "rejected", metric="rejected_pct", caption="rejected (%)", unit="%", better="lower",
         tolerance=None,
     )  # fmt: skip
-    def rejected(exam: Exam) -> float:
-        return 100.0 * float(np.mean(exam.predicted == exam.classes[0]))
+    def rejected(evaluation: Evaluation) -> float:
+        return 100.0 * float(np.mean(evaluation.predicted == evaluation.classes[0]))
 
     try:
         assert values([1, -1], [-1.0, -2.0], ["rejected"]) == ({"rejected_pct": 100.0}, {})

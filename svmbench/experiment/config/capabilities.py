@@ -61,7 +61,7 @@ def is_here(spec: SolverSpec) -> bool:
 
 
 def why_rows_are_unsuitable(
-    declared: Protocol,
+    protocol: Protocol,
     block: TrainingBlock,
     dataset: str,
     y: Y,
@@ -73,7 +73,7 @@ def why_rows_are_unsuitable(
 
     Parameters
     ----------
-    declared : Protocol
+    protocol : Protocol
     block : TrainingBlock
     dataset : str
     y : ndarray of shape (n_samples,)
@@ -97,15 +97,15 @@ def why_rows_are_unsuitable(
             f"data set {dataset!r} has the classes {', '.join(map(str, labels))};"
             f" the task one-class needs two, of which {NORMAL_LABEL} is the normal one"
         )
-    if (task := task_of(block, y)) not in declared.tasks:
+    if (task := task_of(block, y)) not in protocol.tasks:
         return (
-            f"protocol {declared.name!r} can't do the task {task}, which data set {dataset!r} with"
-            f" {len(labels)} classes asks for (it can: {', '.join(declared.tasks)})"
+            f"protocol {protocol.name!r} can't do the task {task}, which data set {dataset!r} with"
+            f" {len(labels)} classes asks for (it can: {', '.join(protocol.tasks)})"
         )
     if n_rows is not None and n_rows > len(y):
         return f"data set {dataset!r} has {len(y)} rows, fewer than the size {n_rows}"
     limit = min(x for x in (n_rows, block.max_samples or None, len(y)) if x is not None)
-    splits = declared.splits(block)
+    splits = protocol.splits(block)
     needed = 2 if "test" in type(block).model_fields else 1  # without folds
     if limit < len(y):
         if block.subset == "stratified" and not _too_small(
@@ -168,7 +168,7 @@ def _too_small(label: object, n_rows: int, splits: tuple[int, ...], needed: int)
 
 def why_not_in_row_blocks(
     solver: SolverSpec,
-    declared: Protocol,
+    protocol: Protocol,
     block: TrainingBlock,
     dataset: DatasetSpec,
     swept: Mapping[str, Any],
@@ -179,7 +179,7 @@ def why_not_in_row_blocks(
     Parameters
     ----------
     solver : SolverSpec
-    declared : Protocol
+    protocol : Protocol
     block : TrainingBlock
     dataset : DatasetSpec
     swept : mapping of str to object
@@ -191,11 +191,11 @@ def why_not_in_row_blocks(
 
     if "blocks" not in solver_class(solver.name).declaration.reads:
         return f"{solver.shown} needs arrays; the rows of this data set are read in blocks"
-    if "blocks" not in declared.reads:
-        return f"protocol {declared.name!r} needs arrays; rows of this data set come in blocks"
-    if dataset.written is not None and "written" not in declared.reads:
+    if "blocks" not in protocol.reads:
+        return f"protocol {protocol.name!r} needs arrays; rows of this data set come in blocks"
+    if dataset.written is not None and "written" not in protocol.reads:
         return (
-            f"'written' is for measuring the cost of reading, which protocol {declared.name!r} does"
+            f"'written' is for measuring the cost of reading, which protocol {protocol.name!r} does"
             " not measure; 'read: blocks' reads the set in blocks"
         )
     if block.scaling != "none":
@@ -218,19 +218,19 @@ def why_not(solver: SolverSpec, source: Any, block: TrainingBlock) -> str:
     """Return why a solver can't train on a data set; empty if it can."""
     from svmbench.baselines.catalogue import solver_class
 
-    declared = solver_class(solver.name).declaration
-    if sp.issparse(source.X) and not declared.sparse and block.inputs != "dense":
+    declaration = solver_class(solver.name).declaration
+    if sp.issparse(source.X) and not declaration.sparse and block.inputs != "dense":
         return f"{solver.name} takes dense inputs only"
     task = task_of(block, source.y)
-    if task == "one-class" and declared.task != "one-class":
+    if task == "one-class" and declaration.task != "one-class":
         return f"{solver.name} needs labels of two classes; the task is one-class"
-    if task != "one-class" and declared.task == "one-class":
+    if task != "one-class" and declaration.task == "one-class":
         return f"{solver.name} learns one class without labels; the task is {task}"
     number = n_classes(source.y)
-    if declared.task == "binary" and number > 2 and block.multiclass == "skip":
+    if declaration.task == "binary" and number > 2 and block.multiclass == "skip":
         return f"{solver.name} separates two classes; this data set has {number}"
     kernel = solver.params.get("kernel")
     # The kernels of a foreign class may be unknown.
-    if kernel is not None and declared.kernels and kernel not in declared.kernels:
-        return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declared.kernels)})"
+    if kernel is not None and declaration.kernels and kernel not in declaration.kernels:
+        return f"{solver.name} has no {kernel} kernel (it has: {', '.join(declaration.kernels)})"
     return ""

@@ -100,8 +100,8 @@ class Plan:
                 ],
             },
             "protocols": {
-                name: declared.for_plan()
-                for name, declared in protocols().items()
+                name: protocol.for_plan()
+                for name, protocol in protocols().items()
                 if name in {block.protocol for block in config.blocks}
             },
             "scores": scores.describe_scores(
@@ -213,30 +213,30 @@ def make_plan(
 
     for block in config.blocks:
         for configured in config.datasets_of(block):
-            spec = _large_file_in_row_blocks(configured, config.memory_gb)
-            cell_planner = CellPlanner(config, block, spec, profile, protocols()[block.protocol])
-            wanted = prepare and _is_asked_for(only or {}, block, spec)
+            dataset = _large_file_in_row_blocks(configured, config.memory_gb)
+            cell_planner = CellPlanner(config, block, dataset, profile, protocols()[block.protocol])
+            wanted = prepare and _is_asked_for(only or {}, block, dataset)
             try:
                 source = _open(
-                    spec, mirror, on_event if wanted else None, files_read, prepare=wanted
+                    dataset, mirror, on_event if wanted else None, files_read, prepare=wanted
                 )
             except CacheError:
                 raise
             except DataError as error:
                 # The user must correct a wrong file of their own before anything runs.
-                if wanted and spec.is_own and not isinstance(error, DataUnavailableError):
+                if wanted and dataset.is_own and not isinstance(error, DataUnavailableError):
                     raise
                 if wanted:
                     report_once(str(error))
                     plan.cells += cell_planner.without_data("unavailable", str(error))
-                elif prepare or spec.is_own:
+                elif prepare or dataset.is_own:
                     reason = "outside --only" if prepare else "not yet here"
                     plan.cells += cell_planner.without_data("not run", reason)
                 else:
                     plan.cells += _cells_by_registered_sizes(cell_planner)
                 continue
             for cell in cell_planner.with_dataset(
-                _large_set_in_row_blocks(spec, source, block, config.memory_gb)
+                _large_set_in_row_blocks(dataset, source, block, config.memory_gb)
             ).cells(source):
                 plan.cells.append(cell)
                 if wanted and not cell.spec:
@@ -258,33 +258,35 @@ def _cells_by_registered_sizes(cell_planner: CellPlanner) -> Iterator[Cell]:
         yield replace(cell, status="not run", reason="not yet here") if is_planned else cell
 
 
-def _large_file_in_row_blocks(spec: DatasetSpec, memory_gb: float) -> DatasetSpec:
+def _large_file_in_row_blocks(dataset: DatasetSpec, memory_gb: float) -> DatasetSpec:
     """Return the data set, to be read in blocks of rows if it is a file too large for memory."""
     from svmbench import data
 
     if (
-        spec.file
-        and spec.read == "auto"
-        and not spec.as_frame
-        and data.does_not_fit(spec.file, memory_gb)
+        dataset.file
+        and dataset.read == "auto"
+        and not dataset.as_frame
+        and data.does_not_fit(dataset.file, memory_gb)
     ):
-        return spec.model_copy(update={"read": "blocks"})
-    return spec
+        return dataset.model_copy(update={"read": "blocks"})
+    return dataset
 
 
 def _large_set_in_row_blocks(
-    spec: DatasetSpec, source: Any, block: Block, memory_gb: float
+    dataset: DatasetSpec, source: Any, block: Block, memory_gb: float
 ) -> DatasetSpec:
     """Return the data set, to be read in blocks of rows if it is registered and too large."""
     from svmbench import data
 
-    uses_all_rows = isinstance(block, TrainingBlock) and takes_whole_sets(block, block.swept(spec))
-    is_decided = spec.is_own or spec.in_blocks or spec.read != "auto"
-    if is_decided or spec.novelty is not None or not uses_all_rows:
-        return spec
+    uses_all_rows = isinstance(block, TrainingBlock) and takes_whole_sets(
+        block, block.swept(dataset)
+    )
+    is_decided = dataset.is_own or dataset.in_blocks or dataset.read != "auto"
+    if is_decided or dataset.novelty is not None or not uses_all_rows:
+        return dataset
     if data.ArrayBlocks(source.X, source.y).n_bytes <= memory_gb * 2**30:
-        return spec
-    return spec.model_copy(update={"read": "blocks"})
+        return dataset
+    return dataset.model_copy(update={"read": "blocks"})
 
 
 def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
@@ -294,7 +296,7 @@ def _is_asked_for(only: Filters, block: Block, dataset: DatasetSpec) -> bool:
 
 
 def _open(
-    spec: DatasetSpec,
+    dataset: DatasetSpec,
     mirror: str | None,
     on_event: Callable[[str], None] | None,
     files_read: FilesRead,
@@ -303,27 +305,27 @@ def _open(
 ) -> Any:
     from svmbench import data
 
-    if spec.openml is not None:
+    if dataset.openml is not None:
         from svmbench.data import openml
 
         openml.cached_answers(
-            openml.Reference(spec.openml, spec.sha256), official=None if prepare else False
+            openml.Reference(dataset.openml, dataset.sha256), official=None if prepare else False
         )
-        return open_chosen(spec.choice)
-    if spec.file:
-        if on_event and spec.in_blocks:
-            on_event(f"reading {spec.name} in blocks")
-        source = open_chosen(spec.choice)
-        if spec.sha256 not in ("", *source.facts["files"].values()):
-            raise DataError(f"{spec.name}: the file's sha256 is not {spec.sha256[:12]}…")
+        return open_chosen(dataset.choice)
+    if dataset.file:
+        if on_event and dataset.in_blocks:
+            on_event(f"reading {dataset.name} in blocks")
+        source = open_chosen(dataset.choice)
+        if dataset.sha256 not in ("", *source.facts["files"].values()):
+            raise DataError(f"{dataset.name}: the file's sha256 is not {dataset.sha256[:12]}…")
         return source
-    cached = data.status(spec.name) == "cached"
+    cached = data.status(dataset.name) == "cached"
     if not cached and not prepare:
-        raise DataError(f"data set {spec.name!r} is not prepared")
+        raise DataError(f"data set {dataset.name!r} is not prepared")
     if on_event and not cached:
-        on_event(f"preparing {spec.name}")
-    data.ensure(spec.name, mirror=mirror, files_read=files_read)
-    return open_chosen(spec.choice)
+        on_event(f"preparing {dataset.name}")
+    data.ensure(dataset.name, mirror=mirror, files_read=files_read)
+    return open_chosen(dataset.choice)
 
 
 @dataclass(frozen=True)
@@ -334,7 +336,7 @@ class CellPlanner:
     block: Any
     dataset: DatasetSpec
     profile: str
-    declared: Protocol
+    protocol: Protocol
 
     def with_dataset(self, dataset: DatasetSpec) -> CellPlanner:
         """Return a copy with another setting of the data set."""
@@ -354,7 +356,7 @@ class CellPlanner:
         source : Dataset
             The opened data set.
         """
-        if self.declared.cell == "data set":
+        if self.protocol.cell == "data set":
             yield self._facts(source)
             return
         y = np.asarray(source.y)
@@ -367,7 +369,7 @@ class CellPlanner:
             n_rows = dimensions.get("rows")
             if n_rows not in reasons:
                 reasons[n_rows] = why_rows_are_unsuitable(
-                    *(self.declared, self.block, self.dataset.name, y, n_rows),
+                    *(self.protocol, self.block, self.dataset.name, y, n_rows),
                     derive_seed(self.config.seed, "rows", self._choice(source)["name"]),
                     classes=source.facts["classes"],
                 )
@@ -379,7 +381,7 @@ class CellPlanner:
                     f" {n_kept} of the sweep"
                 )
             for solver in self._solvers():
-                for fold in self.declared.folds_to_run(self.block):
+                for fold in self.protocol.folds_to_run(self.block):
                     if reason:
                         identity = self._identity(solver, dimensions, fold)
                         key = hash_of({"skipped": identity})
@@ -406,18 +408,18 @@ class CellPlanner:
 
     def _solvers(self) -> list[SolverSpec | None]:
         """Return the solvers that have cells of their own, or [None] if a cell has all or none."""
-        if self.declared.cell != "solver":
+        if self.protocol.cell != "solver":
             return [None]
-        return [spec.on(self.dataset) for spec in self.config.solvers_of(self.block)]
+        return [solver.on(self.dataset) for solver in self.config.solvers_of(self.block)]
 
     @cached_property
     def _by_distances(self) -> bool:
-        return searches_by_distances(self.declared, self.config, self.block)
+        return searches_by_distances(self.protocol, self.config, self.block)
 
     def _facts(self, source: Any) -> Cell:
         spec = self._with_settings_of_protocol(
             {
-                "protocol": self.declared.name,
+                "protocol": self.protocol.name,
                 "dataset": self._choice(source),
                 "data_sha256": source.sha256,
             }
@@ -426,7 +428,7 @@ class CellPlanner:
         return Cell(key=key, identity=self._identity(None), spec=spec)
 
     def _with_settings_of_protocol(self, spec: CellSpec) -> CellSpec:
-        return cast(CellSpec, {**spec, **self.declared.settings_of(self.block)})
+        return cast(CellSpec, {**spec, **self.protocol.settings_of(self.block)})
 
     def _cell(
         self, source: Any, solver: SolverSpec | None, dimensions: Dimensions, fold: int | None
@@ -435,7 +437,7 @@ class CellPlanner:
         n_samples, n_features = source.X.shape
         limits = (dimensions.get("rows"), block.max_samples or None, n_samples)
         spec: CellSpec = {
-            "protocol": self.declared.name,
+            "protocol": self.protocol.name,
             "dataset": self._choice(source),
             "data_sha256": source.sha256,
             "n_rows": min(x for x in limits if x is not None),
@@ -472,14 +474,14 @@ class CellPlanner:
         # If one solver can't run, the whole race is skipped: without it, it would be another race.
         reasons = [why_not(racer, source, block) for racer in racers]
         if self.dataset.in_blocks:
-            context = (self.declared, block, self.dataset, dimensions, source.y)
+            context = (self.protocol, block, self.dataset, dimensions, source.y)
             reasons += [why_not_in_row_blocks(racer, *context) for racer in racers]
         if reason := "; ".join(dict.fromkeys(filter(None, reasons))):
             return Cell(key=key, identity=identity, spec=spec, status="skipped", reason=reason)
         density = source.X.nnz / max(1, n_samples) if sp.issparse(source.X) else n_features
         cost = spec["n_rows"] * density * max(1, len(spec.get("grid", [])))
         n_bytes = distance_bytes_of(config, spec) if self._by_distances else 0
-        shared = shared_arrays(self.declared, spec, source, n_bytes)
+        shared = shared_arrays(self.protocol, spec, source, n_bytes)
         return Cell(key=key, identity=identity, spec=spec, shared=shared, cost=cost)
 
     def _has_no_common_objective(self, racers: list[SolverSpec]) -> bool:
@@ -504,11 +506,11 @@ class CellPlanner:
         """Return the fields that identify a cell in records and tables."""
         dimensions = dimensions or {}
         racers: list[SolverSpec] = []
-        if self.declared.cell != "data set":
+        if self.protocol.cell != "data set":
             racers = [solver] if solver else self.config.solvers_of(self.block)
         return {
             "block": self.block.name,
-            "protocol": self.declared.name,
+            "protocol": self.protocol.name,
             "paper": self.config.paper,
             "profile": self.profile,
             "dataset": self.dataset.name,

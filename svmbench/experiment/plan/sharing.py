@@ -16,29 +16,29 @@ from svmbench.experiment.settings.cells import (
     CellSpec,
     NodeSpec,
     SharedArrays,
-    own_settings,
+    protocol_settings,
 )
 
 
 def shared_arrays(
-    declared: Protocol, spec: CellSpec, source: Any, distance_bytes: int
+    protocol: Protocol, spec: CellSpec, source: Any, distance_bytes: int
 ) -> SharedArrays | None:
     """Return the node with the inputs of a cell; None if the cell reads the data set itself.
 
     Parameters
     ----------
-    declared : Protocol
+    protocol : Protocol
     spec : dict
         A cell's specification.
     source : Dataset
     distance_bytes : int
         Size of the squared distances that the node includes; 0 for none.
     """
-    scaled = declared.scalings[spec["scaling"]]
+    scaled = protocol.scalings[spec["scaling"]]
     is_whole = spec["n_rows"] == source.X.shape[0] and spec["n_features_kept"] is None
     if not scaled.before and is_whole and not distance_bytes:
         return None
-    settings = own_settings(spec)
+    settings = protocol_settings(spec)
     names = (*ArraySpec.__annotations__, *scaled.by)
     deciding = {name: settings[name] for name in names if name in settings}
     node_spec = cast(NodeSpec, deciding)
@@ -50,15 +50,15 @@ def shared_arrays(
     return SharedArrays(key=hash_of(node_spec), spec=node_spec, bytes=size)
 
 
-def searches_by_distances(declared: Protocol, config: Config, block: TrainingBlock) -> bool:
+def searches_by_distances(protocol: Protocol, config: Config, block: TrainingBlock) -> bool:
     """Return True if a search of a block uses shared squared distances."""
     from svmbench.baselines.catalogue import solver_class
     from svmbench.experiment.protocols.kernel_search import takes_part
 
     # Inputs that a protocol scales anew in each fold share no distances.
-    scaled_once = declared.scalings[block.scaling].before or block.scaling == "none"
+    scaled_once = protocol.scalings[block.scaling].before or block.scaling == "none"
     return (
-        "distances" in declared.shares
+        "distances" in protocol.shares
         and scaled_once
         and any(
             takes_part(solver_class(s.name), dict(s.params), s.grid_points())

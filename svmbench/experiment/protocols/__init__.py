@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from svmbench.experiment.protocols.declare import PROTOCOLS, Protocol
-from svmbench.experiment.settings.cells import CellSpec, own_settings
+from svmbench.experiment.settings.cells import CellSpec, protocol_settings
 
 
 @cache
@@ -36,7 +36,7 @@ def solvers_in(spec: CellSpec) -> list[str]:
     names = [racer["name"] for racer in spec.get("racers", [])]
     if "name" in spec:
         names.append(spec["name"])
-        chooser = own_settings(spec).get("choose_with", {}).get(spec["shown"])
+        chooser = protocol_settings(spec).get("choose_with", {}).get(spec["shown"])
         names += [chooser] if chooser is not None else []
     return names
 

@@ -79,7 +79,7 @@ class _Caller:
     def __init__(
         self, task: Task, settings: SolverSettings, X: Any, y: np.ndarray, X_test: Any
     ) -> None:
-        block_settings = task.settings
+        block_settings = task.protocol_settings
         self.name = settings["shown"]
         self.call: str = block_settings["calls"].get(self.name, block_settings["call"])
         self.arguments = block_settings["arguments"].get(self.name, {})
@@ -154,7 +154,7 @@ class _Caller:
 )
 def calls(task: Task) -> Outcome:
     """Make each solver's call in turn for `repeats` rounds; report ratios and costs."""
-    block_settings = task.settings
+    block_settings = task.protocol_settings
     X, y, X_test, y_test = training_and_test(task)
     n_test = min(len(y_test), block_settings["max_test_samples"] or len(y_test))
     X_test = folds.take(X_test, np.arange(n_test))

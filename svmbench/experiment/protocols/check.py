@@ -159,7 +159,7 @@ PROPERTIES: dict[str, Callable[..., Iterator[Case]]] = {
 def check_property(task: Task) -> Outcome:
     """Check the property at every value of the grid, on all rows or on each sample."""
     inputs = inputs_of(task)
-    settings, rows = task.settings, task.training_rows(np.arange(len(inputs.y)), inputs.y)
+    settings, rows = task.protocol_settings, task.training_rows(np.arange(len(inputs.y)), inputs.y)
     whole = not settings["samples"] or len(rows) <= settings["whole_up_to"]
     sums: dict[str, float] = {}
     quoted: list[str] = []
@@ -206,7 +206,7 @@ def _check_rows(
     X, y = folds.take(inputs.X, rows), task.labels(inputs.y[rows])
     (over,) = task.spec["grid"][0]
     values = [point[over] for point in task.spec["grid"]]
-    test = PROPERTIES[task.settings["property"]]
+    test = PROPERTIES[task.protocol_settings["property"]]
     cases = list(test(task, X, y, over, values))
     wrong = [(value, case) for value, case in zip(values, cases, strict=True) if case.wrong]
     return {

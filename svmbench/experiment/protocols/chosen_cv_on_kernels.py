@@ -31,7 +31,7 @@ _SEARCHED_PARAMETERS = ("C", "gamma")
 @variant("chosen-cv", "kernel")
 def chosen_cv_on_kernels(task: Task) -> Outcome:
     """Let the choosing solver search the grid; train and score the cell's solver at that point."""
-    chooser = task.settings["choose_with"].get(task.spec["shown"])
+    chooser = task.protocol_settings["choose_with"].get(task.spec["shown"])
     if chooser is None or len(task.spec["grid"]) == 1:
         return cv(task)
     best, search_metrics = _choose(task, chooser)
@@ -47,18 +47,18 @@ def _choose(task: Task, chooser: str) -> tuple[dict[str, Any], dict[str, float]]
     The smallest C, then the smallest gamma, wins among equals.
     """
     spec, inputs = task.spec, inputs_of(task)
-    params = task.settings["choose_params"].get(chooser, {})
+    params = task.protocol_settings["choose_params"].get(chooser, {})
     settings = cast(SolverSettings, {**spec, "name": chooser, "params": params})
 
     def build(**point: Any) -> Any:
         return task.build_alone(settings, **point)
 
     kernel_search.warm_up_search(build)
-    splits = folds.outer_splits(inputs.y, task.settings["folds"], task.seed("outer"))
+    splits = folds.outer_splits(inputs.y, task.protocol_settings["folds"], task.seed("outer"))
     scaler = spec["scaler"] if spec["scaling"] in {"outer-fold", "every-fold"} else None
     rows = SplitRows(inputs.X, inputs.y, splits, scaler)
     classes, codes = np.unique(inputs.y, return_inverse=True)
-    n_rows = task.settings["choose_rows"] or None
+    n_rows = task.protocol_settings["choose_rows"] or None
     sample = folds.subset_rows(inputs.y, n_rows, task.seed("choose"))
     results = []
     distances_cpu_s = 0.0

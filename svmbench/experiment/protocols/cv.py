@@ -53,21 +53,21 @@ def cv(task: Task) -> Outcome:
     the folds that score them.
     """
     spec, inputs = task.spec, inputs_of(task)
-    splits = folds.outer_splits(inputs.y, task.settings["folds"], task.seed("outer"))
+    splits = folds.outer_splits(inputs.y, task.protocol_settings["folds"], task.seed("outer"))
     scaler = spec["scaler"] if spec["scaling"] in {"outer-fold", "every-fold"} else None
     rows = SplitRows(inputs.X, inputs.y, splits, scaler)
     best, search_metrics = search(task, rows)
     # In the search each fit ran once, and perhaps with other settings (`search` of a solver).
     timings: list[measure.Timing] = []
-    marked = []
+    test_scores = []
     for train, validation in splits:
         X, X_test = rows.arrays(task, train, validation)
         y = inputs.y[task.training_rows(train, inputs.y)]
         estimator, timing = fit(task, best, X, y)
         timings.append(timing)
         metrics, reasons, _ = test(task, estimator, X, y, X_test, inputs.y[validation])
-        marked.append((metrics, reasons))
-    outcome = over_folds(estimator, timings, best, marked)
+        test_scores.append((metrics, reasons))
+    outcome = over_folds(estimator, timings, best, test_scores)
     train, validation = splits[0]  # the other folds differ by a row at most
     n_train = len(task.training_rows(train, inputs.y))
     outcome["metrics"] |= search_metrics | sizes(inputs, n_train, len(validation))

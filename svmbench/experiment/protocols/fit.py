@@ -57,8 +57,8 @@ def fit_on_all_rows(task: Task) -> Outcome:
     training = (X if len(fitted) == len(y) else folds.take(X, fitted)), y[fitted]
     estimator, timing = outcomes.fit(task, {}, *training)
     outcome = outcomes.outcome_of(estimator, [timing], {})
-    exam = scores.Exam(estimator, X, y, (training[0], task.labels(training[1])))
-    metrics, undefined = scores.mark(task.spec["scores"], exam)
+    evaluation = scores.Evaluation(estimator, X, y, (training[0], task.labels(training[1])))
+    metrics, undefined = scores.compute_scores(task.spec["scores"], evaluation)
     outcome["metrics"] |= {f"train_{name}": value for name, value in metrics.items()}
     outcome["undefined"] = {f"train_{name}": reason for name, reason in undefined.items()}
     if inputs.X_test is not None:
@@ -66,11 +66,11 @@ def fit_on_all_rows(task: Task) -> Outcome:
         metrics, undefined, _ = outcomes.test(task, estimator, *training, X_test, inputs.y_test)
         outcome["metrics"] |= metrics
         outcome["undefined"] |= undefined
-    if task.settings["trace"] and "trace" in estimator.get_params():
+    if task.protocol_settings["trace"] and "trace" in estimator.get_params():
         followed = task.build(trace=True)
         followed.train(followed.prepare(training[0], task.labels(training[1])))
         outcome["trace"] = [[float(s), int(work), float(v)] for s, work, v in followed.trace_]
-    if task.settings["plane"]:
+    if task.protocol_settings["plane"]:
         task.save_arrays(**plane.plane_arrays(estimator, X, y, fitted))
     outcome["metrics"] |= {"n_train": len(fitted), "scaling_time_s": inputs.scaling_s}
     return outcome

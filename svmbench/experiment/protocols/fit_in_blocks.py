@@ -152,5 +152,5 @@ def _scored(
         decisions.append(scores.values_of_models([estimator], rows)[0])
         labels.append(y)
     y = np.concatenate(labels)
-    exam = scores.Exam(estimator, None, y).set_decisions(np.concatenate(decisions))
-    return *scores.mark(task.spec["scores"], exam), len(y)
+    evaluation = scores.Evaluation(estimator, None, y).set_decisions(np.concatenate(decisions))
+    return *scores.compute_scores(task.spec["scores"], evaluation), len(y)

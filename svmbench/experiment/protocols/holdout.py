@@ -54,7 +54,7 @@ def holdout(task: Task) -> Outcome:
     inputs = inputs_of(task)
     kept, X_test, y_test = testing_part(task, inputs)
     X, y = folds.take(inputs.X, kept), inputs.y[kept]
-    splits = [folds.holdout_split(y, task.settings["validation"], task.seed("validation"))]
+    splits = [folds.holdout_split(y, task.protocol_settings["validation"], task.seed("validation"))]
     best, search_metrics = search(task, SplitRows(X, y, splits))
     fitted = task.training_rows(np.arange(len(y)), y)
     outcome = fit_and_test(task, best, folds.take(X, fitted), y[fitted], X_test, y_test)

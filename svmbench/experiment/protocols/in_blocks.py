@@ -28,7 +28,7 @@ from svmbench.schema.scores import contract as scores
 def cv_in_blocks(task: Task) -> Outcome:
     """Search the grid by plain k-fold cross-validation; then time the chosen point fold by fold."""
     rows, _ = open_rows(task.spec)
-    splits = folds.outer_splits(rows.y, task.settings["folds"], task.seed("outer"))
+    splits = folds.outer_splits(rows.y, task.protocol_settings["folds"], task.seed("outer"))
     rows = rows.only(np.arange(len(rows.y)), _group_of(splits, len(rows.y)))
     best, search_metrics = _search(task, rows, len(splits))
     models, timings = [], []
@@ -37,11 +37,13 @@ def cv_in_blocks(task: Task) -> Outcome:
         models.append([estimator])
         timings.append(timing)
     decisions = rows.decisions(models)
-    marked = [
-        scores.mark(task.spec["scores"], _exam(model, rows.labels(f), decisions[f][0]))
+    test_scores = [
+        scores.compute_scores(
+            task.spec["scores"], _evaluation(model, rows.labels(f), decisions[f][0])
+        )
         for f, (model,) in enumerate(models)
     ]
-    outcome = outcomes.over_folds(models[-1][0], timings, best, marked)
+    outcome = outcomes.over_folds(models[-1][0], timings, best, test_scores)
     outcome["metrics"] |= search_metrics | outcomes.sizes(None, *map(len, splits[0]))
     return outcome
 
@@ -51,7 +53,7 @@ def holdout_in_blocks(task: Task) -> Outcome:
     """Search on one validation split, fit training and validation rows, test once."""
     rows, kept, tested = _parts(task)
     seed = task.seed("validation")
-    train, _ = folds.holdout_split(rows.y[kept], task.settings["validation"], seed)
+    train, _ = folds.holdout_split(rows.y[kept], task.protocol_settings["validation"], seed)
     group = np.zeros(len(kept), dtype=np.int32)
     group[train] = 1  # never validated
     best, search_metrics = _search(task, rows.only(kept, group), 1)
@@ -62,10 +64,10 @@ def holdout_in_blocks(task: Task) -> Outcome:
 def nested_cv_in_blocks(task: Task) -> Outcome:
     """Search the grid by inner cross-validation on one outer fold's training rows, fit, test."""
     rows, _ = open_rows(task.spec)
-    splits = folds.outer_splits(rows.y, task.settings["outer_folds"], task.seed("outer"))
-    train, test = splits[task.settings["fold"]]
+    splits = folds.outer_splits(rows.y, task.protocol_settings["outer_folds"], task.seed("outer"))
+    train, test = splits[task.protocol_settings["fold"]]
     seed = task.seed("inner", task.spec["fold"])
-    inner = folds.outer_splits(rows.y[train], task.settings["inner_folds"], seed)
+    inner = folds.outer_splits(rows.y[train], task.protocol_settings["inner_folds"], seed)
     searched = rows.only(train, _group_of(inner, len(train)))
     best, search_metrics = _search(task, searched, len(inner))
     outcome = _fit_and_test(task, best, rows.only(train), rows.only(test), search_metrics)
@@ -99,8 +101,10 @@ class PathRows:
         models = list(_models(task, self._rows, [{over: value} for value in values], [None]))
         (of_models,) = self._tested.decisions([[model for model, *_ in models]])
         for (model, wall, cpu, work), decisions in zip(models, of_models, strict=True):
-            marked = scores.mark(task.spec["scores"], _exam(model, y_test, decisions))
-            yield outcomes.PathModel(model, wall, cpu, work, marked)
+            test_scores = scores.compute_scores(
+                task.spec["scores"], _evaluation(model, y_test, decisions)
+            )
+            yield outcomes.PathModel(model, wall, cpu, work, test_scores)
 
 
 def _parts(task: Task) -> tuple[BlockRows, np.ndarray, BlockRows]:
@@ -108,7 +112,7 @@ def _parts(task: Task) -> tuple[BlockRows, np.ndarray, BlockRows]:
     rows, tested = open_rows(task.spec)
     if tested is not None:
         return rows, np.arange(len(rows.y)), tested
-    kept, test = folds.holdout_split(rows.y, task.settings["test"], task.seed("test"))
+    kept, test = folds.holdout_split(rows.y, task.protocol_settings["test"], task.seed("test"))
     return rows, kept, rows.only(test)
 
 
@@ -135,7 +139,7 @@ def _search(task: Task, rows: BlockRows, n_splits: int) -> tuple[dict[str, Any],
     for f, fold in enumerate(by_fold):
         y = rows.labels(f)
         for p, (model, cost, _, _) in enumerate(fold):
-            grid_scores.enter(p, f, _exam(model, y, decisions[f][p]), {"train_time_s": cost})
+            grid_scores.enter(p, f, _evaluation(model, y, decisions[f][p]), {"train_time_s": cost})
     wall, cpu = measure.since(start)
     return grid_scores.best(), {
         "search_time_s": wall,
@@ -210,13 +214,13 @@ def _fit_and_test(
     start = measure.now()
     ((decisions,),) = tested.decisions([[estimator]])
     wall, cpu = measure.since(start)
-    exam = _exam(estimator, tested.labels(0), decisions)
-    metrics, outcome["undefined"] = scores.mark(task.spec["scores"], exam)
+    evaluation = _evaluation(estimator, tested.labels(0), decisions)
+    metrics, outcome["undefined"] = scores.compute_scores(task.spec["scores"], evaluation)
     outcome["metrics"] |= metrics | {"predict_time_s": wall, "predict_cpu_time_s": cpu}
     outcome["metrics"] |= search_metrics | outcomes.sizes(None, rows.count(0), tested.count(0))
     return outcome
 
 
-def _exam(model: Any, y: np.ndarray, decisions: np.ndarray) -> scores.Exam:
+def _evaluation(model: Any, y: np.ndarray, decisions: np.ndarray) -> scores.Evaluation:
     """Return a model's stored predictions of rows that are no longer in memory."""
-    return scores.Exam(model, None, y).set_decisions(decisions)
+    return scores.Evaluation(model, None, y).set_decisions(decisions)

@@ -14,7 +14,7 @@ from svmbench.experiment.protocols.outcomes import TESTED, fit_and_test, sizes
 from svmbench.experiment.protocols.search import SEARCHED, SplitRows, scaled_apart, search
 from svmbench.experiment.protocols.task import CellInputs, Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
-from svmbench.experiment.settings.cells import NodeSpec, own_settings
+from svmbench.experiment.settings.cells import NodeSpec, protocol_settings
 from svmbench.experiment.settings.values import Folds, RunFolds
 
 #: A search on the distances of all rows: takes a task, its inputs, the training rows and their
@@ -51,7 +51,7 @@ def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
     # The split must be that of the protocol, whose seed is ``Task.seed("outer")``. It is drawn here
     # again, before there is a task, for arrays that several cells share.
     seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "outer")
-    n_folds, fold = own_settings(spec)["outer_folds"], own_settings(spec)["fold"]
+    n_folds, fold = protocol_settings(spec)["outer_folds"], protocol_settings(spec)["fold"]
     return folds.outer_splits(y, n_folds, seed)[fold][0]
 
 
@@ -83,11 +83,13 @@ def nested_cv(task: Task) -> Outcome:
 def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Outcome:
     """Run one cell of the protocol, with a search on kernel matrices if one is given."""
     spec, inputs = task.spec, inputs_of(task)
-    splits = folds.outer_splits(inputs.y, task.settings["outer_folds"], task.seed("outer"))
-    train, test = splits[task.settings["fold"]]
+    splits = folds.outer_splits(inputs.y, task.protocol_settings["outer_folds"], task.seed("outer"))
+    train, test = splits[task.protocol_settings["fold"]]
     y = inputs.y[train]
     scaler = spec["scaler"] if spec["scaling"] == "every-fold" else None
-    inner = folds.outer_splits(y, task.settings["inner_folds"], task.seed("inner", spec["fold"]))
+    inner = folds.outer_splits(
+        y, task.protocol_settings["inner_folds"], task.seed("inner", spec["fold"])
+    )
     if kernel_search is not None:
         best, search_metrics = kernel_search(task, inputs, train, inner)
     else:
@@ -110,7 +112,7 @@ def whole_cpu_time(task: Task, metrics: dict[str, Any]) -> float:
     them, and once for each fold if each fold has its own scaling.
     """
     distances = metrics.get("distances_cpu_time_s", 0.0)
-    n_folds = task.settings["outer_folds"]
+    n_folds = task.protocol_settings["outer_folds"]
     n_distances = 1 if task.spec["scaling"] in {"all-rows", "none"} else n_folds
     fit_time = metrics["search_cpu_time_s"] - distances + metrics["cpu_time_s"]
     return n_folds * (fit_time + metrics["predict_cpu_time_s"]) + n_distances * distances

@@ -144,7 +144,7 @@ def run_rounds(task: Task, prepare: Prepare) -> Outcome:
     def run(name: str) -> None:
         results[name] = costs[name].time(runs[name])
 
-    take_turns([partial(run, name) for name in runs], task.settings["repeats"])
+    take_turns([partial(run, name) for name in runs], task.protocol_settings["repeats"])
     metrics: dict[str, Any] = {"n_train": len(data.codes), "outer_folds_run": len(data.outer)}
     for name, result in results.items():
         metrics |= {f"{what}:{name}": value for what, value in result.metrics().items()}
@@ -182,10 +182,12 @@ def _race_data(task: Task) -> NestedRaceData:
     spec = task.spec
     inputs = inputs_of(task)
     _, codes = np.unique(inputs.y, return_inverse=True)
-    outer = folds.outer_splits(codes, task.settings["outer_folds"], task.seed("outer"))
-    outer = outer[: task.settings["run_folds"] or None]
+    outer = folds.outer_splits(codes, task.protocol_settings["outer_folds"], task.seed("outer"))
+    outer = outer[: task.protocol_settings["run_folds"] or None]
     inner = [
-        folds.outer_splits(codes[train], task.settings["inner_folds"], task.seed("inner", fold))
+        folds.outer_splits(
+            codes[train], task.protocol_settings["inner_folds"], task.seed("inner", fold)
+        )
         for fold, (train, _) in enumerate(outer)
     ]
     scaler = spec["scaler"] if spec["scaling"] == "outer-fold" else None

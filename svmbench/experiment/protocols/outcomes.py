@@ -30,7 +30,7 @@ class PathModel(NamedTuple):
     wall, cpu : float
         Its costs in seconds.
     counters : dict of str to int
-    marked : (dict, dict)
+    test_scores : (dict, dict)
         Its scores on test rows, and the reasons of scores without a value.
     """
 
@@ -38,7 +38,7 @@ class PathModel(NamedTuple):
     wall: float
     cpu: float
     counters: dict[str, int]
-    marked: tuple[dict[str, Any], dict[str, str]]
+    test_scores: tuple[dict[str, Any], dict[str, str]]
 
 
 def fit_and_test(
@@ -76,11 +76,11 @@ def test(
 ) -> tuple[dict[str, float], dict[str, str], dict[str, float]]:
     """Return the scores on the test rows, the reasons of those without a value, and the seconds."""
     start = measure.now()
-    exam = scores.Exam(estimator, X_test, np.asarray(y_test), (X, task.labels(y)))
-    _ = exam.predicted
+    evaluation = scores.Evaluation(estimator, X_test, np.asarray(y_test), (X, task.labels(y)))
+    _ = evaluation.predicted
     wall, cpu = measure.since(start)
     seconds = {"predict_time_s": wall, "predict_cpu_time_s": cpu}
-    return *scores.mark(task.spec["scores"], exam), seconds
+    return *scores.compute_scores(task.spec["scores"], evaluation), seconds
 
 
 def outcome_of(estimator: Any, timings: list[measure.Timing], params: dict[str, Any]) -> Outcome:
@@ -133,7 +133,7 @@ def over_folds(
     estimator: Any,
     timings: list[measure.Timing],
     params: dict[str, Any],
-    marked: Sequence[tuple[dict[str, float], dict[str, str]]],
+    test_scores: Sequence[tuple[dict[str, float], dict[str, str]]],
 ) -> Outcome:
     """Return the outcome of one fit per fold: means and standard deviations over the folds.
 
@@ -141,12 +141,12 @@ def over_folds(
     ----------
     estimator, timings, params
         As :func:`outcome_of` takes them.
-    marked : sequence of (dict, dict)
+    test_scores : sequence of (dict, dict)
         The scores of each fold, and the reasons of those without a value.
     """
     scored: dict[str, list[float]] = {}
     undefined: dict[str, str] = {}
-    for metrics, reasons in marked:
+    for metrics, reasons in test_scores:
         undefined |= reasons
         for name, value in metrics.items():
             scored.setdefault(name, []).append(value)
@@ -154,7 +154,7 @@ def over_folds(
     outcome["undefined"] = undefined
     outcome["metrics"] |= {name: statistics.fmean(values) for name, values in scored.items()}
     outcome["spread"] |= {name: deviation(values) for name, values in scored.items()}
-    outcome["folds"] = len(marked)
+    outcome["folds"] = len(test_scores)
     return outcome
 
 

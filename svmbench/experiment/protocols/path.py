@@ -68,7 +68,7 @@ def follow_path(task: Task, rows: Any) -> Outcome:
     names = [f"{over}={value}" for value in values]
     # All points after a missing one are run again, since the state before it was not kept.
     n_done = next((i for i, name in enumerate(names) if name not in task.done), len(names))
-    if task.settings["plane"]:
+    if task.protocol_settings["plane"]:
         n_done = 0
     totals = dict.fromkeys(("train_time_s", "cpu_time_s"), 0.0)
     for name in names[:n_done]:
@@ -76,10 +76,10 @@ def follow_path(task: Task, rows: Any) -> Outcome:
             totals[total] += task.done[name]["metrics"][total]
     steps = rows.steps(over, values[n_done:]) if n_done < len(values) else iter(())
     model: Any = None
-    for name, value, (model, wall, cpu, counters, marked) in zip(
+    for name, value, (model, wall, cpu, counters, test_scores) in zip(
         names[n_done:], values[n_done:], steps, strict=True
     ):
-        metrics, undefined = marked
+        metrics, undefined = test_scores
         if getattr(model, "objective_", None) is not None:
             metrics["objective"] = float(model.objective_)
         metrics |= {"train_time_s": wall, "cpu_time_s": cpu}
@@ -95,7 +95,7 @@ def follow_path(task: Task, rows: Any) -> Outcome:
                 "undefined": undefined,
             },
         )
-    if task.settings["plane"]:
+    if task.protocol_settings["plane"]:
         task.save_arrays(**plane.plane_arrays(model, rows.inputs.whole(), rows.inputs.y, rows.kept))
     return {
         "metrics": {**totals, "n_points": len(values), **rows.sizes},

@@ -91,7 +91,7 @@ class _Racer:
         self.costs = {setting: Costs() for setting in self.settings}
         self.objectives: dict[Setting, float] = {}
         self.counters: dict[str, int] = {}
-        is_scored = task.settings.get("train_accuracy") and task.labels(y) is not None
+        is_scored = task.protocol_settings.get("train_accuracy") and task.labels(y) is not None
         #: The rows on which models are scored, if they are.
         self.scored_on = (X, y) if is_scored else None
         self.accuracies: dict[Setting, float] = {}
@@ -197,7 +197,7 @@ def run_race(task: Task) -> Outcome:
     if len(rows) < len(y):
         X, y = X[rows], y[rows]
     racers = [_Racer(task, settings, X, y) for settings in spec["racers"]]
-    take_turns([racer.run for racer in racers], task.settings["repeats"])
+    take_turns([racer.run for racer in racers], task.protocol_settings["repeats"])
     share_bounds([racer.certificates for racer in racers])
     # The best objective of each C, of the racers that minimise the same.
     best: dict[Any, dict[float, float]] = {racer.objective_id: {} for racer in racers}
@@ -208,7 +208,7 @@ def run_race(task: Task) -> Outcome:
     metrics: dict[str, Any] = {"n_train": len(y)}
     costs: dict[str, dict[str, list[float]]] = {}
     notes: list[str] = []
-    tolerance = task.settings["tolerance"]
+    tolerance = task.protocol_settings["tolerance"]
     for racer in racers:
         name, target = racer.name, best[racer.objective_id]
         metrics[f"conversion_time_s:{name}"] = racer.conversion_s
@@ -224,7 +224,9 @@ def run_race(task: Task) -> Outcome:
             racer.certificates.report(shown, metrics, notes)
         else:
             racer.certificates.report(list(racer.costs), metrics, notes)
-        racer.certificates.report_times(task.settings.get("accuracies", ()), racer.costs, metrics)
+        racer.certificates.report_times(
+            task.protocol_settings.get("accuracies", ()), racer.costs, metrics
+        )
         if not target and tolerance is not None:
             notes.append(f"{name} has no objective to compare")
             continue

@@ -69,16 +69,16 @@ class _Racer:
         self.conversion_s = seconds / len(self.points)
         self.costs = [Costs() for _ in self.points]
         #: Scores of each setting, and the reasons of those without a value.
-        self.marks: list[tuple[dict[str, float], dict[str, str]]] = []
+        self.scored: list[tuple[dict[str, float], dict[str, str]]] = []
         self.counters: list[dict[str, int]] = []
 
     def run(self) -> None:
         """Train every setting once; score each the first time."""
         for p, (estimator, data) in enumerate(zip(self.estimators, self.data, strict=True)):
             self.costs[p].time(partial(estimator.train, data))
-            if len(self.marks) == p:
-                exam = scores.Exam(estimator, *self.test, self.training)
-                self.marks.append(scores.mark(self.score_names, exam))
+            if len(self.scored) == p:
+                evaluation = scores.Evaluation(estimator, *self.test, self.training)
+                self.scored.append(scores.compute_scores(self.score_names, evaluation))
                 counters = {name: int(count) for name, count in estimator.counters_.items()}
                 self.counters.append({"n_iter": int(np.max(estimator.n_iter_)), **counters})
 
@@ -86,7 +86,7 @@ class _Racer:
         """Return a score of every setting, the larger the better; -inf where it has no value."""
         declared = scores.find(score)
         sign = 1.0 if declared.better == "higher" else -1.0
-        return [sign * mark.get(declared.metric, -sign * np.inf) for mark, _ in self.marks]
+        return [sign * metrics.get(declared.metric, -sign * np.inf) for metrics, _ in self.scored]
 
 
 @protocol(
@@ -103,7 +103,7 @@ class _Racer:
 )
 def scored_race(task: Task) -> Outcome:
     """Run all racers in turn for `repeats` rounds; report costs, ratios and scores."""
-    spec, block_settings = task.spec, task.settings
+    spec, block_settings = task.spec, task.protocol_settings
     rows = training_and_test(task)
     racers = [_Racer(task, settings, rows) for settings in spec["racers"]]
     take_turns([racer.run for racer in racers], block_settings["repeats"])
@@ -121,8 +121,8 @@ def scored_race(task: Task) -> Outcome:
         # The cost of a single setting counts even if its score is not near the best.
         reached = 0 if len(racer.points) == 1 else near
         shown = int(np.argmax(values[name])) if reached is None else reached
-        mark, reasons = racer.marks[shown]
-        metrics |= {f"{score}:{name}": value for score, value in mark.items()}
+        test_scores, reasons = racer.scored[shown]
+        metrics |= {f"{score}:{name}": value for score, value in test_scores.items()}
         undefined |= {f"{score}:{name}": reason for score, reason in reasons.items()}
         metrics[f"conversion_time_s:{name}"] = racer.conversion_s
         counted = dict(racer.counters[shown])

@@ -89,8 +89,8 @@ def screening(task: Task) -> Outcome:
     spec, rows = task.spec, training_and_test(task)
     totals: dict[str, dict[str, float]] = {racer["shown"]: {} for racer in spec["racers"]}
     objectives: dict[str, list[float]] = {name: [] for name in totals}
-    values_in_turn = task.settings["turns"] == "values"
-    for gamma in task.settings["gammas"] or [None]:
+    values_in_turn = task.protocol_settings["turns"] == "values"
+    for gamma in task.protocol_settings["gammas"] or [None]:
         racers = {f"{racer['shown']} gamma={gamma}": racer for racer in spec["racers"]}
         points = {point: task.done[point] for point in racers if point in task.done}
         missing = [point for point in racers if point not in points]
@@ -124,7 +124,7 @@ class _Path:
         self.rows, self.test = (X, task.labels(y)), (X_test, y_test)
         self.totals: dict[str, float] = dict.fromkeys(SUMMED, 0.0)
         self.objectives: list[float] = []
-        grid, by_rows = settings["grid"], task.settings["runs"]
+        grid, by_rows = settings["grid"], task.protocol_settings["runs"]
         n_runs = by_rows[max(least for least in by_rows if least <= task.spec["n_rows"])]
         self.is_whole, taken = _taken(len(grid), n_runs)
         build = partial(task.build, settings, **width)
@@ -151,8 +151,10 @@ class _Path:
         if getattr(model, "stop_reason_", "") == NO_MARGIN:
             self.objectives.append(np.nan)
             return True
-        marks, _ = scores.mark(self.score_names, scores.Exam(model, *self.test, self.rows))
-        for metric, value in marks.items():
+        metrics, _ = scores.compute_scores(
+            self.score_names, scores.Evaluation(model, *self.test, self.rows)
+        )
+        for metric, value in metrics.items():
             totals[metric] = max(totals.get(metric, value), value)
         self.objectives.append(float(getattr(model, "squared_norm_", np.nan)))
         return True
@@ -204,8 +206,8 @@ def _outcome(
             f"cpu_time_s:{name}": sums["cpu_s"] / n_counted,
             f"n_values:{name}": int(sums["n_values"]),
         }
-        marks = {key: value for key, value in sums.items() if key not in SUMMED}
-        metrics |= {f"{key}:{name}": value for key, value in marks.items()}
+        best = {key: value for key, value in sums.items() if key not in SUMMED}
+        metrics |= {f"{key}:{name}": value for key, value in best.items()}
         if sums["screens"]:
             metrics[f"screening_ratio_pct:{name}"] = 100.0 * sums["screened"] / sums["multipliers"]
             metrics[f"off_pct:{name}"] = 100.0 * sums["off"] / n_counted

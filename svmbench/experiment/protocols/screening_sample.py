@@ -104,9 +104,9 @@ def screening_sample(task: Task) -> Outcome:
 
 def _drawn(task: Task, settings: SolverSettings) -> list[tuple[float | None, int]]:
     """Return a width and a position in the grid of each pair, in the order of the draw."""
-    sizes, n_rows = task.settings["points"], task.spec["n_rows"]
+    sizes, n_rows = task.protocol_settings["points"], task.spec["n_rows"]
     n_points = sizes[max(least for least in sizes if least <= n_rows)]
-    grid, gammas = settings["grid"], task.settings["gammas"] or [None]
+    grid, gammas = settings["grid"], task.protocol_settings["gammas"] or [None]
     pairs = [(gamma, at) for gamma in gammas for at in range(len(grid))]
     random = np.random.default_rng(task.seed("sample", len(grid)))
     chosen = random.choice(len(pairs), size=min(n_points, len(pairs)), replace=False)
@@ -122,7 +122,7 @@ def _at_value(
     width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
     screens = known.get("screen", "none") != "none"
     carries = screens or not str(known.get("solver")).startswith("qp")
-    begin = max(0, at - task.settings["before"]) if carries else at
+    begin = max(0, at - task.protocol_settings["before"]) if carries else at
     grid = settings["grid"][begin : at + 1]
     first = task.build(settings, **grid[0], **width)
     (over,) = grid[0] or ("",)

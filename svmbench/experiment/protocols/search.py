@@ -85,11 +85,11 @@ def search(task: Task, rows: SplitRows) -> tuple[dict[str, Any], dict[str, float
                 estimator = task.build(**params)
                 y = task.labels(rows.y[train])
                 _, timing = measure.fit_once(estimator, arrays[0], y)
-                exam = scores.Exam(estimator, arrays[1], rows.y[test], (arrays[0], y))
-                marks, undefined = scores.mark([task.spec["select_by"]], exam)
+                evaluation = scores.Evaluation(estimator, arrays[1], rows.y[test], (arrays[0], y))
+                metrics, undefined = scores.compute_scores([task.spec["select_by"]], evaluation)
                 point = {
                     "params": params,
-                    **marks,
+                    **metrics,
                     "train_time_s": timing.wall_s,
                     "cpu_time_s": timing.cpu_s,
                     "stop_reason": str(estimator.stop_reason_),
@@ -162,9 +162,9 @@ def _shared_search(task: Task, rows: SplitRows) -> tuple[dict[str, Any], dict[st
         training = (rows.X[train], rows.y[train]) if needs_training else None
         decisions = scores.values_of_models([model for model, _, _ in solved], X_test)
         for p, (model, cost, _) in enumerate(solved):
-            exam = scores.Exam(model, X_test, rows.y[test], training)
-            exam.set_decisions(decisions[p])
-            grid_scores.enter(p, f, exam, {"train_time_s": cost})
+            evaluation = scores.Evaluation(model, X_test, rows.y[test], training)
+            evaluation.set_decisions(decisions[p])
+            grid_scores.enter(p, f, evaluation, {"train_time_s": cost})
     return grid_scores.best(), {
         "search_time_s": time.perf_counter() - start_wall,
         "search_cpu_time_s": time.process_time() - start_cpu,
@@ -192,24 +192,24 @@ class GridScores:
         self._values = np.full((len(task.spec["grid"]), n_splits), np.nan)
         self.unfinished = self.by_gap = 0
 
-    def enter(self, p: int, f: int, exam: scores.Exam, costs: dict[str, float]) -> None:
+    def enter(self, p: int, f: int, evaluation: scores.Evaluation, costs: dict[str, float]) -> None:
         """Score a point's model on a split, and stream it unless an earlier run has.
 
         Parameters
         ----------
         p, f : int
             Numbers of the grid point and of the split.
-        exam : Exam
+        evaluation : Evaluation
         costs : dict of str to float
             Costs of the fit in seconds.
         """
         task, select_by = self._task, self._task.spec["select_by"]
-        marks, undefined = scores.mark([select_by], exam)
-        self._values[p, f] = marks.get(scores.find(select_by).metric, np.nan)
-        reason = str(exam.estimator.stop_reason_)
+        metrics, undefined = scores.compute_scores([select_by], evaluation)
+        self._values[p, f] = metrics.get(scores.find(select_by).metric, np.nan)
+        reason = str(evaluation.estimator.stop_reason_)
         self.unfinished += reason in UNFINISHED
         self.by_gap += reason == BY_GAP
-        point = {"params": task.spec["grid"][p], **marks, **costs, "stop_reason": reason}
+        point = {"params": task.spec["grid"][p], **metrics, **costs, "stop_reason": reason}
         if undefined:
             point["undefined"] = undefined
         if f"{p}/{f}" not in task.done:

@@ -54,7 +54,7 @@ class Simulate(TrainingBlock):
 )
 def simulate(task: Task) -> Outcome:
     """Train at each value of the grid, draw around the model, count the hits."""
-    spec, inputs, settings = task.spec, inputs_of(task), task.settings
+    spec, inputs, settings = task.spec, inputs_of(task), task.protocol_settings
     rows = task.training_rows(np.arange(len(inputs.y)), inputs.y)
     X, y = inputs.whole()[rows], inputs.y[rows]
     (over,) = spec["grid"][0]

@@ -19,7 +19,7 @@ from svmbench.experiment.settings.cells import (
     DatasetChoice,
     NodeSpec,
     SolverSettings,
-    own_settings,
+    protocol_settings,
     while_searching,
 )
 from svmbench.schema.record import Outcome
@@ -84,9 +84,9 @@ class Task:
         return replace(self, spec=cast(CellSpec, changed))
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        """`own_settings` of `spec`, to read settings that only the protocol has."""
-        return own_settings(self.spec)
+    def protocol_settings(self) -> Mapping[str, Any]:
+        """The whole `spec` as a plain mapping, to read settings that only the protocol has."""
+        return protocol_settings(self.spec)
 
     @property
     def in_blocks(self) -> bool:
@@ -241,7 +241,7 @@ def kept_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray | None:
     if spec["has_test_part"]:
         return None
     seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "test")
-    return folds.holdout_split(y, own_settings(spec)["test"], seed)[0]
+    return folds.holdout_split(y, protocol_settings(spec)["test"], seed)[0]
 
 
 #: The scalings of a protocol that trains on the kept rows.
@@ -257,7 +257,7 @@ def testing_part(task: Task, inputs: CellInputs) -> tuple[np.ndarray, Any, np.nd
     if inputs.X_test is not None and inputs.y_test is not None:
         X_test = folds.take(inputs.X_test, np.arange(len(inputs.y_test)))
         return np.arange(len(inputs.y)), X_test, inputs.y_test
-    kept, test = folds.holdout_split(inputs.y, task.settings["test"], task.seed("test"))
+    kept, test = folds.holdout_split(inputs.y, task.protocol_settings["test"], task.seed("test"))
     return kept, folds.take(inputs.X, test), inputs.y[test]
 
 

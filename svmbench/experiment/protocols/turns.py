@@ -104,7 +104,8 @@ def outcome_of_rounds(
     cpu = {name: columns["cpu_time_s"] for name, columns in costs.items()}
     ratios, ranges = ratios_of(task.spec["pairs"], cpu)
     outcome: Outcome = {"metrics": all_metrics | ratios, "spread": spread | ranges, "counters": {}}
-    return {**outcome, "params": {}, "stop_reason": "", "folds": task.settings["repeats"], **more}  # type: ignore[typeddict-item]
+    folds = task.protocol_settings["repeats"]
+    return {**outcome, "params": {}, "stop_reason": "", "folds": folds, **more}  # type: ignore[typeddict-item]
 
 
 def ratios_of(

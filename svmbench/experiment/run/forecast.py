@@ -18,7 +18,7 @@ from svmbench.base.files import exists_in_results
 from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.record_file import RUNS, records_of
 from svmbench.experiment.run.session import ABSENT_CELLS, amount_text
-from svmbench.experiment.settings.cells import Cell, own_settings
+from svmbench.experiment.settings.cells import Cell, protocol_settings
 from svmbench.schema.record import CELL_OVERHEAD_S, CellRecord, Identity
 
 #: Seconds of one pass of a linear solver per value of the inputs. It sets a config's share of a
@@ -208,7 +208,7 @@ def _counted(cells: list[Cell], nowhere: Container[str]) -> Iterator[str]:
     for cell in cells:
         group = (cell.identity["block"], cell.identity["dataset"], cell.status)
         solver = str(cell.identity["solver"]).replace("|", " / ")
-        chooser = own_settings(cell.spec).get("choose_with", {}).get(solver)
+        chooser = protocol_settings(cell.spec).get("choose_with", {}).get(solver)
         solver += f" at the point that {chooser} chooses" if chooser else ""
         counts.setdefault(group, Counter())[solver] += 1
     for (block, dataset, status), solvers in counts.items():

@@ -78,7 +78,7 @@ class ArraySpec(TypedDict, total=False):
 class NodeSpec(ArraySpec, total=False):
     """The specification of arrays that several cells share, as JSON values.
 
-    It also has the settings of a protocol that decide which rows are scaled (`own_settings`).
+    It also has the settings of a protocol that decide which rows are scaled (`protocol_settings`).
     """
 
     fold: int | None
@@ -94,7 +94,7 @@ class CellSpec(NodeSpec, total=False):
 
     A cell of one solver has the solver's settings (``name`` to ``grid``), a cell of all solvers has
     ``racers`` and ``pairs``, and a cell of a data set alone has neither. Settings that only the
-    cell's protocol has are additional keys (`own_settings`).
+    cell's protocol has are additional keys (`protocol_settings`).
     """
 
     threads: int
@@ -115,11 +115,10 @@ def while_searching(settings: SolverSettings) -> SolverSettings:
     return cast(SolverSettings, {**settings, "params": params})
 
 
-def own_settings(spec: NodeSpec) -> Mapping[str, Any]:
+def protocol_settings(spec: NodeSpec) -> Mapping[str, Any]:
     """Return the whole specification as a plain mapping, to read settings that only a protocol has.
 
-    `CellSpec` doesn't list these settings; the protocol's pydantic model has checked them. In a
-    protocol, `Task.settings` is this mapping.
+    `CellSpec` doesn't list these settings; the protocol's pydantic model has checked them.
     """
     return cast(Mapping[str, Any], spec)
 

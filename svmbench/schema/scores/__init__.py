@@ -1,9 +1,10 @@
 """Scores of models, each declared once with its unit, direction and tolerance.
 
-A score is a function from an :class:`Exam` (a fitted model, its test rows and its predictions) to a
-number. The decorator :func:`score` enters it into :data:`SCORES` with its unit, its direction and
-the tolerance of the gate. Protocols call :func:`mark` with an exam; :func:`evaluate` also makes the
-exam. Plans carry :func:`describe_scores`, from which tables, plots and comparisons learn the rest.
+A score is a function from an :class:`Evaluation` (a fitted model, its test rows, its predictions)
+to a number. The decorator :func:`score` enters it into :data:`SCORES` with its unit, its direction
+and the tolerance of the gate. Protocols call :func:`compute_scores` with an evaluation;
+:func:`evaluate` also makes the evaluation. Plans carry :func:`describe_scores`, from which tables,
+plots and comparisons learn the rest.
 
 A score may be undefined on some rows, as the area under the curve with one class. Its function then
 raises :class:`Undefined` with the reason, which is recorded instead of a value. The cell keeps its
@@ -20,26 +21,26 @@ from importlib import import_module
 
 from svmbench.schema.scores.contract import (
     SCORES,
-    Exam,
+    Evaluation,
     Score,
     Undefined,
+    compute_scores,
     describe_scores,
     evaluate,
     find,
-    mark,
     score,
     values_of_models,
 )
 
 __all__ = [
     "SCORES",
-    "Exam",
+    "Evaluation",
     "Score",
     "Undefined",
+    "compute_scores",
     "describe_scores",
     "evaluate",
     "find",
-    "mark",
     "score",
     "values_of_models",
 ]

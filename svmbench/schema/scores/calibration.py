@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from svmbench.schema.scores.contract import Exam, Undefined, score
+from svmbench.schema.scores.contract import Evaluation, Undefined, score
 
 
 @score(
     "log-loss", metric="log_loss", caption="log-loss of calibrated margins (nats)", unit="nats",
     better="lower", tolerance=0.02, needs=("decision_function", "training"),
 )  # fmt: skip
-def log_loss(exam: Exam) -> float:
+def log_loss(evaluation: Evaluation) -> float:
     """Return the mean negative log-likelihood of the test labels, after calibration.
 
     The probability of the positive class is Platt's sigmoid of the decision value, fitted to the
@@ -21,15 +21,15 @@ def log_loss(exam: Exam) -> float:
     scores rate the same model. A model that separates its training rows is therefore overconfident,
     which increases its log-loss.
     """
-    if exam.training is None or exam.training[1] is None:
+    if evaluation.training is None or evaluation.training[1] is None:
         raise Undefined("calibration needs the training rows with their labels")
-    decisions, positive = exam.decisions, exam.positive
-    strangers = ~np.isin(exam.y, exam.classes)
+    decisions, positive = evaluation.decisions, evaluation.positive
+    strangers = ~np.isin(evaluation.y, evaluation.classes)
     if np.any(strangers):
-        raise Undefined(f"the model has never seen the class {exam.y[strangers][0]}")
-    X, y = exam.training
-    margins = np.asarray(exam.call_method("decision_function", X), dtype=np.float64)
-    labels = np.asarray(y) == exam.classes[1]
+        raise Undefined(f"the model has never seen the class {evaluation.y[strangers][0]}")
+    X, y = evaluation.training
+    margins = np.asarray(evaluation.call_method("decision_function", X), dtype=np.float64)
+    labels = np.asarray(y) == evaluation.classes[1]
     if np.all(labels) or not np.any(labels):
         raise Undefined("calibration needs training rows of two classes")
     if not np.all(np.isfinite(margins)):

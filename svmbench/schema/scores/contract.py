@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from svmbench.base.errors import UnknownNameError
+
+#: A function from an evaluation to a finite number; it may raise `Undefined`.
+ScoreFunction: TypeAlias = "Callable[[Evaluation], float]"
 
 Needs = Literal["predict", "decision_function", "training", "model"]
 
@@ -30,7 +33,7 @@ class Score:
     metric : str
         Name in records and tables, with an ending for the unit: ``auc_pct``.
     function : callable
-        Function from an `Exam` to a finite number; it may raise `Undefined`.
+        See `ScoreFunction`.
     caption : str
         Text for headers and axes.
     unit : str
@@ -49,7 +52,7 @@ class Score:
 
     name: str
     metric: str
-    function: Callable[[Exam], float]
+    function: ScoreFunction
     caption: str
     unit: str
     better: Literal["higher", "lower"]
@@ -75,10 +78,10 @@ _ENDINGS = {"%": "_pct", "s": "_s"}
 SCORES: dict[str, Score] = {}
 
 
-def score(name: str, **what: Any) -> Callable[[Callable[[Exam], float]], Callable[[Exam], float]]:
+def score(name: str, **what: Any) -> Callable[[ScoreFunction], ScoreFunction]:
     """Enter the decorated function into :data:`SCORES`; the keywords are those of `Score`."""
 
-    def enter(function: Callable[[Exam], float]) -> Callable[[Exam], float]:
+    def enter(function: ScoreFunction) -> ScoreFunction:
         declared = Score(name=name, function=function, **what)
         ending = _ENDINGS.get(declared.unit, "")
         if not declared.metric.endswith(ending):
@@ -96,7 +99,7 @@ def score(name: str, **what: Any) -> Callable[[Callable[[Exam], float]], Callabl
 
 
 @dataclass
-class Exam:
+class Evaluation:
     """A fitted model with its test rows.
 
     Attributes
@@ -126,16 +129,16 @@ class Exam:
         *,
         predicted: np.ndarray | None = None,
         decisions: np.ndarray | None = None,
-    ) -> Exam:
-        """Return an exam from known predictions, without a model."""
+    ) -> Evaluation:
+        """Return an evaluation from known predictions, without a model."""
         given = {"predict": predicted, "decision_function": decisions}
         if predicted is None and decisions is not None and len(classes) == 2:
             given["predict"] = classes[(decisions >= 0).astype(np.intp)]
         known = {name: values for name, values in given.items() if values is not None}
         return cls(None, None, np.asarray(y), _classes=np.asarray(classes), _known=known)
 
-    def set_decisions(self, decisions: np.ndarray) -> Exam:
-        """Set the decision values of a two-class model on the test rows; return the exam.
+    def set_decisions(self, decisions: np.ndarray) -> Evaluation:
+        """Set the decision values of a two-class model on the test rows; return the evaluation.
 
         One matrix product can give the decision values of many models on the same rows.
         """
@@ -250,19 +253,21 @@ def evaluate(
     svmbench.base.errors.UnknownNameError
         For an unknown score.
     """
-    return mark(names, Exam(estimator, X, np.asarray(y), training))
+    return compute_scores(names, Evaluation(estimator, X, np.asarray(y), training))
 
 
-def mark(names: Iterable[str], exam: Exam) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the scores of an `Exam`, and reasons for undefined ones; see :func:`evaluate`."""
+def compute_scores(
+    names: Iterable[str], evaluation: Evaluation
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the scores of an `Evaluation`, and reasons for undefined ones; see `evaluate`."""
     metrics: dict[str, float] = {}
     undefined: dict[str, str] = {}
     for name in names:
         declared = find(name)
         try:
-            if not len(exam.y):
+            if not len(evaluation.y):
                 raise Undefined("there are no test rows")
-            value = float(declared.function(exam))
+            value = float(declared.function(evaluation))
             if not math.isfinite(value):
                 raise Undefined("its value is not finite")
         except Undefined as reason:
@@ -317,6 +322,6 @@ def named(model: Any) -> str:
     "accuracy", metric="accuracy_pct", caption="accuracy (%)", unit="%",
     better="higher", tolerance=0.5,
 )  # fmt: skip
-def accuracy(exam: Exam) -> float:
+def accuracy(evaluation: Evaluation) -> float:
     """Share of the rows that get their own class."""
-    return 100.0 * float(np.mean(exam.predicted == exam.y))
+    return 100.0 * float(np.mean(evaluation.predicted == evaluation.y))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from svmbench.schema.scores.contract import Exam, Undefined, named, score
+from svmbench.schema.scores.contract import Evaluation, Undefined, named, score
 
 #: Predictions are repeated until their total CPU time reaches this many seconds.
 PREDICT_TOTAL_S = 0.05
@@ -20,9 +20,9 @@ PREDICT_REPEATS = 50
     "support-vectors", metric="n_support_vectors", caption="support vectors", unit="",
     better="lower", tolerance=0.1, relative=True, needs=("model",),
 )  # fmt: skip
-def support_vectors(exam: Exam) -> float:
+def support_vectors(evaluation: Evaluation) -> float:
     """Return the number of support vectors; for one-vs-one models the sum over the pairs."""
-    model = exam.estimator
+    model = evaluation.estimator
     for attribute, count in (("support_", len), ("n_support_", np.sum)):
         if (values := getattr(model, attribute, None)) is not None:
             return float(count(values))
@@ -36,21 +36,21 @@ def support_vectors(exam: Exam) -> float:
     "predict-time", metric="predict_time_per_row_s", caption="CPU time of prediction per row (s)",
     unit="s", better="lower", tolerance=None,
 )  # fmt: skip
-def predict_time(exam: Exam) -> float:
+def predict_time(evaluation: Evaluation) -> float:
     """Return the CPU seconds of `predict` per test row: the median over repeats.
 
     The first call, whose predictions the other scores use, is not timed.
     """
-    if exam.estimator is None:
+    if evaluation.estimator is None:
         raise Undefined("the model itself is not available")
-    if exam.X is None:
+    if evaluation.X is None:
         raise Undefined("the rows are not in memory")
-    _ = exam.predicted
+    _ = evaluation.predicted
     # A program's estimator has its own clock.
-    now = getattr(exam.estimator, "cpu_clock", time.process_time)
+    now = getattr(evaluation.estimator, "cpu_clock", time.process_time)
     seconds: list[float] = []
     while sum(seconds) < PREDICT_TOTAL_S and len(seconds) < PREDICT_REPEATS:
         start = now()
-        exam.estimator.predict(exam.X)
+        evaluation.estimator.predict(evaluation.X)
         seconds.append(now() - start)
-    return statistics.median(seconds) / len(exam.y)
+    return statistics.median(seconds) / len(evaluation.y)

@@ -93,11 +93,11 @@ def test_a_value_without_a_margin_has_no_score(
     rows.write_text("".join(f"{a},{b},{label}\n" for (a, b), label in zip(X, y, strict=True)))
     scored = []
 
-    def mark(_: Any, exam: Any) -> tuple[dict[str, float], Any]:
-        scored.append(exam.estimator.stop_reason_)
+    def compute_scores(_: Any, evaluation: Any) -> tuple[dict[str, float], Any]:
+        scored.append(evaluation.estimator.stop_reason_)
         return {"accuracy_pct": 100.0 if scored[-1] == "no margin" else 50.0}, {}
 
-    monkeypatch.setattr(screening.scores, "mark", mark)
+    monkeypatch.setattr(screening.scores, "compute_scores", compute_scores)
     solvers = [
         {
             "name": name,
