@@ -155,7 +155,7 @@ N_DATASETS, SOLVERS, N_FOLDS = 25, ("alsvm", "falsvm", "liblinear-l1", "pegasos"
 COMMANDS = {
     "table": ("table", "run"),
     "compare": ("compare", "run", "run"),
-    "site": ("site", "run", "--no-freshness", "-o", "pages"),
+    "site": ("site", "run", "--no-ages", "-o", "pages"),
 }
 
 

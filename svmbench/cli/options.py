@@ -115,8 +115,8 @@ CLAIMS_FILE = click.option(
     metavar="FILE",
     help="Read claims and limits from this file instead of the package's.",
 )
-FRESHNESS = click.option(
-    "--freshness/--no-freshness",
+AGES = click.option(
+    "--ages/--no-ages",
     default=True,
     show_default=True,
     help="Show which results are fresh, rechecked, changed or older.",

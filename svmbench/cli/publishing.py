@@ -10,7 +10,7 @@ import click
 from svmbench.base.errors import ConfigError, ResultsError
 from svmbench.cli import terminal
 from svmbench.cli.completion import FormatName
-from svmbench.cli.options import ANY_PATH, CLAIMS_FILE, FRESHNESS, RESULTS, TRUST_CHECKS
+from svmbench.cli.options import AGES, ANY_PATH, CLAIMS_FILE, RESULTS, TRUST_CHECKS
 
 
 @click.command()
@@ -92,14 +92,14 @@ class _Judged(TypedDict):
     """How claims are judged: the options of several commands."""
 
     file: Path | None
-    freshness: bool
+    ages: bool
     trust: bool
 
 
 @click.command()
 @RESULTS
 @CLAIMS_FILE
-@FRESHNESS
+@AGES
 @TRUST_CHECKS
 @click.option(
     "--paper", "only", multiple=True, metavar="PAPER", help="Judge this paper's claims only."
@@ -177,8 +177,8 @@ def claims(
         folders = results or (judging.kept_results(),)
         if not results and not Path("results").is_dir():
             terminal.print_stderr(f"judged from the results that svmbench has kept: {folders[0]}")
-        age = judging.lookup_of_ages() if judged["freshness"] else None
-        verdicts = judging.judge_folders(wanted, folders, age, trust=trust)
+        lookup = judging.lookup_of_ages() if judged["ages"] else None
+        verdicts = judging.judge_folders(wanted, folders, lookup, trust=trust)
         if not any(verdict.parts for verdict in verdicts):
             judging.require_results(folders)
     if plot is not None:
@@ -205,7 +205,7 @@ def claims(
 @click.command()
 @RESULTS
 @CLAIMS_FILE
-@FRESHNESS
+@AGES
 @TRUST_CHECKS
 @click.option(
     "-o",
@@ -217,7 +217,7 @@ def claims(
     help="Folder of the pages: new, empty, or an earlier site, which is replaced.",
 )
 def site(
-    results: tuple[Path, ...], output: Path, file: Path | None, freshness: bool, trust: bool
+    results: tuple[Path, ...], output: Path, file: Path | None, ages: bool, trust: bool
 ) -> None:
     r"""Make a static site of results: verdicts, one page per paper, one page per solver.
 
@@ -234,9 +234,7 @@ def site(
 
     terminal.print_stderr("judging the claims and writing the pages; the first time takes minutes")
     with Waiting("reading the records") as waiting:
-        index, _ = make_site(
-            results, output, file=file, freshness=freshness, trust=trust, tell=waiting.step
-        )
+        index, _ = make_site(results, output, file=file, ages=ages, trust=trust, tell=waiting.step)
     terminal.print_line(index)
 
 

@@ -63,7 +63,7 @@ class Recheck(TypedDict):
 
 @dataclass(frozen=True)
 class KeptResult:
-    """The fields that decide a kept result's age: key, solver, data set and freshness."""
+    """The fields that decide a kept result's age."""
 
     key: str
     solver: str
@@ -156,8 +156,8 @@ def _said(comparison: Recheck) -> str:
 def read_rechecks(folder: Path, is_present: Callable[[Recheck], bool]) -> list[Recheck]:
     """Return the rechecks of a run folder that are of the present code, in order.
 
-    `is_present` says of a recheck whether it is (`freshness.has_present_code`). Damaged lines, and
-    those of another schema, are skipped.
+    `is_present` says of a recheck whether it is (`present_code.has_present_code`). Damaged lines,
+    and lines of another schema, are skipped.
     """
     try:
         with open_file(folder / RECHECKS) as stream:

@@ -14,7 +14,7 @@ from svmbench.report.reading.folders import bare_folders, runs_below
 from svmbench.report.reading.records import Run
 
 
-class FreshnessLookup(Protocol):
+class AgesLookup(Protocol):
     """A function from a run folder to the words of its results: fresh, rechecked, changed, older.
 
     A caller that has read the folder's run passes it.
@@ -87,7 +87,7 @@ class Material:
         Facts by the names of data sets: rows, features, licence …
     repository : str
         Address of the repository; empty if the project names none.
-    freshness : callable or None
+    ages_of_run : callable or None
         Tells how old the results of a run folder are; None if the site shows no ages.
     version : str
         Version of this suite.
@@ -100,7 +100,7 @@ class Material:
     variants: Mapping[tuple[str, str], str] = field(default_factory=dict)
     datasets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     repository: str = ""
-    freshness: FreshnessLookup | None = None
+    ages_of_run: AgesLookup | None = None
     version: str = ""
 
     def declared(self, config: str, label: str) -> str:

@@ -530,8 +530,8 @@ class _Pages:
 
     def _view(self, slug: str, content: Content) -> RunView:
         """Write the files of a run, and return what its page shows."""
-        freshness = self.material.freshness
-        ages = None if freshness is None else freshness(content.run.path)
+        ages_of_run = self.material.ages_of_run
+        ages = None if ages_of_run is None else ages_of_run(content.run.path)
         return show_run(content, slug, self.folder, ages, self.earlier)
 
     def _overview(self, views: Mapping[str, Sequence[RunView]]) -> dict[str, Any]:
@@ -551,7 +551,7 @@ class _Pages:
             ],
             "choice_head": HEAD,
             "choice_caption": caption(self.boards).replace("`", ""),
-            "any_age": any(verdict.freshness for verdict in verdicts),
+            "any_age": any(verdict.age for verdict in verdicts),
             "tally": [
                 (name, *counted)
                 for name, counted in zip(OUTCOMES, count_outcomes(verdicts), strict=True)

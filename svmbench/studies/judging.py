@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svmbench.papers.judging.verdict import Verdict
     from svmbench.report.reading.records import Run
     from svmbench.schema.rechecks import Ages
-    from svmbench.site.material import FreshnessLookup
+    from svmbench.site.material import AgesLookup
 
 
 def verdicts(
@@ -26,7 +26,7 @@ def verdicts(
     *,
     papers: Sequence[str] = (),
     claims: Sequence[str] = (),
-    freshness: bool = True,
+    ages: bool = True,
     trust: bool = False,
 ) -> list[Verdict]:
     """Judge claims of the papers from kept records alone.
@@ -37,7 +37,7 @@ def verdicts(
         Run folders, or folders that contain some; by default the folder of kept results.
     papers, claims : sequence of str, optional
         Judge the claims of these papers (``"smo"``), or these claims (``"smo-1"``); by default all.
-    freshness : bool, default True
+    ages : bool, default True
         True to look up which results are fresh, rechecked, changed or older than the code.
     trust : bool, default False
         True to run the checks of papers that don't ship with this package.
@@ -56,8 +56,8 @@ def verdicts(
     """
     known = claims_named(papers, claims, trust=trust)
     paths = [Path(folder) for folder in folders] or [kept_results()]
-    age = lookup_of_ages() if freshness else None
-    return judge_folders(known, paths, age, trust=trust)
+    lookup = lookup_of_ages() if ages else None
+    return judge_folders(known, paths, lookup, trust=trust)
 
 
 def claims_named(
@@ -119,7 +119,7 @@ def kept_results() -> Path:
 def judge_folders(
     known: Sequence[Claim],
     folders: Sequence[Path],
-    age: FreshnessLookup | None,
+    ages_of_run: AgesLookup | None,
     *,
     trust: bool,
     tell: Callable[[str], None] = lambda _: None,
@@ -131,13 +131,15 @@ def judge_folders(
     from svmbench.papers import judging
     from svmbench.report.reading.folders import CONFIRMED, ELSEWHERE, OURS, origin_of
 
-    freshness: judging.Freshness | None = (
-        None if age is None else lambda source: age(source.run.path, source.run)
+    ages_of_source: judging.AgesOfSource | None = (
+        None if ages_of_run is None else lambda source: ages_of_run(source.run.path, source.run)
     )
 
     def origin(verdict: Verdict) -> str:
         folders = [Path(folder) for folder, _, _ in verdict.sources]
-        origins = {origin_of(path, None if age is None else age(path)) for path in folders}
+        origins = {
+            origin_of(path, None if ages_of_run is None else ages_of_run(path)) for path in folders
+        }
         return next((name for name in (ELSEWHERE, CONFIRMED) if name in origins), OURS)
 
     by_machine: dict[Any, list[Verdict]] = {}
@@ -145,21 +147,21 @@ def judge_folders(
         by_machine[machine] = []
         for claim in known:
             tell(f"judging {claim.id}")
-            by_machine[machine] += judging.judge([claim], evidence, freshness, trust=trust)
+            by_machine[machine] += judging.judge([claim], evidence, ages_of_source, trust=trust)
     return judging.judge_together(by_machine, origin)
 
 
-def lookup_of_ages() -> FreshnessLookup:
+def lookup_of_ages() -> AgesLookup:
     """Return a function from a run folder to the ages of its results, with a cache."""
     known: dict[Path, Ages] = {}
 
-    def age(folder: Path, run: Run | None = None) -> Ages:
+    def ages_of_run(folder: Path, run: Run | None = None) -> Ages:
         path = folder.resolve()
         if path not in known:
             known[path] = ages_of(path, run)
         return known[path]
 
-    return age
+    return ages_of_run
 
 
 def ages_of(folder: Path, run: Run | None = None) -> Ages:
@@ -167,7 +169,7 @@ def ages_of(folder: Path, run: Run | None = None) -> Ages:
 
     A caller that has read the run of the folder passes it, so that it isn't read again.
     """
-    from svmbench.experiment.plan.freshness import code_changes, has_present_code
+    from svmbench.experiment.plan.present_code import code_changes, has_present_code
     from svmbench.report.reading.records import read_run
     from svmbench.schema.rechecks import KeptResult, ages, read_rechecks
 
@@ -190,7 +192,7 @@ def make_site(
     output: Path,
     *,
     file: Path | None = None,
-    freshness: bool = True,
+    ages: bool = True,
     beside: Path | None = None,
     trust: bool = False,
     tell: Callable[[str], None] = lambda _: None,
@@ -204,7 +206,7 @@ def make_site(
     output : Path
     file : Path, optional
         The claims; by default those that ship with the package.
-    freshness : bool, default=True
+    ages : bool, default=True
         Whether the site shows which results are fresh, rechecked, changed or older.
     beside : Path, optional
         A folder of kept records, for the claims that `results` don't decide.
@@ -225,10 +227,12 @@ def make_site(
     load_plugins()
     cards = solver_cards()
     known = claims_named(file=file, trust=trust)
-    age = lookup_of_ages() if freshness else None
-    judged = judge_folders(known, folders, age, trust=trust, tell=tell)
+    lookup = lookup_of_ages() if ages else None
+    judged = judge_folders(known, folders, lookup, trust=trust, tell=tell)
     if beside is not None:
-        judged = judging.fill_in_from_kept(judged, judge_folders(known, [beside], age, trust=trust))
+        judged = judging.fill_in_from_kept(
+            judged, judge_folders(known, [beside], lookup, trust=trust)
+        )
     site = build_site(
         Material(
             folders=tuple(folders),
@@ -245,7 +249,7 @@ def make_site(
             variants=_variants(),
             datasets=_dataset_facts(),
             repository=repository(),
-            freshness=age,
+            ages_of_run=lookup,
             version=svmbench.__version__,
         ),
         output,

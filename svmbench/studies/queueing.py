@@ -280,7 +280,7 @@ def queue_entry(
     forecast : callable
         Returns the forecast seconds of a cell; None without a record to forecast from.
     """
-    from svmbench.experiment.plan.freshness import race_identity_of
+    from svmbench.experiment.plan.present_code import race_identity_of
 
     finished = set(done)
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in finished]

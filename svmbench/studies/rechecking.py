@@ -251,7 +251,7 @@ def kept_runs(folders: Sequence[Path]) -> Iterator[KeptRun]:
 
 def _candidates(folder: Path) -> Iterator[Candidate]:
     from svmbench.base.files import read_json
-    from svmbench.experiment.plan.freshness import has_present_code
+    from svmbench.experiment.plan.present_code import has_present_code
     from svmbench.experiment.run.draws import Candidate
     from svmbench.report.reading.records import result_lines
     from svmbench.schema.rechecks import FRESH, read_rechecks
@@ -314,7 +314,7 @@ def _run_again(
 
     Yields each comparison with a kept record of this run, or of another run that has the cell.
     """
-    from svmbench.experiment.plan.freshness import identity_of
+    from svmbench.experiment.plan.present_code import identity_of
     from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
     from svmbench.report.gate.sides import judged_scores
     from svmbench.report.reading.records import read_run, result_lines

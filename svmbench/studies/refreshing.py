@@ -62,7 +62,7 @@ class OldRun:
 
         A race may have more solvers than its result if optional solvers were not installed then.
         """
-        from svmbench.experiment.plan.freshness import race_identity_of
+        from svmbench.experiment.plan.present_code import race_identity_of
 
         identity, solvers = race_identity_of(cell.identity)
         return any(recorded <= solvers for recorded in self.identities.get(identity, ()))
@@ -143,7 +143,7 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
 
 def _identities(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
     """Return the solvers of each recorded cell, by the other settings that identify it."""
-    from svmbench.experiment.plan.freshness import race_identity_of
+    from svmbench.experiment.plan.present_code import race_identity_of
 
     identities: dict[str, list[frozenset[str]]] = {}
     for identity, solvers in map(race_identity_of, lines):

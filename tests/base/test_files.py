@@ -79,7 +79,7 @@ def test_what_is_hidden_is_no_run(tmp_path: Path, made: Path) -> None:
 def test_a_plan_names_no_file_outside_the_package(
     tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
-    from svmbench.experiment.plan import freshness, keys
+    from svmbench.experiment.plan import keys, present_code
 
     assert not names_own_module(entry)
     run = shutil.copytree(made, tmp_path / "run")
@@ -94,7 +94,7 @@ def test_a_plan_names_no_file_outside_the_package(
         return read(module)
 
     monkeypatch.setattr(keys, "source_path", source)
-    assert freshness.code_changes(run) == {}
+    assert present_code.code_changes(run) == {}
     assert entry not in asked
 
 
@@ -214,7 +214,7 @@ OPENERS = (
 )
 OPENERS += (
     "experiment/run/forecast.py",
-    "experiment/plan/freshness.py",
+    "experiment/plan/present_code.py",
     "experiment/run/cluster.py",
 )
 MAY_OPEN = {

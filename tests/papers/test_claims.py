@@ -755,10 +755,10 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
         return judging.judge([ALL["smo-1"]], kept, lambda _source: known)[0]
 
     fresh = judged(Ages(dict.fromkeys(keys, "fresh")))
-    assert (fresh.freshness, fresh.age) == ("fresh", ())
-    assert judged(Ages(dict.fromkeys(keys[1:], "fresh"))).freshness == "older"
+    assert (fresh.age, fresh.age_details) == ("fresh", ())
+    assert judged(Ages(dict.fromkeys(keys[1:], "fresh"))).age == "older"
     older = judged(Ages({**dict.fromkeys(keys, "fresh"), keys[0]: "older"}))
-    assert (older.freshness, older.age) == ("older", ("1 of 12 results",))
+    assert (older.age, older.age_details) == ("older", ("1 of 12 results",))
     assert older.outcome == fresh.outcome
     assert export.summary([older, fresh]).endswith("; their records: 1 older, 1 fresh")
     assert "**supported**, older" in export.as_markdown([older])
@@ -767,17 +767,17 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     assert "supported, full (6 of 9 sets) (older): " in export.as_details([older])[0][1]
     assert "supported, full (6 of 9 sets) (older)" in export.as_latex([older])
     again = judged(Ages(dict.fromkeys(keys, "rechecked"), n_agreed=2))
-    assert again.freshness == "rechecked"
-    assert again.age == (f"2 of {len(keys)} cells of a run were repeated, and agreed",)
+    assert again.age == "rechecked"
+    assert again.age_details == (f"2 of {len(keys)} cells of a run were repeated, and agreed",)
     moved = Ages(
         {**dict.fromkeys(keys, "older"), keys[0]: "changed"},
         changed={keys[0]: "linear · a9a: objective was 1, is 2", "other": "another cell"},
     )
     changed = judged(moved)
-    assert changed.freshness == "changed"
-    assert changed.age == ("1 of 12 results", "linear · a9a: objective was 1, is 2")
+    assert changed.age == "changed"
+    assert changed.age_details == ("1 of 12 results", "linear · a9a: objective was 1, is 2")
     assert "changed: linear · a9a" in str(export.as_details([changed]))
-    assert verdict("smo-1", tmp_path).freshness == ""  # nobody looked
+    assert verdict("smo-1", tmp_path).age == ""  # nobody looked
 
 
 def test_tables_without_records_are_no_evidence(tmp_path):

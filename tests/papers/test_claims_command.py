@@ -27,14 +27,14 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> None:
-    shown = svmbench("claims", "--paper", "smo", "--no-freshness")
+    shown = svmbench("claims", "--paper", "smo", "--no-ages")
     assert shown.code == 0
     head, first = shown.out.splitlines()[:2]
-    assert head.split() == ["claim", "outcome", "scale", "what", "was", "found", "freshness"]
+    assert head.split() == ["claim", "outcome", "scale", "what", "was", "found", "age"]
     assert first == "smo-1   supported     full 6/9   all 3 hold: smo's exponent"
     said = "13 claims: 2 supported (2 of them at full scale), 1 contradicted, 10 not tested"
     assert said in shown.out
-    assert svmbench("claims", "--paper", "smo", "--no-freshness", kept).out == shown.out
+    assert svmbench("claims", "--paper", "smo", "--no-ages", kept).out == shown.out
 
 
 def test_a_folder_without_results_is_told_whose_results_are_judged(
@@ -46,7 +46,7 @@ def test_a_folder_without_results_is_told_whose_results_are_judged(
     monkeypatch.setattr("svmbench.studies.judging.PACKAGE", tmp_path / "elsewhere" / "svmbench")
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "mine")
-    shown = svmbench("claims", "--claim", "smo-1", "--no-freshness")
+    shown = svmbench("claims", "--claim", "smo-1", "--no-ages")
     kept = tmp_path / "elsewhere" / "results"
     assert shown.code == 0
     assert f"judged from the results that svmbench has kept: {kept}\n" in shown.err
@@ -54,14 +54,14 @@ def test_a_folder_without_results_is_told_whose_results_are_judged(
     # Nothing is said where the folder has results of its own, or where folders are named.
     runs.write(tmp_path / "mine" / "results")
     for words in ([], [kept]):
-        shown = svmbench("claims", "--claim", "smo-1", "--no-freshness", *words)
+        shown = svmbench("claims", "--claim", "smo-1", "--no-ages", *words)
         assert (shown.code, "judged from" in shown.err) == (0, False)
 
 
 def test_the_table_fits_eighty_columns_and_says_what_failed_in_twelve_words() -> None:
-    shown = svmbench("claims", "--no-freshness", ROOT / "results").out.splitlines()
+    shown = svmbench("claims", "--no-ages", ROOT / "results").out.splitlines()
     head, *rows = shown[:-1]
-    place = head.index("what was found"), head.index("freshness")
+    place = head.index("what was found"), head.index("age")
     assert len(rows) >= 45
     assert not [row for row in rows if "…" in row]
     assert max(map(len, shown[:-1])) <= 80
@@ -74,18 +74,18 @@ def test_the_table_fits_eighty_columns_and_says_what_failed_in_twelve_words() ->
 
 
 def test_details_begin_with_failures_and_end_with_what_made_the_records(kept: Path) -> None:
-    shown = svmbench("claims", "--claim", "smo-7", "--no-freshness", ROOT / "results").out
+    shown = svmbench("claims", "--claim", "smo-7", "--no-ages", ROOT / "results").out
     marks = [line.split()[0] for line in shown.splitlines() if line.split()[:1] and
              line.split()[0] in {"holds", "fails", "undecided"}]  # fmt: skip
     assert marks == sorted(marks, key=["fails", "holds", "undecided"].index)
     assert marks[0] == "fails"
-    cut = svmbench("claims", "--claim", "srbo-8", "--no-freshness", ROOT / "results").out
+    cut = svmbench("claims", "--claim", "srbo-8", "--no-ages", ROOT / "results").out
     assert "to repeat: svmbench run srbo_table9_11 --profile paper" in cut
     assert "cut: mnist-1-vs-0 at 2,000 rows;" in cut
 
 
 def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
-    shown = svmbench("claims", "--claim", "smo-1", "--no-freshness").out
+    shown = svmbench("claims", "--claim", "smo-1", "--no-ages").out
     assert "to repeat: svmbench run smo_adult_linear --profile paper" in shown
     assert "holds  subsets of LIBSVM's site: SMO" in shown
     assert "times: CPU times, without the time that other programs took\n" in shown
@@ -94,7 +94,7 @@ def test_one_claim_is_shown_with_all_its_parts(kept: Path) -> None:
 def test_results_older_than_the_code_are_marked(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from svmbench.experiment.plan import freshness
+    from svmbench.experiment.plan import present_code
 
     asked: list[Path] = []
 
@@ -103,7 +103,7 @@ def test_results_older_than_the_code_are_marked(
         plan = json.loads((folder / "plan.json").read_text())
         return dict.fromkeys([cell["key"] for cell in plan["cells"]], "core.base has changed since")
 
-    monkeypatch.setattr(freshness, "code_changes", changes)
+    monkeypatch.setattr(present_code, "code_changes", changes)
     shown = svmbench("claims", "--paper", "smo").out
     assert shown.splitlines()[1].split()[-1] == "older"
     assert [folder.name for folder in asked] == ["smo_adult_linear"]
@@ -114,7 +114,7 @@ def test_results_older_than_the_code_are_marked(
 
 @pytest.mark.parametrize("form", ["json", "markdown", "latex"])
 def test_other_forms(kept: Path, form: str) -> None:
-    shown = svmbench("claims", "--paper", "smo", "--no-freshness", "--format", form)
+    shown = svmbench("claims", "--paper", "smo", "--no-ages", "--format", form)
     assert shown.code == 0
     assert "supported" in shown.out
     if form == "json":
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_a_sentence(kept: Path, words: list[str], said: str) ->
 
 def test_a_folder_without_results_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "numbers.csv").write_text("a,b\n1,2\n")
-    shown = svmbench("claims", "--no-freshness", tmp_path)
+    shown = svmbench("claims", "--no-ages", tmp_path)
     assert (shown.code, shown.out) == (1, "")
     assert shown.err == (
         f"svmbench: {tmp_path} has no results: name run folders, or a folder that has some; "
@@ -166,7 +166,7 @@ def test_a_claim_without_a_run_has_no_verdict_but_commands(kept: Path) -> None:
 
 def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
     root = Path(__file__).parents[2] / "results"
-    found = json.loads(svmbench("claims", "--no-freshness", "--format", "json", root).out)
+    found = json.loads(svmbench("claims", "--no-ages", "--format", "json", root).out)
     assert [one["id"] for one in found] == [claim.id for claim in read_all_claims()]
     for one in found:
         assert one["reason"], one["id"]
@@ -180,7 +180,7 @@ def test_the_kept_results_of_this_repository_have_a_verdict_each() -> None:
 def test_an_unfinished_cell_has_no_age_though_its_points_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from svmbench.experiment.plan import freshness
+    from svmbench.experiment.plan import present_code
     from svmbench.report.reading.records import read_run
     from svmbench.studies import judging
 
@@ -203,7 +203,7 @@ def test_an_unfinished_cell_has_no_age_though_its_points_are_shown(
     ]
     run = write_run(tmp_path / "run", [done, cut, failed], [*points, *records])
     keys = [cell["key"] for cell in (done, cut, failed)]
-    monkeypatch.setattr(freshness, "code_changes", lambda _: dict.fromkeys(keys, ""))
+    monkeypatch.setattr(present_code, "code_changes", lambda _: dict.fromkeys(keys, ""))
     shown = [cell.key for cell in read_run(run).cells if cell.status == "ok"]
     assert sorted(shown) == sorted([done["key"], cut["key"]])
     assert judging.ages_of(run).words == {done["key"]: "fresh"}

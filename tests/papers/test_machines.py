@@ -30,7 +30,7 @@ def measured(root: Path, cpu: str, *, edit: bool = False, contributed: bool = Fa
 
 
 def judged(*folders: Path) -> dict[str, object]:
-    words = ["claims", *folders, "--claim", CLAIM, "--format", "json", "--no-freshness"]
+    words = ["claims", *folders, "--claim", CLAIM, "--format", "json", "--no-ages"]
     ended = svmbench(*words)
     assert ended.code == 0, ended.said
     (verdict,) = json.loads(ended.out)
@@ -51,7 +51,7 @@ def test_two_machines_agree(tmp_path: Path) -> None:
     machines = verdict["machines"]
     assert isinstance(machines, list)
     assert [one["name"] for one in machines] == ["CPU A", "CPU B"]
-    shown = svmbench("claims", ours, other, "--no-freshness", "--paper", "smo").out
+    shown = svmbench("claims", ours, other, "--no-ages", "--paper", "smo").out
     assert "supported on 2 of 2 machines" in shown
     assert "ours: CPU B" in shown
     assert all(len(one) <= 80 for one in shown.splitlines()[:-1])
@@ -101,5 +101,5 @@ def test_a_missing_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["markdown", "latex"])
 def test_other_formats_say_it(tmp_path: Path, form: str) -> None:
     ours, other = (measured(tmp_path / cpu, cpu) for cpu in ("CPU A", "CPU B"))
-    shown = svmbench("claims", ours, other, "--no-freshness", "--format", form).out
+    shown = svmbench("claims", ours, other, "--no-ages", "--format", form).out
     assert "supported on 2 of 2 machines" in shown

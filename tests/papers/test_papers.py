@@ -201,7 +201,7 @@ def test_a_package_names_its_papers_and_is_not_imported(tmp_path: Path) -> None:
 
 #: Modules below the package that the command may load, all of them counted: packages, the command
 #: line, and the checks of one paper. By the option.
-MOST_MODULES = {"--no-freshness": 44, "--freshness": 50}
+MOST_MODULES = {"--no-ages": 44, "--ages": 50}
 #: Files that may be loaded to read the claims and records of a paper and to judge them, without the
 #: command. An ``__init__.py`` with a docstring alone doesn't count.
 MOST_TO_JUDGE = 26

@@ -150,9 +150,7 @@ def test_names_are_escaped_and_the_sentence_counts():
 
 def test_every_kept_claim_is_drawn_within_its_width(tmp_path):
     file = tmp_path / "one.svg"
-    done = svmbench(
-        "claims", "--claim", "smo-1", "--plot", file, "--no-freshness", ROOT / "results"
-    )
+    done = svmbench("claims", "--claim", "smo-1", "--plot", file, "--no-ages", ROOT / "results")
     assert (done.code, done.out.strip()) == (0, str(file))
     root = ET.fromstring(file.read_text("utf-8"))
     places = [float(one.get(end)) for one in root.iter(f"{SVG}line") for end in ("x1", "x2")]

@@ -17,7 +17,9 @@ def site_of(tmp_path: Path, ages: Ages | None = None) -> Path:
     race_run(tmp_path / "results" / "race")
     added = race_run(tmp_path / "results" / "contributed" / "race-1")
     (added / MANIFEST).write_text("{}")
-    material = Material((tmp_path / "results",), freshness=None if ages is None else lambda _: ages)
+    material = Material(
+        (tmp_path / "results",), ages_of_run=None if ages is None else lambda _: ages
+    )
     build_site(material, tmp_path / "site")
     return tmp_path / "site"
 

@@ -147,7 +147,7 @@ def material(results: Path, **more: object) -> Material:
         },
         "datasets": {"a9a": {"rows": 32561, "features": 123, "task": "binary"}},
         "variants": {("alsvm_table2", "falsvm"): "alsvm"},
-        "freshness": ages,
+        "ages_of_run": ages,
         "version": "9.9",
         **more,
     }  # fmt: skip
@@ -357,7 +357,7 @@ def test_losses_are_listed_as_whole_as_wins(site: Path, tmp_path: Path) -> None:
         place = write_run(tmp_path / "runs" / name, [cell], [record(cell, metrics, spread=spread)])
         file = place / "environment-4be1c0de.json"
         file.write_text(json.dumps({**json.loads(file.read_text()), "load": [{"at": at}]}))
-    made = build_site(material(tmp_path / "runs", verdicts=(), freshness=None), tmp_path / "site")
+    made = build_site(material(tmp_path / "runs", verdicts=(), ages_of_run=None), tmp_path / "site")
     text = " ".join(Page(made.index.parent / "losses.html").text.split())
     assert "csvc a9a (race) libsvm 4.00 (4.00–4.00) 2.00 (2.00–2.00)" in text
 
@@ -467,7 +467,7 @@ def test_runs_follow_the_paper_and_the_others_have_a_page_of_their_own(site: Pat
 def test_runs_of_one_title_are_told_apart(race: Path, tmp_path: Path) -> None:
     for name in ("first", "again"):
         shutil.copytree(race, tmp_path / "runs" / name)
-    build_site(material(tmp_path / "runs", freshness=None, verdicts=()), tmp_path / "site")
+    build_site(material(tmp_path / "runs", ages_of_run=None, verdicts=()), tmp_path / "site")
     (page,) = (tmp_path / "site/papers").glob("alsvm*.html")
     listed = re.findall(r'<li><a href="#([\w-]+)">[^<]*</a> \(([^)]*)\)</li>', page.read_text())
     assert len(listed) == 2
@@ -629,7 +629,7 @@ def test_half_finished_and_changed_results_say_so(pages: dict[Path, Page]) -> No
 
 
 def test_nobody_looked_has_no_word(race: Path, tmp_path: Path) -> None:
-    build_site(material(race, freshness=None, verdicts=()), tmp_path / "site")
+    build_site(material(race, ages_of_run=None, verdicts=()), tmp_path / "site")
     text = page(read_pages(tmp_path / "site"), "papers/alsvm.html").text
     assert "#age" not in (tmp_path / "site" / "papers" / "alsvm.html").read_text()
     assert "rechecked" not in text
@@ -784,7 +784,7 @@ def test_a_site_that_fails_leaves_the_former_one(race: Path, tmp_path: Path) -> 
         raise ResultsError("it broke")
 
     with pytest.raises(ResultsError, match="it broke"):
-        build_site(material(race, freshness=broken), target)
+        build_site(material(race, ages_of_run=broken), target)
     assert sorted(path.name for path in target.rglob("*")) == before
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
@@ -832,7 +832,7 @@ def test_profiles_and_environments_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command(race: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "site"
-    shown = svmbench("site", race, "-o", target, "--no-freshness")
+    shown = svmbench("site", race, "-o", target, "--no-ages")
     assert shown.code == 0, shown.said
     assert shown.out.strip() == str(target / "index.html")
     assert (target / MARKER).is_file()
@@ -1123,7 +1123,7 @@ def apart(one: Path, other: Path) -> float:
     ],
 )
 def test_a_page_looks_as_it_did(race: Path, tmp_path: Path, name: str, asked: tuple[str]) -> None:
-    build_site(material(race, freshness=None, verdicts=()), tmp_path / "site")
+    build_site(material(race, ages_of_run=None, verdicts=()), tmp_path / "site")
     page_of = tmp_path / "site" / "papers" / "alsvm.html"
     seen = tmp_path / f"{name}.png"
     browse(page_of, tmp_path / "profile", f"--screenshot={seen}", *asked)

@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 #: A function from a run to the ages of its results.
-Freshness = Callable[[Source], Ages]
+AgesOfSource = Callable[[Source], Ages]
 
 
 def read_all_claims(
@@ -106,7 +106,7 @@ def read_all_claims(
 def judge(
     claims: Sequence[Claim],
     evidence: Evidence,
-    freshness: Freshness | None = None,
+    ages_of_source: AgesOfSource | None = None,
     *,
     trust: bool = False,
 ) -> list[Verdict]:
@@ -116,7 +116,7 @@ def judge(
     ----------
     claims : sequence of Claim
     evidence : Evidence
-    freshness : callable, optional
+    ages_of_source : callable, optional
         A function from a run to the ages of its results: fresh, rechecked, changed or older.
         Default: ages are not looked up.
     trust : bool, default=False
@@ -132,11 +132,11 @@ def judge(
     verdicts = []
     for claim in claims:
         verdict = _judged(claim, evidence, trust=trust)
-        if freshness is not None and verdict.cells:
+        if ages_of_source is not None and verdict.cells:
             used = _used(claim, evidence, verdict.cells)
             for source in used:
                 if id(source) not in ages_of:
-                    ages_of[id(source)] = freshness(source)
+                    ages_of[id(source)] = ages_of_source(source)
             verdict = _with_age(verdict, [ages_of[id(source)] for source in used])
         verdicts.append(verdict)
     return verdicts
@@ -177,9 +177,7 @@ def judge_together(
         counted = counted or dict(list(on_machine.items())[:1])
         deciding = [verdict for verdict in counted.values() if verdict.is_decided]
         machines = tuple(
-            MachineVerdict(
-                name, origin(verdict), verdict.outcome, verdict.reason, verdict.freshness
-            )
+            MachineVerdict(name, origin(verdict), verdict.outcome, verdict.reason, verdict.age)
             for name, verdict in counted.items()
         )
         chosen = (deciding or list(counted.values()))[0]
@@ -388,4 +386,4 @@ def _with_age(verdict: Verdict, known: Sequence[Ages]) -> Verdict:
             for ages in known
             if RECHECKED in ages.words.values()
         ]
-    return replace(verdict, freshness=word, age=tuple(sentences))
+    return replace(verdict, age=word, age_details=tuple(sentences))

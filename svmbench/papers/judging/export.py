@@ -38,7 +38,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     """Return the number of claims with each outcome, as a sentence."""
     counts = ", ".join(f"{count} {name}" for name, count in count_outcomes(verdicts) if count)
     word = "claim" if len(verdicts) == 1 else "claims"
-    words = Counter(verdict.freshness for verdict in verdicts if verdict.freshness)
+    words = Counter(verdict.age for verdict in verdicts if verdict.age)
     ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
     older = f"; their records: {ages}" if ages else ""
     n_kept = sum(verdict.from_kept for verdict in verdicts)
@@ -82,7 +82,7 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 
 
 #: The names of the columns of :func:`as_rows`.
-VERDICT_COLUMNS = ("claim", "outcome", "scale", "what was found", "freshness")
+VERDICT_COLUMNS = ("claim", "outcome", "scale", "what was found", "age")
 #: Largest number of characters of a line of the table, and number of characters between columns.
 TABLE_WIDTH, _COLUMN_GAP = 80, 2
 #: Colours of outcomes on a terminal.
@@ -92,14 +92,13 @@ OUTCOME_STYLES = {SUPPORTED: "green", MIXED: "yellow", CONTRADICTED: "red"}
 def as_rows(
     verdicts: Sequence[Verdict], width: int = TABLE_WIDTH
 ) -> list[tuple[str, str, str, str, str]]:
-    """Return a row for each claim: its name, outcome, scale, finding and freshness.
+    """Return a row for each claim: its name, outcome, scale, finding and age.
 
     The finding is shortened so that a line has at most `width` characters. A claim that was judged
     on several machines also has a row for each machine.
     """
     names = [
-        (verdict.claim.id, verdict.outcome, _scale(verdict), verdict.freshness)
-        for verdict in verdicts
+        (verdict.claim.id, verdict.outcome, _scale(verdict), verdict.age) for verdict in verdicts
     ]
     heads = (*VERDICT_COLUMNS[:3], VERDICT_COLUMNS[4])
     room = (
@@ -110,12 +109,10 @@ def as_rows(
     rows = []
     for verdict in verdicts:
         measured = escape.line(verdict.on_machines or verdict.finding(room), room)
-        rows.append(
-            (verdict.claim.id, verdict.outcome, _scale(verdict), measured, verdict.freshness)
-        )
+        rows.append((verdict.claim.id, verdict.outcome, _scale(verdict), measured, verdict.age))
         for machine in verdict.machines:
             label = escape.line(f"{machine.origin}: {machine.name}", room)
-            rows.append(("", machine.outcome, "", label, machine.freshness))
+            rows.append(("", machine.outcome, "", label, machine.age))
     return rows
 
 
@@ -131,7 +128,7 @@ def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return rows of two cells: each claim with its verdict, its rule, and all its parts."""
     rows: list[tuple[str, str]] = []
     for verdict in verdicts:
-        mark = f" ({verdict.freshness})" if verdict.freshness else ""
+        mark = f" ({verdict.age})" if verdict.age else ""
         rows.append((verdict.claim.id, f"{_outcome(verdict)}{mark}: {verdict.reason}"))
         rows += [("", line) for line in (*_details(verdict), "")]
     return rows
@@ -185,7 +182,7 @@ def _details(verdict: Verdict) -> list[str]:
         lines.append(f"from: {folder}{f' ({details})' if details else ''}")
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
     lines += [f"note: {note}" for note in verdict.notes]
-    lines += [f"{verdict.freshness}: {age}" for age in verdict.age]
+    lines += [f"{verdict.age}: {detail}" for detail in verdict.age_details]
     return lines + [f"to repeat: {command}" for command in verdict.commands or claim.commands()]
 
 
@@ -205,7 +202,7 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
     lines = ["| claim | outcome | scale | one number |", "| --- | --- | --- | --- |"]
     for verdict in verdicts:
         claim = verdict.claim
-        state = f"**{verdict.outcome}**" + (f", {verdict.freshness}" if verdict.freshness else "")
+        state = f"**{verdict.outcome}**" + (f", {verdict.age}" if verdict.age else "")
         state += f" ({verdict.on_machines})" if verdict.machines else ""
         statement = f"{claim.id}: {escape.markdown(claim.statement)}"
         measured = verdict.key_number() or verdict.reason
@@ -350,7 +347,7 @@ def as_latex(verdicts: Sequence[Verdict]) -> str:
         r"\endhead",
     ]
     for verdict in verdicts:
-        state = _outcome(verdict) + (f" ({verdict.freshness})" if verdict.freshness else "")
+        state = _outcome(verdict) + (f" ({verdict.age})" if verdict.age else "")
         state += f"; {verdict.on_machines}" if verdict.machines else ""
         row = (verdict.claim.id, verdict.claim.statement, state, verdict.reason)
         lines.append(" & ".join(escape.latex(text) for text in row) + r" \\")

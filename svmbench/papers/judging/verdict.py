@@ -189,7 +189,7 @@ class MachineVerdict:
         The CPU models of its records.
     origin : str
         ``ours``, ``confirmed here`` or ``from elsewhere``.
-    outcome, reason, freshness : str
+    outcome, reason, age : str
         As those of a `Verdict`.
     """
 
@@ -197,7 +197,7 @@ class MachineVerdict:
     origin: str
     outcome: str
     reason: str
-    freshness: str = ""
+    age: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,10 +218,10 @@ class Verdict:
         Sentences on what was left out, is unfinished, or was measured beside other work.
     sources : tuple of (str, str, str)
         Folder, profile and environment of each run that it rests on.
-    freshness : str
+    age : str
         ``fresh``, ``rechecked``, ``changed`` or ``older``; empty if ages were not looked up.
-    age : tuple of str
-        Sentences on `freshness`: how many results have this word, and which cells changed; without
+    age_details : tuple of str
+        Sentences on `age`: how many results have this word, and which cells changed; without
         full stops.
     commands : tuple of str
         The commands that make its records.
@@ -247,8 +247,8 @@ class Verdict:
     scale: Scale = Scale()
     notes: tuple[str, ...] = ()
     sources: tuple[tuple[str, str, str], ...] = ()
-    freshness: str = ""
-    age: tuple[str, ...] = ()
+    age: str = ""
+    age_details: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     to_decide: str = ""
     from_kept: bool = False
@@ -371,8 +371,8 @@ class Verdict:
             "commands": list(self.commands or claim.commands()),
             "to_decide": self.to_decide,
             "notes": list(self.notes),
-            "freshness": self.freshness,
-            "age": list(self.age),
+            "age": self.age,
+            "age_details": list(self.age_details),
             "from_kept": self.from_kept,
             "cpus": list(self.cpus),
             "machines": [asdict(machine) for machine in self.machines],

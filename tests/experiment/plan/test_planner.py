@@ -15,8 +15,8 @@ from svmbench import data
 from svmbench.experiment.config.loader import apply_profile, load_config, shipped_configs
 from svmbench.experiment.plan.filters import filters_of
 from svmbench.experiment.plan.filters import only as choose
-from svmbench.experiment.plan.freshness import code_changes
 from svmbench.experiment.plan.planner import make_plan, prepare_plan
+from svmbench.experiment.plan.present_code import code_changes
 from svmbench.experiment.protocols import protocols
 from svmbench.experiment.protocols.declare import PROTOCOLS
 from svmbench.report.output import kept

@@ -14,8 +14,8 @@ import pytest
 
 from svmbench.base.errors import DamagedResultsError
 from svmbench.experiment.plan import keys
-from svmbench.experiment.plan.freshness import NO_MANIFEST, code_changes, has_present_code
 from svmbench.experiment.plan.keys import code_hash, manifest
+from svmbench.experiment.plan.present_code import NO_MANIFEST, code_changes, has_present_code
 
 ROOT = Path(__file__).resolve().parents[3]
 ALSVM, CV = "svmbench.core.linear.alsvm", "svmbench.experiment.protocols.cv"
@@ -54,7 +54,7 @@ def test_what_has_not_changed_is_fresh(code: dict[str, Any], tmp_path: Path) -> 
 FOREIGN = """
 import sys
 from pathlib import Path
-from svmbench.experiment.plan.freshness import code_changes, has_present_code
+from svmbench.experiment.plan.present_code import code_changes, has_present_code
 from svmbench.experiment.plan.keys import code_hash
 modules = ["sklearn.svm._classes", "svmbench.experiment.protocols.cv"]
 print(code_changes(Path(sys.argv[1])))
