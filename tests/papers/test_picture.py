@@ -156,7 +156,7 @@ def test_every_kept_claim_is_drawn_within_its_width(tmp_path):
     places = [float(one.get(end)) for one in root.iter(f"{SVG}line") for end in ("x1", "x2")]
     assert places
     assert 0.0 <= min(places) <= max(places) <= 440.0
-    assert re.search(r"smo's exponent", " ".join(texts(root)))
+    assert re.search(r"SMO's exponent", " ".join(texts(root)))
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,7 @@ class Source:
     cells : tuple of CellResult
         Races taken apart; results of other environments as ``elsewhere``.
     environment_group : str
-        The id of the environment whose results count; compared with a cell's `machine`, which is
-        the id of an environment and not a CPU model.
+        The id of the first environment of the group whose results count.
     notes : tuple of str
         A sentence for each thing that was left out.
     alone : bool
@@ -260,18 +259,18 @@ def _evidence(runs: Sequence[Run], folders: Sequence[Path]) -> Evidence:
 
 def _source(run: Run) -> Source:
     """Return a run with the results of one environment alone."""
-    counts = Counter(cell.machine for cell in run.cells if cell.status == "ok")
+    counts = Counter(cell.environment_group for cell in run.cells if cell.status == "ok")
     notes = list(run.notes)
-    machine = max(counts, key=lambda name: counts[name]) if counts else ""
-    others = sorted(set(counts) - {machine})
+    group = max(counts, key=lambda name: counts[name]) if counts else ""
+    others = sorted(set(counts) - {group})
     if others:
         left_out = sum(counts[name] for name in others)
         notes.append(
             f"{left_out} of {counts.total()} results come from another environment "
-            f"({', '.join(others)}) than the others ({machine}) and are left out."
+            f"({', '.join(others)}) than the others ({group}) and are left out."
         )
-    cells = [_elsewhere(cell) if cell.machine in others else cell for cell in run.cells]
-    return Source(run, tuple(_with_races_apart(cells)), machine, tuple(notes))
+    cells = [_elsewhere(cell) if cell.environment_group in others else cell for cell in run.cells]
+    return Source(run, tuple(_with_races_apart(cells)), group, tuple(notes))
 
 
 #: What a race's record says once for all its solvers.
@@ -294,7 +293,7 @@ def _with_races_apart(cells: list[CellResult]) -> list[CellResult]:
 
 
 def _elsewhere(cell: CellResult) -> CellResult:
-    reason = f"measured in environment {cell.machine}"
+    reason = f"measured in environment {cell.environment_group}"
     return replace(cell, status="elsewhere", reason=reason, metrics={}, spread={}, counters={})
 
 

@@ -119,7 +119,8 @@ def _printed(claim: Claim, evidence: Evidence, config: str) -> list[Part]:
     table, apart, parts = config.removeprefix("smo_"), claim.limits["apart"], []
     for what, times in _views(claim, evidence, config):
         dataset = str(times.cells[0].dataset)
-        for solver, series in (("smo", times.first), ("chunking", times.second)):
+        both = (("smo", "SMO", times.first), ("chunking", "chunking", times.second))
+        for solver, name, series in both:
             printed = published.exponent(claim.paper, table, dataset, solver)
             if printed is None:
                 continue
@@ -127,7 +128,7 @@ def _printed(claim: Claim, evidence: Evidence, config: str) -> list[Part]:
             answer = is_inside(law, printed - apart, printed + apart)
             cells = cells_of(*series)
             parts.append(
-                Part(f"{what}, {solver}'s exponent", answer, spelt(law), f"{printed:g}", cells)
+                Part(f"{what}, {name}'s exponent", answer, spelt(law), f"{printed:g}", cells)
             )
     return parts
 
@@ -204,7 +205,9 @@ def _faster(
     measured = f"{names[1]} takes {least} to {largest} of {names[0]}'s time"
     of_sizes = f"at {lower.count(True)} of {len(lower)} sizes{lacking}"
     measured += f", more than {format_ratio(min_factor)} {of_sizes}"
-    return Part(f"{what}, {names[0]} faster", answer, measured, claim.printed, times.cells)
+    factor = "" if min_factor == 1.0 else f"more than {format_ratio(min_factor)} "
+    part = f"{what}, {names[0]} {factor}faster than {names[1]} at every size"
+    return Part(part, answer, measured, claim.printed, times.cells)
 
 
 def _scaled(known: Estimate, factor: float) -> Estimate:

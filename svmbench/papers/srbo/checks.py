@@ -142,7 +142,7 @@ def _with_all_results(source: Source) -> Source:
     cells = (
         cell
         for cell in source.run.cells
-        if cell.status != "ok" or cell.machine == source.environment_group
+        if cell.status != "ok" or cell.environment_group == source.environment_group
     )
     return replace(source, cells=tuple(cells))
 

@@ -210,7 +210,7 @@ def summarise_run(run_dir: Path) -> BaselineRun:
             for environment in environments
         ],
         "scores": judged,
-        "baselines": sorted(run.baselines),
+        "baselines": sorted(run.reference_solvers),
         "settings": run.settings,
         "foreign": sorted(foreign),
         "cells": [_compared(cell, judged, foreign) for cell in run.cells],

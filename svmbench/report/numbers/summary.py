@@ -136,27 +136,27 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
     )
 
 
-def by_machine(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
-    """Group the folds of one measurement by machine.
+def by_environment_group(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
+    """Group the folds of one measurement by environment group.
 
-    Folds of different machines are not averaged. With several machines, each group has all folds,
-    with the status ``elsewhere`` for those of other machines, so that tables show that it has only
-    some of the folds.
+    Folds of different environments are not averaged. With several, each group has all folds,
+    with the status ``elsewhere`` for those of other environments, so that tables show that it has
+    only some of the folds.
 
     Parameters
     ----------
     cells : sequence of CellResult
         Cells that share everything but the fold.
     """
-    machines = dict.fromkeys(cell.machine for cell in cells if cell.status == "ok")
-    if len(machines) < 2:
-        return {next(iter(machines), ""): list(cells)}
+    groups = dict.fromkeys(cell.environment_group for cell in cells if cell.status == "ok")
+    if len(groups) < 2:
+        return {next(iter(groups), ""): list(cells)}
     return {
-        machine: [
-            cell if cell.status != "ok" or cell.machine == machine else _elsewhere(cell)
+        name: [
+            cell if cell.status != "ok" or cell.environment_group == name else _elsewhere(cell)
             for cell in cells
         ]
-        for machine in machines
+        for name in groups
     }
 
 

@@ -13,7 +13,13 @@ import numpy as np
 from svmbench.base import escape
 from svmbench.base.errors import DamagedResultsError
 from svmbench.report.numbers.statistics import Crossing, PowerLaw, crossing, fit_power_law
-from svmbench.report.numbers.summary import Summary, by_machine, group, measured, summarise_folds
+from svmbench.report.numbers.summary import (
+    Summary,
+    by_environment_group,
+    group,
+    measured,
+    summarise_folds,
+)
 from svmbench.report.plots.kinds import kind_of
 from svmbench.report.reading import published
 from svmbench.report.reading.provenance import missing_short
@@ -209,7 +215,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
         drawn = [
             _series(spec, y, shown, part)
             for name, several in by_series.items()
-            for shown, part in _by_machine(name, several).items()
+            for shown, part in _by_environment_group(name, several).items()
         ]
         # The solvers of a race have times, but only pairs have ratios.
         series = [drawn_series for drawn_series in drawn if drawn_series.points or kind.fits]
@@ -251,15 +257,15 @@ def _clock(spec: PlotSpec, cells: Sequence[CellResult]) -> str:
     return "cpu_time_s" if timed and have_both else requested
 
 
-def _by_machine(name: str, cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
-    """Split the cells of a series by machine, because folds of different machines have no mean."""
-    parts = [by_machine(members) for members in group(cells).values()]
+def _by_environment_group(name: str, cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
+    """Split a series by environment, because folds of different environments have no mean."""
+    parts = [by_environment_group(members) for members in group(cells).values()]
     if all(len(part) == 1 for part in parts):
         return {name: list(cells)}
     apart: dict[str, list[CellResult]] = {}
     for part in parts:
-        for machine, members in part.items():
-            apart.setdefault(f"{name} ({machine})" if machine else name, []).extend(members)
+        for environment, members in part.items():
+            apart.setdefault(f"{name} ({environment})" if environment else name, []).extend(members)
     return apart
 
 

@@ -51,11 +51,11 @@ class CellResult:
 
     The identifying fields come from the plan, the result from the newest record with the cell's
     key. A cell without a record has the status ``not run``, or the status in the plan (``skipped``,
-    ``unavailable``). `environment` is the id in the record. `machine` is the id of the first
-    environment of the folder that equals this one but for commit and load: the machine, Python and
-    all packages. Means over folds are taken within it. `folds` is the number of folds over which
-    the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell ran; 0 if
-    its record doesn't say it. `claims` is for a part of a race, and says nothing of the papers'
+    ``unavailable``). `environment` is the id in the record. `environment_group` is the id of the
+    first environment of the folder that equals this one but for commit and load: the same machine,
+    Python and packages. Means over folds are taken within it. `folds` is the number of folds over
+    which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell ran; 0
+    if its record doesn't say it. `claims` is for a part of a race, and says nothing of the papers'
     claims. It has each solver that ran at a single setting, reported that it converged, and has a
     certified bound: True if the bound confirms that it converged.
     """
@@ -79,7 +79,7 @@ class CellResult:
     contended: bool = False
     data_sha256: str | None = None
     environment: str = ""
-    machine: str = ""
+    environment_group: str = ""
     undefined: Mapping[str, str] = field(default_factory=dict)
     folds: int = 0
     trace: tuple[tuple[float, ...], ...] = ()
@@ -138,7 +138,7 @@ class Run:
         The seed of the config; None for older plans.
     references : dict of str to str
         Who describes a foreign class or a program, by solver.
-    baselines : tuple of str
+    reference_solvers : tuple of str
         Solvers of other libraries and programs that the catalogue lists.
     programs : tuple of str
         Solvers that are programs with processes of their own; empty for older plans.
@@ -172,7 +172,7 @@ class Run:
     plan_scores: Any = None
     seed: int | None = None
     references: Mapping[str, str] = field(default_factory=dict)
-    baselines: tuple[str, ...] = ()
+    reference_solvers: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -238,7 +238,9 @@ def read_run(run_dir: Path) -> Run:
     environments = _read_environments(run_dir)
     used = {*newest.unplanned.values(), *(record.environment for record in newest.cells.values())}
     counts = _without_nulls(plan.get("counts") or {})
-    machines = _machines({name: facts for name, facts in environments.items() if name in used})
+    groups = _environment_groups(
+        {name: facts for name, facts in environments.items() if name in used}
+    )
     shown = sum(len(newest.points.get(cell.key, ())) + 1 for cell in cells)
     if shown > MAX_SHOWN_CELLS:  # cells may share a key, and each shows all its points
         raise DamagedResultsError(
@@ -259,14 +261,14 @@ def read_run(run_dir: Path) -> Run:
             cell
             for planned in cells
             for cell in _with_points(
-                _join(planned, newest.cells.get(planned.key), machines),
+                _join(planned, newest.cells.get(planned.key), groups),
                 newest.points.get(planned.key, {}).values(),
             )
         ),
         plan_scores=plan.get("scores"),
         seed=config.get("seed"),
         references=config.get("references") or {},
-        baselines=tuple(config.get("baselines") or ()),
+        reference_solvers=tuple(config.get("baselines") or ()),
         programs=tuple(config.get("programs") or ()),
         classes=tuple(config.get("classes") or ()),
         settings=_settings(config),
@@ -356,16 +358,16 @@ def _read_environments(run_dir: Path) -> dict[str, Mapping[str, Any]]:
     return environments
 
 
-def _machines(environments: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _environment_groups(environments: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the first equal environment for each environment."""
     first: dict[str, str] = {}
-    machines = {}
+    groups = {}
     for name, content in environments.items():
         facts = {key: value for key, value in content.items() if key not in _PASSING}
         # An unreadable environment is equal to no other.
         alike = json.dumps(facts, sort_keys=True) if facts else name
-        machines[name] = first.setdefault(alike, name)
-    return machines
+        groups[name] = first.setdefault(alike, name)
+    return groups
 
 
 def _blocks(blocks: Any) -> dict[str, Mapping[str, Any]]:
@@ -437,7 +439,7 @@ def _planned(plan: dict[str, Any], paper: str, store: ValueStore) -> Iterator[Ce
         )
 
 
-def _join(cell: CellResult, shown: ShownValues | None, machines: Mapping[str, str]) -> CellResult:
+def _join(cell: CellResult, shown: ShownValues | None, groups: Mapping[str, str]) -> CellResult:
     """Return a planned cell with the values of its newest record."""
     if shown is None:
         return cell
@@ -453,7 +455,7 @@ def _join(cell: CellResult, shown: ShownValues | None, machines: Mapping[str, st
         contended=shown.contended,
         data_sha256=shown.data_sha256,
         environment=shown.environment,
-        machine=machines.get(shown.environment, shown.environment),
+        environment_group=groups.get(shown.environment, shown.environment),
         folds=shown.folds,
         trace=shown.trace,
         stop_reason=shown.stop_reason,

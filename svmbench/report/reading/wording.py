@@ -32,7 +32,7 @@ _LABELS = {
     "n_positive": "positive",
     "n_negative": "negative",
     "dataset": "data set",
-    "machine": "environment",
+    "environment_group": "environment",
     "n_train": "training samples",
     "ratio": "times faster",
     "objective_difference": "relative difference of objectives",

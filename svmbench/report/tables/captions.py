@@ -88,7 +88,7 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
         else:
             had = "finished: the mean is over those that did (finished/planned)"
         notes.append((f"{PARTIAL_MARK} Not every fold {had}; the others are listed below.",))
-    if "machine" in table.row_fields:
+    if "environment_group" in table.row_fields:
         notes.append(
             (
                 "Folds of one measurement are from different environments, which are not averaged: "

@@ -16,7 +16,7 @@ from svmbench.base.validation_messages import sentence, shown
 from svmbench.report.numbers.summary import (
     PaperComparison,
     Summary,
-    by_machine,
+    by_environment_group,
     compare_with_paper,
     group,
     is_cut,
@@ -59,8 +59,9 @@ class Table:
     cells : list of CellResult
         Cells of the block, with races split.
     row_fields, column_fields : tuple of str
-        Identifying fields of the rows and of the columns. The last field of the rows is ``machine``
-        if folds of one measurement come from different machines, which are not averaged.
+        Identifying fields of the rows and of the columns. The last field of the rows is
+        ``environment_group`` if folds of one measurement come from different environments, which
+        are not averaged.
     row_keys : list of tuple
         Values of the row fields, in the order of the plan.
     columns : list of (tuple, str)
@@ -135,19 +136,19 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     if shares_rows:
         varying.remove("kernel")
     row_fields = (*spec.row_fields, *(name for name in varying if name not in fixed))
-    # Each measurement: its folds by machine.
-    measurements = [by_machine(members) for members in group(cells).values()]
-    machines = _machines_of_rows(measurements, row_fields)
-    has_machines = any(len(folds_by_machine) > 1 for folds_by_machine in measurements)
+    # Each measurement: its folds by environment group.
+    measurements = [by_environment_group(members) for members in group(cells).values()]
+    groups = _groups_of_rows(measurements, row_fields)
+    has_groups = any(len(folds_by_group) > 1 for folds_by_group in measurements)
     entries: dict[tuple[tuple[Any, ...], tuple[Any, ...], str], TableEntry] = {}
     kernels_of: dict[tuple[Any, ...], dict[str, None]] = {}  # of each column
-    for folds_by_machine in measurements:
-        for machine, members in folds_by_machine.items():
+    for folds_by_group in measurements:
+        for group_id, members in folds_by_group.items():
             cell = members[0]
             row, column = _values(cell, row_fields), _values(cell, across)
-            if has_machines:
+            if has_groups:
                 # Cells without a measurement belong to the first row of their group.
-                row = (*row, machine or next(iter(machines[row]), ""))
+                row = (*row, group_id or next(iter(groups[row]), ""))
             kernels_of.setdefault(column, {})[cell.kernel or ""] = None
             cut = bool(spec.published) and is_cut(run, members)
             for metric in spec.metrics:
@@ -162,9 +163,9 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     return Table(
         spec=spec,
         cells=cells,
-        row_fields=(*row_fields, "machine") if has_machines else row_fields,
+        row_fields=(*row_fields, "environment_group") if has_groups else row_fields,
         column_fields=across,
-        row_keys=_row_keys(machines, has_machines=has_machines),
+        row_keys=_row_keys(groups, has_groups=has_groups),
         columns=columns,
         entries=entries,
         constants=_constants(cells, {*row_fields, *across, *(["kernel"] if shares_rows else [])}),
@@ -176,24 +177,24 @@ def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Tabl
     )
 
 
-def _machines_of_rows(
+def _groups_of_rows(
     measurements: Sequence[Mapping[str, Sequence[CellResult]]], row_fields: Sequence[str]
 ) -> dict[tuple[Any, ...], dict[str, None]]:
-    """Return the machines that measured each row, in the order of the plan."""
-    machines: dict[tuple[Any, ...], dict[str, None]] = {}
-    for folds_by_machine in measurements:
-        row = _values(next(iter(folds_by_machine.values()))[0], row_fields)
-        machines.setdefault(row, {}).update(dict.fromkeys(filter(None, folds_by_machine)))
-    return machines
+    """Return the environment groups that measured each row, in the order of the plan."""
+    groups: dict[tuple[Any, ...], dict[str, None]] = {}
+    for folds_by_group in measurements:
+        row = _values(next(iter(folds_by_group.values()))[0], row_fields)
+        groups.setdefault(row, {}).update(dict.fromkeys(filter(None, folds_by_group)))
+    return groups
 
 
 def _row_keys(
-    machines: Mapping[tuple[Any, ...], Iterable[str]], *, has_machines: bool
+    groups: Mapping[tuple[Any, ...], Iterable[str]], *, has_groups: bool
 ) -> list[tuple[Any, ...]]:
-    """Return the keys of the rows: with `has_machines`, a row for each machine."""
-    if not has_machines:
-        return list(machines)
-    return [(*row, machine) for row, names in machines.items() for machine in names or [""]]
+    """Return the keys of the rows: with `has_groups`, a row for each environment group."""
+    if not has_groups:
+        return list(groups)
+    return [(*row, group_id) for row, names in groups.items() for group_id in names or [""]]
 
 
 def _filled_columns(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from svmbench.base import escape
 from svmbench.report.numbers.summary import (
-    by_machine,
+    by_environment_group,
     compare_with_paper,
     group,
     is_cut,
@@ -65,7 +65,7 @@ def tidy_lines(
             column = tuple(members[0].value(name) for name in table.column_fields)
             for metric in table.spec.metrics:
                 if (column, metric) in present:
-                    for part in by_machine(members).values():
+                    for part in by_environment_group(members).values():
                         row = _row(run, part, metric, table.spec, allow_contended=allow_contended)
                         writer.writerow(_fields(row))
                         yield out.text
@@ -79,7 +79,7 @@ def tidy_lines(
                 # Show the status of cells that no table shows.
                 rows = [""]
             for metric in rows:
-                for part in by_machine(members).values():
+                for part in by_environment_group(members).values():
                     writer.writerow(_fields(_row(run, part, metric, None)))
                     yield out.text
 

@@ -234,7 +234,7 @@ def test_folds_of_different_environments_make_no_mean(tmp_path):
         ("9", "1", "0ther"),
     ]
     wide = rows_of(tmp_path / "table2.csv")
-    assert [(row["machine"], row["alsvm.train_time_s"]) for row in wide] == [
+    assert [(row["environment_group"], row["alsvm.train_time_s"]) for row in wide] == [
         ("4be1c0de", "2"),
         ("0ther", "9"),
     ]
