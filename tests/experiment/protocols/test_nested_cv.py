@@ -23,7 +23,7 @@ from svmbench.experiment.protocols.nested_cv import whole_cpu_time
 def test_each_fold_pays_its_own_work_and_distances_are_paid_once_where_they_are_shared(
     scaling: str, seconds: float
 ) -> None:
-    task: Any = SimpleNamespace(settings={"outer_folds": 5}, spec={"scaling": scaling})
+    task: Any = SimpleNamespace(protocol_settings={"outer_folds": 5}, spec={"scaling": scaling})
     metrics = {
         "search_cpu_time_s": 10.0,
         "distances_cpu_time_s": 4.0,

@@ -339,7 +339,7 @@ def test_the_second_value_of_a_run_counts_and_not_the_first(
             (Made(position[point["nu"]]), float(position[point["nu"]]), 1.0) for point in grid
         ),
     )
-    monkeypatch.setattr(screening.scores, "mark", lambda *_: ({"accuracy_pct": 50.0}, {}))
+    monkeypatch.setattr(screening.scores, "compute_scores", lambda *_: ({"accuracy_pct": 50.0}, {}))
     solver = {"name": "srbo-nu-svm", "params": {"gamma": 2.0}, "grid": {"nu": nus}}
     block = {"protocol": "screening", "runs": {0: 5}, "scores": ["accuracy"]}
     (cell,) = cells_in_process([solver], block, datasets=["breast-cancer[:90]"])
