@@ -68,6 +68,10 @@ class TrainingData:
         Weights of the samples, for a solver that takes them; None for 1 each.
     decisions : ndarray of shape (n_samples,) or None
         Decision values of the samples that the last `train` has kept; None without.
+    decisions_error : float or None
+        Scale of their errors, 0 for double precision; None if the search knows none.
+    matrix : ndarray of shape (n_samples, n_samples) or None
+        The kernel matrix, in the search's order, if a warning will read it; None else.
     """
 
     X: Any
@@ -75,6 +79,8 @@ class TrainingData:
     native: Any = None
     weights: np.ndarray | None = None
     decisions: np.ndarray | None = None
+    decisions_error: float | None = None
+    matrix: np.ndarray | None = None
 
 
 class UntimedSeconds:

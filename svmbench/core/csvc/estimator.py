@@ -19,17 +19,14 @@ from svmbench.core.contract.base import (
     require_positive,
 )
 from svmbench.core.contract.declaration import KERNELS
+from svmbench.core.contract.problems import Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc import pairs, solver
 from svmbench.core.csvc.path import along_c
 from svmbench.core.csvc.problem import QPProblem, csvc_problem, thresholds
 from svmbench.core.csvc.smo import CONVERGED, STOP_REASONS
 from svmbench.core.kernels.kernels import KernelSource
-from svmbench.core.models.kernel_base import (
-    EXACT_OBJECTIVE_MAX_SAMPLES,
-    ClassifierWithC,
-    KernelSolution,
-)
+from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
 from svmbench.core.models.ovo_model import JointData, JointSolution
 
 
@@ -182,24 +179,26 @@ class CSVC(Weighted, ClassifierWithC):
             counters=result.counters,
             # v = p - K beta.
             decisions=problem.linear - result.v + b,
+            decisions_error=result.error,
         )
 
-    def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
-        """Return the known decision values, with those of support vectors evaluated if necessary.
+    def _known_values(self, data: TrainingData) -> Values | None:
+        """Return the values from known decisions, those of support vectors evaluated if necessary.
 
         Only support vectors have a loss: the search has checked in double precision which samples
         violate their margin.
         """
-        f = super()._known_decisions(data)
-        if f is not None or data.decisions is None or self.stop_reason_ != STOP_REASONS[CONVERGED]:
-            return f
-        if self.kernel == "linear" and len(data.y) > EXACT_OBJECTIVE_MAX_SAMPLES:
+        known = super()._known_values(data)
+        is_done = self.stop_reason_ == STOP_REASONS[CONVERGED]
+        if known is not None or data.decisions is None or not is_done:
+            return known
+        if self.kernel == "linear":
             return None
         rows, f = self.support_, data.decisions.copy()
         beta = np.zeros(len(f))
         beta[rows] = self.expansion_.coefficients
         f[rows] = self.expansion_.b - solver.exact_gradient(self._source(data), 0.0 * f, beta, rows)
-        return f
+        return self._values(data, f)
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
         """Return True if all pairs of classes can be solved on rows that they share."""

@@ -172,8 +172,11 @@ class QPResult:
     checks: int | None = 0  # in float64; None on a stored matrix, which is not checked
     reason: int = CONVERGED  # position in ``smo.STOP_REASONS``
     evaluations: int = 0  # kernel values computed
+    # The largest error of v that a check found and corrected: a scale of the errors elsewhere
+    error: float = 0.0
     # Why float32 gave way to float64, each time: stop reasons of the steps, and in the last set
     fallbacks: list[str] = field(default_factory=list)
+    matrix: np.ndarray | None = None  # K, if there is no margin and the search had all of it
 
     @property
     def stop_reason(self) -> str:
@@ -276,6 +279,7 @@ def _solve_on_matrix(
         result.steps += steps
         over = tolerance.settle(reason, result.steps, beta, v)
     result.reason = over
+    result.matrix = K if over == NO_MARGIN_CODE else None
     return result
 
 
@@ -352,8 +356,10 @@ class Refinement:
                 violation = up_low_sets(problem, result.beta, result.v).violation
                 verdict = OVER if result.reason == STALLED or violation <= tol else GO_ON
             else:
-                violation, members = check_in_float64(exact, problem, result.beta, result.v, tol)
-                checks += 1
+                violation, members, error = check_in_float64(
+                    exact, problem, result.beta, result.v, tol
+                )
+                checks, result.error = checks + 1, max(result.error, error)
                 verdict = judge_check(violation, last, tol, result.reason)
                 last = violation
                 if verdict == OVER:
@@ -368,10 +374,12 @@ class Refinement:
             elif verdict == EXHAUSTED:
                 result.fallbacks.append(f"{result.stop_reason}, in its set {STOP_REASONS[inner]}")
                 result.v = exact_gradient(exact, problem.linear, result.beta, everyone)
+                result.error = 0.0
                 made += rows.evaluations + single_values(K)
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
         result.checks = checks
+        result.matrix = K if result.reason == NO_MARGIN_CODE and isinstance(K, np.ndarray) else None
         made += rows.evaluations + single_values(K)
         result.evaluations = source.kernel_evaluations - before + made
         return result
@@ -473,18 +481,18 @@ def judge_check(violation: float, last: float, tol: float, reason: int) -> int:
 
 def check_in_float64(
     source: ExactValues, problem: QPProblem, beta: np.ndarray, v: np.ndarray, tol: float
-) -> tuple[float, np.ndarray]:
+) -> tuple[float, np.ndarray, float]:
     """Replace v by its float64 value at samples that could decide m - M, in place.
 
-    Return the true violation m - M, and the samples whose v was replaced.
+    Return the true violation m - M, the samples whose v was replaced, and its largest error there.
     """
-    done = correct_near(
+    done, error = correct_near(
         lambda width: near_violation(problem, beta, v, width),
         lambda at: exact_gradient(source, problem.linear, beta, at),
         v,
         tol,
     )
-    return up_low_sets(problem, beta, v).violation, np.flatnonzero(done)
+    return up_low_sets(problem, beta, v).violation, np.flatnonzero(done), error
 
 
 def correct_near(
@@ -492,8 +500,11 @@ def correct_near(
     exact: Callable[[np.ndarray], np.ndarray],  # samples -> their v in float64
     v: np.ndarray,
     tol: float,
-) -> np.ndarray:
-    """Replace v by its float64 value at samples that could violate; return where."""
+) -> tuple[np.ndarray, float]:
+    """Replace v by its float64 value at samples that could violate.
+
+    Return a mask of these samples, and the largest error of v among them.
+    """
     done, width, error = np.zeros(len(v), dtype=bool), CHECK_WIDTH * tol, 0.0
     while True:
         at = np.flatnonzero(near(width) & ~done)
@@ -505,7 +516,7 @@ def correct_near(
         # Assume that v errs by at most e = CHECK_SAFETY * error at unchecked samples. `near` marked
         # all that could violate if v errs by `width`: e <= width is enough. Else 2 e: e may grow.
         if width >= CHECK_SAFETY * error:
-            return done
+            return done, error
         width = 2.0 * CHECK_SAFETY * error
 
 
@@ -521,12 +532,13 @@ def exact_gradient(
 ) -> np.ndarray:
     """Return ``(linear - K beta)[samples]`` in float64; `samples` are distinct and ascending."""
     is_support, v = beta != 0.0, linear.copy()
-    support, inside = np.flatnonzero(is_support), samples[is_support[samples]]
+    support, is_inside = np.flatnonzero(is_support), is_support[samples]
+    # Symmetry saves nothing in the only strip of few support vectors: they count as `idle`.
+    is_inside &= np.count_nonzero(is_inside) > CHECK_ROWS
+    inside, idle = samples[is_inside], samples[~is_inside]
     is_support[inside] = False
-    others, idle = np.flatnonzero(is_support), samples[beta[samples] == 0.0]
-    # idle x support, inside x others. Support vectors: inside (in `samples`) and others. idle: in
-    # `samples`, with beta = 0.
-    for rows, columns in ((idle, support), (inside, others)):
+    # idle x support, inside x others. Support vectors: inside (in `samples`) and others.
+    for rows, columns in ((idle, support), (inside, np.flatnonzero(is_support))):
         height = max(1, CHECK_VALUES // max(1, len(columns)))
         for top in range(0, len(rows), height):
             part = rows[top : top + height]

@@ -147,12 +147,16 @@ class Expansion:
 #: Parameters of the kernel itself.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
 
-#: Up to this number of samples `fit` evaluates its objective in double precision (milliseconds).
-EXACT_OBJECTIVE_MAX_SAMPLES = 2000
+#: Decision values that the search has kept serve for the objective, unless their largest error
+#: could change it by more than this share. The errors of all partly cancel.
+WORST_OBJECTIVE_ERROR = 1e-4
 
-#: Above it, decision values that the search has kept serve, unless their largest error at so many
-#: samples could change the objective by more than this share. The errors of all partly cancel.
-COMPARED_DECISIONS, WORST_OBJECTIVE_ERROR = 64, 1e-4
+#: If the search doesn't know their errors, they are compared at so many samples.
+COMPARED_DECISIONS = 64
+
+#: Up to this number of samples all are evaluated in double precision (milliseconds), unless errors
+#: that the search knows could change the objective by at most this share of `tol`.
+EXACT_OBJECTIVE_MAX_SAMPLES, WORST_SHARE_OF_TOL = 2000, 0.1
 
 
 @dataclass
@@ -177,6 +181,11 @@ class KernelSolution:
         The margin of nu-svc and one-class, the squared radius of svdd; else 0.
     decisions : ndarray of shape (n_samples,) or None
         f of the training samples, if the search has kept it.
+    decisions_error : float or None
+        The largest error of it that the search has found and corrected, 0 if all kernel values were
+        in double precision; None if the search doesn't know.
+    matrix : ndarray of shape (n_samples, n_samples) or None
+        The kernel matrix, in the search's order, if a warning will read it; None else.
     """
 
     coefficients: np.ndarray
@@ -187,6 +196,8 @@ class KernelSolution:
     points: Any = None
     rho: float = 0.0
     decisions: np.ndarray | None = None
+    decisions_error: float | None = None
+    matrix: np.ndarray | None = None
 
     @property
     def alpha(self) -> np.ndarray:
@@ -485,7 +496,8 @@ class KernelSolver(Solver):
         if not (np.all(np.isfinite(solution.coefficients)) and np.isfinite(solution.b)):
             msg = f"{type(self).__name__} produced a solution with NaN or infinite coefficients"
             raise FloatingPointError(msg)
-        data.decisions = solution.decisions
+        data.decisions, data.decisions_error = solution.decisions, solution.decisions_error
+        data.matrix = solution.matrix
         coefficients, b, rho = solution.coefficients, float(solution.b), float(solution.rho)
         bounded = 0
         if solution.points is not None:
@@ -526,33 +538,39 @@ class KernelSolver(Solver):
     def finish_fit(self, data: TrainingData) -> Self:
         """End `fit`: as `evaluate_objective`, or from the search's own gradient.
 
-        The gradient is used at once if the search converged and its counter ``checks`` is 0: then
-        all kernel values were in double precision. Otherwise, and of solvers without this counter,
-        some of it may be from single-precision rows. Above 2,000 samples it is then compared with
-        the model at 64 samples, and used if their largest error at all samples would change the
-        objective by at most 1e-4 of its value; since errors partly cancel, the objective is
-        then right to about 1e-6. For the linear kernel it is not used.
+        The gradient is used if the search converged on kernel values in double precision. Some of
+        it may be from single-precision rows, whose errors the search's checks have measured. It is
+        used if an error as large as the largest one, at all samples, would change the objective by
+        at most 1e-4 of its value, and up to 2,000 samples ``tol / 10``; since errors partly cancel,
+        the objective is then right to about 1e-6. If the search doesn't know the errors, the
+        gradient is compared with the model at 64 samples, above 2,000 samples. For the linear
+        kernel it is not used.
         """
-        f = self._known_decisions(data)
+        values = self._known_values(data)
         return (
-            self.evaluate_objective(data)
-            if f is None
-            else self._set_objectives(data, self._values(data, f))
+            self.evaluate_objective(data) if values is None else self._set_objectives(data, values)
         )
 
-    def _known_decisions(self, data: TrainingData) -> np.ndarray | None:
-        f = data.decisions
-        if self.stop_reason_ == "converged" and self.counters_.get("checks") == 0:
-            # No check was made: all kernel values were in double precision, since a search on
-            # single precision checks the gradient before it converges.
-            return f
-        if f is None or len(f) <= EXACT_OBJECTIVE_MAX_SAMPLES or self.kernel == "linear":
+    def _known_values(self, data: TrainingData) -> Values | None:
+        # A search on single precision checks the gradient before it converges.
+        f, is_done = data.decisions, self.stop_reason_ == "converged"
+        error = data.decisions_error if is_done else None
+        if f is None:
             return None
-        rows = np.unique(np.linspace(0, len(f) - 1, COMPARED_DECISIONS).astype(np.intp))
-        error = float(np.max(np.abs(self.expansion_.decide(data.X[rows]) - f[rows])))
-        value = self.problem.primal(self._values(data, f), self._problem_parameter(data))
+        if error == 0.0:
+            return self._values(data, f)
+        are_few, worst = len(f) <= EXACT_OBJECTIVE_MAX_SAMPLES, WORST_OBJECTIVE_ERROR
+        if self.kernel == "linear" or (are_few and error is None):
+            return None
+        if error is None:
+            rows = np.unique(np.linspace(0, len(f) - 1, COMPARED_DECISIONS).astype(np.intp))
+            error = float(np.max(np.abs(self.expansion_.decide(data.X[rows]) - f[rows])))
+        elif are_few:
+            worst = min(worst, WORST_SHARE_OF_TOL * float(self.tol))
+        values = self._values(data, f)
+        value = self.problem.primal(values, self._problem_parameter(data))
         change = error * float(np.sum(np.abs(self.expansion_.coefficients)))
-        return f if change <= WORST_OBJECTIVE_ERROR * abs(value) else None
+        return values if change <= worst * abs(value) else None
 
     def _set_objectives(self, data: TrainingData, values: Values) -> Self:
         """Set the objectives of the problem at some values; warn if the model is useless."""

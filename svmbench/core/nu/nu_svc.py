@@ -144,7 +144,12 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             return self._no_margin_of_pairs(data.native)
         if self.stop_reason_ != NO_MARGIN:
             return ""
-        useful = useful_nu(self._source(data), data.y, data.weights)
+        source, y, weights = self._source(data), data.y, data.weights
+        if data.matrix is not None:
+            order = by_class(y)
+            source, y = KernelSource.precomputed(data.matrix), y[order]
+            weights = None if weights is None else weights[order]
+        useful = useful_nu(source, y, weights)
         return no_margin(self.nu, useful, largest_nu(data.y, data.weights))
 
     def _no_margin_of_pairs(self, joint: JointData) -> str:
@@ -199,7 +204,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         n = len(y)
         # Sorted by class, so that steps in a class read one run of a kernel row. A stored matrix
         # stays as it is: sorting would copy it.
-        order = np.arange(n) if source.is_stored else np.argsort(-y, kind="stable")
+        order = np.arange(n) if source.is_stored else by_class(y)
         sorted_weights = None if weights is None else weights[order]
         box, first = nu_svc_problem(y[order], float(self.nu), sorted_weights)
 
@@ -229,4 +234,11 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             stop_reason=result.stop_reason,
             counters=result.counters,
             decisions=b - v / n,
+            decisions_error=result.error / n,
+            matrix=None if source.is_stored else result.matrix,
         )
+
+
+def by_class(y: np.ndarray) -> np.ndarray:
+    """Return the order of a search: the positive class first, each class in its own order."""
+    return np.argsort(-y, kind="stable")

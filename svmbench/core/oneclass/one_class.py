@@ -189,6 +189,7 @@ class OneClass(BoxDetector):
             stop_reason=result.stop_reason,
             counters=result.counters,
             decisions=-result.v / scale - rho,
+            decisions_error=result.error / scale,
         )
 
     def _solve_linear(self, source: KernelSource, scale: float, box: QPProblem) -> QPResult | None:

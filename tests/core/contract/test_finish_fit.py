@@ -81,7 +81,7 @@ def test_few_samples_are_evaluated_in_double():
 @pytest.mark.parametrize("C", [0.05, 30.0])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_support_vectors_alone_are_evaluated_in_double(n, C, form, fit_intercept):
+def test_the_support_vectors_alone_are_evaluated_in_double(n, C, form, fit_intercept, monkeypatch):
     X, y = make_problem(n=n, d=6)
     model = CSVC(C=C, gamma=0.7, fit_intercept=fit_intercept)
     data = model.prepare(form(X), y, np.linspace(0.5, 2.0, n))
@@ -90,12 +90,18 @@ def test_the_support_vectors_alone_are_evaluated_in_double(n, C, form, fit_inter
     assert (model.counters_["checks"] == 0) == (n < csvc_solver.FLOAT32_MIN_SAMPLES)
     # Some at their bound, and some that are no support vectors: neither was checked by the search.
     assert 0 < model.counters_["bounded_support_vectors"] < len(model.support_) < n
-    own = data.decisions.copy()
+    own, is_double = data.decisions.copy(), n < csvc_solver.FLOAT32_MIN_SAMPLES
+    assert (data.decisions_error == 0.0) == is_double
+    # The search's gradient is good enough, unless its errors may not change the objective at all.
+    reused = model.finish_fit(data).objective_
+    monkeypatch.setattr(kernel_base, "WORST_OBJECTIVE_ERROR", 0.0)
     found = model.finish_fit(data).objective_, model.dual_objective_, model.expansion_.square
     model.evaluate_objective(data)
     expected = model.objective_, model.dual_objective_, model.expansion_.square
     assert found == pytest.approx(expected, rel=1e-12)
-    if n < csvc_solver.FLOAT32_MIN_SAMPLES:
+    assert reused == pytest.approx(found[0], rel=1e-12 if is_double else 1e-5)
+    assert is_double or reused != found[0]
+    if is_double:
         return
     # What a search in single precision knew of the support vectors does not count.
     data.decisions = own

@@ -1,6 +1,7 @@
 """Steps of the solver that fits reach only where single precision misleads them."""
 
 import numpy as np
+import pytest
 
 from svmbench.core.csvc.solver import CHECK_SAFETY, CHECK_WIDTH, correct_near
 
@@ -16,9 +17,10 @@ def test_the_samples_that_are_checked_grow_with_the_error_that_was_found() -> No
         widths.append(width)
         return np.abs(v) < width
 
-    done = correct_near(near, lambda at: true[at], found := v.copy(), tol)
+    done, error = correct_near(near, lambda at: true[at], found := v.copy(), tol)
     assert done.tolist() == [True, True, False, False]
     assert found.tolist() == [true[0], true[1], v[2], v[3]]
+    assert error == pytest.approx(0.9)
     # What was left unchecked is further away than the safety times the largest error.
     assert widths[-1] >= CHECK_SAFETY * 0.9
 
@@ -31,6 +33,7 @@ def test_samples_are_checked_once_where_the_values_were_right() -> None:
         asked.extend(at.tolist())
         return v[at]
 
-    done = correct_near(lambda width: v < width, exact, v.copy(), 0.1)
+    done, error = correct_near(lambda width: v < width, exact, v.copy(), 0.1)
     assert asked == [0, 1]
     assert done.tolist() == [True, True, False]
+    assert error == 0.0
