@@ -51,16 +51,19 @@ def first_call(described: Mapping[str, Any]) -> Seconds:
     Parameters
     ----------
     described : mapping
-        ``call``: ``"cold-fit"``, which includes importing the module of the solver and loading
-        its compiled code; ``"first-fit"``, the first `fit` after a warm-up; or ``"first-train"``,
-        the first `train` after a warm-up. ``solver``: its name. ``class``: module and name of its
-        class. ``params``: its parameters. ``X``, ``y``: inputs and labels.
+        ``call``: ``"cold-fit"``, which includes importing the class (of a solver of the suite, from
+        ``svmbench``) and loading its compiled code; ``"first-fit"``, the first `fit` after a
+        warm-up; or ``"first-train"``, the first `train` after a warm-up. ``solver``: its name.
+        ``class``: module and name of its class. ``params``: its parameters. ``X``, ``y``: inputs
+        and labels.
     """
     import sklearn.svm  # noqa: F401  as a user of scikit-learn or svmbench has
 
     X, y, params = described["X"], described["y"], described["params"]
     if described["call"] == "cold-fit":
         module, name = described["class"]
+        # Users import solvers from the package.
+        module = "svmbench" if module.startswith("svmbench.") else module
         return time_call(lambda: fitted(getattr(import_module(module), name)(**params), X, y))
     from svmbench.baselines.catalogue import solver
     from svmbench.experiment.measuring.measure import warm
