@@ -75,8 +75,9 @@ data sets of OpenML; with `SVMBENCH_OFFLINE`, only kept ones are used. In a run,
 can't be downloaded is marked `unavailable`. The records have a hash of the encoded rows and labels
 (`data_sha256`), so a changed version of the data is rerun.
 
-The columns are read as those of a table: OpenML's label, or `label_column` (`--label`); its
-identifiers and ignored columns are left out. Nominal values and text are one-hot encoded, or
+The columns are read as in a table of one's own. The label is the column that OpenML names, or
+`label_column` (`--label`). Columns that OpenML declares as identifiers or to be ignored are left
+out. Nominal values and text are one-hot encoded, or
 `ordinal` with `text`. Missing values are refused and listed unless `impute` is given. A sparse
 data set stays sparse; `try` doesn't take it. The first reading of a large file is slow; the
 prepared arrays are kept.

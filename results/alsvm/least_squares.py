@@ -1,4 +1,4 @@
-"""What `alsvm-batch` costs on many features beside other ways to the same least-squares solution.
+"""Time `alsvm-batch` on many features beside other ways to the same least-squares solution.
 
     python results/alsvm/least_squares.py reuters --output results/alsvm
 

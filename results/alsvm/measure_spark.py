@@ -1,4 +1,4 @@
-"""What Spark's solvers cost beside MLlib's, and how `alsvm-spark` grows with the number of rows.
+"""Time the Spark solvers beside MLlib's, and `alsvm-spark` with growing numbers of rows.
 
     python results/alsvm/measure_spark.py table    # docs/spark.md: time, objective and passes
     python results/alsvm/measure_spark.py growth --rounds 3 --keep results/alsvm  # claim alsvm-4

@@ -1,4 +1,4 @@
-"""What `dcd-l1` and `newton-l2` cost beside multi-core LIBLINEAR on one and on two threads.
+"""Time `dcd-l1` and `newton-l2` beside multi-core LIBLINEAR on one and on two threads.
 
     pip install --no-deps --target FOLDER liblinear-multicore==2.50.0
     python results/alsvm/multicore.py --package FOLDER a9a ijcnn1 --output results/alsvm

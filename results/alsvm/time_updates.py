@@ -1,4 +1,4 @@
-"""How ALSVM's cost of adding and removing a sample grows with the number of features.
+"""Time ALSVM's adding and removing of a sample with growing numbers of features.
 
     python results/alsvm/time_updates.py results/alsvm
 

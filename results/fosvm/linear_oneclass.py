@@ -1,4 +1,4 @@
-"""What `one-class` with a linear kernel costs beside two linear one-class SVMs on many rows.
+"""Time `one-class` with a linear kernel beside two linear one-class SVMs on many rows.
 
     python results/fosvm/linear_oneclass.py --rows 1000000 --nu 0.01 0.2 --output results/fosvm
 

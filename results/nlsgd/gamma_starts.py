@@ -1,4 +1,4 @@
-"""Whether a search over C and gamma should start its fits from the neighbouring gamma's solutions.
+"""Time searches over C and gamma that start their fits from the neighbouring gamma's solutions.
 
     python results/nlsgd/gamma_starts.py "a9a[:5000]" splice "ijcnn1[:5000]" --output results/nlsgd
 

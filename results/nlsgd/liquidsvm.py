@@ -1,4 +1,4 @@
-"""What a search over C and gamma costs beside liquidSVM's, on one thread.
+"""Time a search over C and gamma beside liquidSVM's, on one thread.
 
     python results/nlsgd/liquidsvm.py --python OTHER/bin/python splice a9a:5000
 

@@ -1,4 +1,4 @@
-"""What a trivial cell costs through Dask, beside one that runs here; what a second worker saves.
+"""Time trivial cells that run through Dask, with one and two workers, and cells that run here.
 
     python results/perf/cluster_cost.py
     python results/perf/cluster_cost.py speedup

@@ -1,4 +1,4 @@
-"""How fast csvc's models are evaluated beside LIBSVM, and what its fit costs beside its training.
+"""Time predictions of csvc's models beside LIBSVM's, and csvc's fit beside its training.
 
     python results/perf/prediction_speed.py a9a:C=1:gamma=0.0081 ijcnn1:C=1:gamma=0.0454545
 

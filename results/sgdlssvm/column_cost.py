@@ -1,4 +1,4 @@
-"""What a single kernel column costs, in rows of the fastest maker of rows, and what bounds it.
+"""Time a single kernel column, in rows of the fastest maker of rows, and find what bounds it.
 
     python results/sgdlssvm/column_cost.py a9a:gamma=0.008130081300813009 ijcnn1:gamma=2 \
         --output results/sgdlssvm

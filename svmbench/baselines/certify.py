@@ -56,7 +56,7 @@ MOST_DECIDED = 4000
 
 
 class Asked(NamedTuple):
-    """What the caller says of the model."""
+    """The arguments of :func:`certify` that complete the facts that a model shows."""
 
     problem: str | None = None
     parameter: float | None = None
@@ -413,7 +413,7 @@ def _one_class_scale(problem: Problem, parameter: float, n: int) -> float:
 
 
 def _filled(model: Any, asked: Asked) -> Asked:
-    """Return what is asked, with the parameter of a class of others."""
+    """Return the arguments, with the parameter C or nu of a foreign class filled in."""
     if asked.parameter is not None:
         return asked
     name = "nu" if asked.problem in OF_SHARES else "C"

@@ -89,7 +89,7 @@ def rebuild(
 
 
 class _Judged(TypedDict):
-    """How claims are judged: the options of several commands."""
+    """The options of several commands on how claims are judged."""
 
     file: Path | None
     ages: bool

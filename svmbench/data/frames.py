@@ -323,7 +323,7 @@ def read_frame(
 
 
 def write_plainly(path: Path, label: str | int | None, form: TableForm, target: Path) -> list[str]:
-    """Write a table as UTF-8 with commas and a header; return what was read unlike it stands there.
+    """Write a table as UTF-8 with commas and a header; return notes on columns read as numbers.
 
     Parameters
     ----------

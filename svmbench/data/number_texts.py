@@ -67,7 +67,7 @@ class NumberColumn:
 
 
 def _texts_of(values: pd.Series) -> pd.Series:
-    """Return what stands in the cells of a column, without missing values and truth values."""
+    """Return the texts of a column's cells, without missing values and truth values."""
     known = values.dropna()
     return known[known.map(lambda value: not isinstance(value, bool))].astype(str).str.strip()
 
@@ -202,7 +202,7 @@ def number_columns(
 
 
 def _complaint(values: pd.Series, shown: dict[str, int]) -> tuple[Any, str] | None:
-    """Return a row and what is wrong with it if a column's numbers can't be read."""
+    """Return a row and the mistake in it if a column's numbers can't be read."""
     texts = _texts_of(values)
     if not len(texts):
         return None

@@ -191,12 +191,12 @@ def _parse(line: bytes) -> Recheck | None:
 
 
 def append_recheck(folder: Path, recheck: Recheck) -> None:
-    """Append a line, whole: others that write wait, and a line that a kill tore is cut off.
+    """Append a whole line: other writers wait, and an incomplete last line is cut off first.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If it can't be written; what was there stays readable.
+        If it can't be written; the earlier lines stay readable.
     """
     path = folder / RECHECKS
     line = (json.dumps(recheck, sort_keys=True, allow_nan=False) + "\n").encode()

@@ -76,7 +76,7 @@ class QueueEntry:
         return len(self.claims) / max(self.seconds / 3600.0, _MIN_HOURS)
 
     def sentence(self) -> str:
-        """Return what runs and how long it takes."""
+        """Return a sentence on the cells to run and the time that they take."""
         from svmbench.experiment.run.session import amount_text
         from svmbench.report.numbers.forecasts import duration_text
 

@@ -38,7 +38,7 @@ NO_PREDICTION = "add 'predict' to the config"
 
 @dataclass(frozen=True)
 class RaceSettings:
-    """How solvers race.
+    """Settings of a race.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ LOADING = "loading the solvers (on a new machine they are compiled, a minute or 
 
 @dataclass(frozen=True)
 class TrySettings:
-    """How solvers are tried.
+    """Settings of a trial of solvers.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def open_descriptors() -> list[int] | None:
 
 
 def rename_process(name: str) -> None:
-    """Have lists of processes show this one by a name of at most 15 bytes, where the kernel can."""
+    """Set the name of this process in lists of processes, at most 15 bytes, if the kernel can."""
     with contextlib.suppress(OSError):
         (measure.PROC / "self" / "comm").write_text(name)
 

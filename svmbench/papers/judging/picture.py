@@ -76,7 +76,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Axis:
-    """From the numbers of a panel to pixels."""
+    """Converts the numbers of a panel to pixels."""
 
     low: float
     high: float

@@ -124,12 +124,12 @@ class ChangeLog:
         self.notes[sentence] = None
 
     def leave_out(self, what: str) -> None:
-        """Say in the last line what was not compared, once."""
+        """Name something that was not compared, once, for the last line."""
         self.left_out[what] = None
 
 
 def outcome_line(comparison: Comparison) -> str:
-    """Return the outcome in a line: what failed, what was compared, and what was not."""
+    """Return the outcome in a line, with the values that failed, were compared and were not."""
     worse = comparison.regressions
     outcome = "no regression"
     if worse:
