@@ -7,9 +7,9 @@ from svmbench.report.output.builder import BuiltReport
 from svmbench.report.tables.overview import (
     MAX_OVERVIEW_ROWS,
     best_sentences,
-    fitted_lines,
     has_printed,
     legend,
+    lines_that_fit,
     overview_lines,
 )
 
@@ -26,11 +26,11 @@ def print_overview(built: BuiltReport) -> None:
     ]
     beside = [(table, lines) for table, lines in filled if has_printed(table)]
     for table, lines in (beside or filled)[:1]:
-        header, *rows = fitted_lines(table, lines, terminal.COLUMN_GAP_CHARACTERS)
+        header, *rows = lines_that_fit(table, lines, terminal.COLUMN_GAP_CHARACTERS)
         terminal.print_line(table.spec.heading)
         terminal.print_columns(rows[:MAX_OVERVIEW_ROWS], header=header)
         if len(rows) > MAX_OVERVIEW_ROWS:
-            terminal.print_line(f"{len(rows) - MAX_OVERVIEW_ROWS} more rows: {built.joined}")
+            terminal.print_line(f"{len(rows) - MAX_OVERVIEW_ROWS} more rows: {built.all_tables}")
         if beside:
             terminal.print_line(
                 "in brackets: what the paper prints; times: measured / printed; others: measured -"
@@ -39,7 +39,7 @@ def print_overview(built: BuiltReport) -> None:
         for sentence in (*legend(run, table, [header, *rows]), *best_sentences(run, table)):
             terminal.print_line(sentence)
     plots = [paths[-1] for paths in built.plots.values()]
-    terminal.print_line(f"tables: {built.joined}")
+    terminal.print_line(f"tables: {built.all_tables}")
     for plot in plots[:1]:
         more = f" and {len(plots) - 1} more beside it" if plots[1:] else ""
         terminal.print_line(f"plot: {plot}{more}")

@@ -408,7 +408,7 @@ def test_a_claim_has_a_picture_of_its_parts_and_folds_the_rest(site: Path) -> No
     source = (site / "papers/smo.html").read_text()
     article = source[source.index('id="claim-smo-1"') : source.index('id="claim-smo-2"')]
     (file,) = re.findall(r'<img src="\.\./(papers/smo-claim1\.svg)"', article)
-    assert "smo" in (site / file).read_text()
+    assert "SMO" in (site / file).read_text()
     assert 'alt="Intervals of ' in article
 
 

@@ -31,7 +31,7 @@ class BuiltReport:
     ----------
     tidy : Path
         ``table.csv``.
-    joined : Path
+    all_tables : Path
         ``tables.md``: all tables with captions and notes.
     tables : dict of str to tuple of Path
         CSV and Markdown file of each table, by name.
@@ -46,7 +46,7 @@ class BuiltReport:
     """
 
     tidy: Path
-    joined: Path
+    all_tables: Path
     tables: Mapping[str, tuple[Path, ...]]
     plots: Mapping[str, tuple[Path, ...]]
     exponents: Mapping[str, Path]
@@ -58,7 +58,7 @@ class BuiltReport:
         """All written files."""
         several = [*self.tables.values(), *self.plots.values()]
         tables_and_plots = (path for paths in several for path in paths)
-        return [self.tidy, self.joined, *tables_and_plots, *self.exponents.values()]
+        return [self.tidy, self.all_tables, *tables_and_plots, *self.exponents.values()]
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def build(
         tidy=write_text(
             run.path / "table.csv", tidy_lines(run, tables, allow_contended=allow_contended)
         ),
-        joined=write_text(run.path / "tables.md", _joined(run, tables, sections, curves)),
+        all_tables=write_text(run.path / "tables.md", _tables_md(run, tables, sections, curves)),
         tables=written,
         plots=drawn,
         exponents=fitted,
@@ -205,7 +205,7 @@ def write_in_format(
     return [write_bytes(destination / file, text) for file, text in made.items()]
 
 
-def _joined(
+def _tables_md(
     run: Run, tables: Sequence[Table], sections: Sequence[str], curves: Sequence[Curves]
 ) -> str:
     """Return the content of ``tables.md``."""

@@ -44,8 +44,8 @@ def overview_lines(run: Run, table: Table) -> list[list[str]]:
     return [header, *lines] if lines else []
 
 
-def fitted_lines(table: Table, lines: list[list[str]], gap: int) -> list[list[str]]:
-    """Leave out metrics from the right, but not the first, until the lines fit.
+def lines_that_fit(table: Table, lines: list[list[str]], gap: int) -> list[list[str]]:
+    """Leave out metrics from the right, but not the first, until the lines fit the screen.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def test_a_crossing_is_found_and_said(tmp_path):
         f"real-sim: {expected}",
         f"news20: {expected}",
     ]
-    assert f"- Crossing: real-sim: {expected}." in report.joined.read_text()
+    assert f"- Crossing: real-sim: {expected}." in report.all_tables.read_text()
 
 
 def test_a_crossing_is_marked_where_both_curves_are(tmp_path, monkeypatch):
@@ -194,7 +194,7 @@ def test_a_plot_without_a_point_is_not_drawn_and_a_stale_one_goes(tmp_path):
     assert report.plots == {}
     assert report.exponents == {}
     assert not any(path.exists() for path in files)
-    text = report.joined.read_text()
+    text = report.all_tables.read_text()
     assert (
         "## Training time against features kept\n\n"
         "Not drawn, there is no point: not run: real-sim, news20.\n"
@@ -210,7 +210,7 @@ def test_a_plot_of_a_block_that_the_profile_leaves_out_is_not_drawn(tmp_path):
     report = build(folder)
     assert list(report.plots) == ["fig1"]
     why = "Not drawn, there is no point: this profile's plan has no cells for it."
-    assert why in report.joined.read_text()
+    assert why in report.all_tables.read_text()
 
 
 def test_what_a_plot_lacks_is_never_nothing(tmp_path):
@@ -278,7 +278,7 @@ def test_exponents_are_fitted_to_cpu_time_where_records_have_it(tmp_path):
     report = build(folder)
     (line,) = csv.DictReader(report.exponents["p"].open())
     assert (line["metric"], line["exponent"]) == ("cpu_time_s", "1.0000")
-    assert "from 3 points of CPU time" in report.joined.read_text()
+    assert "from 3 points of CPU time" in report.all_tables.read_text()
     some = timed(tmp_path / "some", lambda size: {"cpu_time_s": 1.0} if size > 100 else {})
     assert curves_of(some, "p").y == "train_time_s"
 

@@ -283,7 +283,7 @@ def test_no_kind_draws_empty_axes(tmp_path: Path, name: str) -> None:
     plot = {"name": "p", "block": "b", "kind": name}
     report = build(runs.write_run(tmp_path, [cell], [], plots=[plot]))
     assert report.plots == {}
-    assert "Not drawn, there is no point: not run: a9a." in report.joined.read_text()
+    assert "Not drawn, there is no point: not run: a9a." in report.all_tables.read_text()
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_mean_spread_and_difference_by_hand(tmp_path):
     accuracy = tidy(report, metric="accuracy_pct")
     assert float(accuracy["value"]) == pytest.approx(248 / 3)
     assert float(accuracy["difference"]) == pytest.approx(248 / 3 - 82)
-    text = report.joined.read_text()
+    text = report.all_tables.read_text()
     assert "| a9a | 3.00 ± 2.65 [82; ×0.037] | 82.67 ± 2.52 [82; +0.7] |" in text
     assert "Missing cells: none." in text
     assert "Profile: **quick**" in text
@@ -89,7 +89,7 @@ def test_a_failed_fold_is_marked_and_not_compared(tmp_path):
     row = tidy(report, metric="accuracy_pct")
     assert (row["value"], row["folds"], row["folds_planned"]) == ("82", "2", "3")
     assert (row["status"], row["reason"], row["difference"]) == ("failed", "NaN | in w", "")
-    text = report.joined.read_text()
+    text = report.all_tables.read_text()
     assert "82.00 ± 2.83 †2/3 [82]" in text
     assert "† Not every fold finished" in text
     assert "- a9a, alsvm, fold 2: failed (NaN \\| in w)" in text
@@ -117,12 +117,12 @@ def test_missing_cells_say_why(tmp_path):
 
 @pytest.mark.parametrize(("dataset", "printed"), [("iris", False), ("a9a", True)])
 def test_a_table_without_a_run_has_a_sentence_or_what_is_printed(tmp_path, dataset, printed):
-    text = build(small_run(tmp_path, [None, None], dataset=dataset)).joined.read_text()
+    text = build(small_run(tmp_path, [None, None], dataset=dataset)).all_tables.read_text()
     assert ("No cell of this table has a result." in text) is not printed
     assert (f"| {dataset} | not run [82] | not run [82] |" in text) is printed
     assert "Missing cells:\n\n- all 2 cells: not run (no record of it yet)\n" in text
     # Another reason has a line of its own.
-    text = build(runs.alsvm_run(tmp_path / "several")).joined.read_text()
+    text = build(runs.alsvm_run(tmp_path / "several")).all_tables.read_text()
     assert "all 2 cells" not in text
 
 
@@ -135,20 +135,20 @@ def test_counters_outside_the_tables_are_in_table_csv(tmp_path):
 def test_contended_times_are_marked_and_not_compared_unless_told(tmp_path):
     folder = small_run(tmp_path, [metrics(2.0, 80.0, contended=True), metrics(2.0, 80.0)])
     report = build(folder)
-    assert "2.00 ± 0.00\\* [82]" in report.joined.read_text()
-    assert "Measured while other workers ran" in report.joined.read_text()
+    assert "2.00 ± 0.00\\* [82]" in report.all_tables.read_text()
+    assert "Measured while other workers ran" in report.all_tables.read_text()
     row = tidy(report, metric="train_time_s")
     assert (row["value"], row["contended"], row["difference"]) == ("2", "true", "")
     # Other work on the machine does not change an accuracy.
     assert tidy(report, metric="accuracy_pct")["difference"] == "-2"
     told = build(folder, allow_contended=True)
     assert tidy(told, metric="train_time_s")["difference"] == "-80"
-    assert "2.00 ± 0.00 [82; ×0.024]" in told.joined.read_text()
+    assert "2.00 ± 0.00 [82; ×0.024]" in told.all_tables.read_text()
 
 
 def test_one_fold_shows_the_spread_of_its_repeats(tmp_path):
     outcome = metrics(2.0, 80.0, spread={"train_time_s": 0.25})
-    text = build(small_run(tmp_path, [outcome])).joined.read_text()
+    text = build(small_run(tmp_path, [outcome])).all_tables.read_text()
     assert "2.00 ± 0.25 [82; ×0.024] | 80.00 [82; -2.0]" in text
 
 
@@ -175,12 +175,12 @@ def test_a_time_below_the_clock_is_marked_and_wins_nothing(tmp_path, seconds):
 def test_one_repeat_has_no_spread_and_shows_none(tmp_path):
     alone = metrics(21.0, 80.0, spread={"train_time_s": 0.0})
     report = build(small_run(tmp_path, [alone]))
-    assert "| a9a | 21.0 [82; ×0.26] | 80.00 [82; -2.0] |" in report.joined.read_text()
+    assert "| a9a | 21.0 [82; ×0.26] | 80.00 [82; -2.0] |" in report.all_tables.read_text()
     assert "±" not in (tmp_path / "table2.md").read_text()
     assert tidy(report, metric="train_time_s")["spread"] == ""
     # Five folds of one cell may well have the same accuracy.
     same = metrics(21.0, 80.0, spread={"accuracy_pct": 0.0})
-    assert "80.00 ± 0.00" in build(small_run(tmp_path / "cv", [same])).joined.read_text()
+    assert "80.00 ± 0.00" in build(small_run(tmp_path / "cv", [same])).all_tables.read_text()
 
 
 def loaded(time, cpu):
@@ -189,7 +189,7 @@ def loaded(time, cpu):
 
 def test_load_from_outside_is_marked_apart_from_that_of_the_run(tmp_path):
     report = build(small_run(tmp_path, [loaded(1.16, 1.0)]))
-    text = report.joined.read_text()
+    text = report.all_tables.read_text()
     assert "| a9a | 1.16‡ [82] | 80.00 [82; -2.0] |" in text
     assert "‡ Measured under load from outside: the wall time" in text
     assert "more than 1.15 times its CPU time" in text
@@ -197,17 +197,17 @@ def test_load_from_outside_is_marked_apart_from_that_of_the_run(tmp_path):
     row = tidy(report, metric="train_time_s")
     assert (row["contended"], row["outside_load"], row["difference"]) == ("false", "true", "")
     assert rows_of(tmp_path / "table2.csv")[0]["alsvm.train_time_s.status"] == "ok, outside load"
-    told = build(tmp_path, allow_contended=True).joined.read_text()
+    told = build(tmp_path, allow_contended=True).all_tables.read_text()
     assert "1.16 [82; ×0.014]" in told
     assert "their times are used as asked" in told
-    quiet = build(small_run(tmp_path / "quiet", [loaded(1.15, 1.0)])).joined.read_text()
+    quiet = build(small_run(tmp_path / "quiet", [loaded(1.15, 1.0)])).all_tables.read_text()
     assert "1.15 [82; ×0.014]" in quiet
     # Beside other cells of the run it may be these that had the processor.
     beside = build(small_run(tmp_path / "beside", [{**loaded(1.2, 1.0), "contended": True}]))
-    assert "1.20\\* [82]" in beside.joined.read_text()
-    assert "‡" not in beside.joined.read_text()
+    assert "1.20\\* [82]" in beside.all_tables.read_text()
+    assert "‡" not in beside.all_tables.read_text()
     # Threads that share the work take more CPU time than wall time, and are no such case.
-    threads = build(small_run(tmp_path / "threads", [loaded(1.0, 1.9)])).joined.read_text()
+    threads = build(small_run(tmp_path / "threads", [loaded(1.0, 1.9)])).all_tables.read_text()
     assert "1.00 [82; ×0.012]" in threads
 
 
@@ -299,7 +299,7 @@ def test_an_undefined_score_is_said_and_left_out_of_the_mean(tmp_path):
 def test_a_line_with_nan_is_no_record(tmp_path):
     report = build(small_run(tmp_path, [metrics(2.0, float("nan"))]))
     assert report.notes == ("1 unreadable line of runs.jsonl skipped.",)
-    assert "| not run [82] | not run [82] |" in report.joined.read_text()
+    assert "| not run [82] | not run [82] |" in report.all_tables.read_text()
 
 
 def test_torn_and_corrupted_lines_are_skipped_and_counted(tmp_path):
@@ -312,7 +312,7 @@ def test_torn_and_corrupted_lines_are_skipped_and_counted(tmp_path):
         "3 unreadable lines of runs.jsonl skipped.",
         "The last line of runs.jsonl is torn (a killed run) and was skipped.",
     )
-    assert all(note in report.joined.read_text() for note in report.notes)
+    assert all(note in report.all_tables.read_text() for note in report.notes)
     row = tidy(report, metric="train_time_s")
     assert (row["value"], row["folds"], row["status"]) == ("1", "1", "not run")
 
@@ -334,12 +334,12 @@ def test_an_empty_run_is_a_table_of_gaps(tmp_path):
     folder = small_run(tmp_path, [None, None])
     (folder / "runs.jsonl").unlink()
     report = build(folder)
-    text = report.joined.read_text()
+    text = report.all_tables.read_text()
     assert "| a9a | not run [82] | not run [82] |" in text
     assert "0 of 2 cells have results" in text
     assert "nothing has been measured" in text
     no_cells = build(runs.write_run(tmp_path / "none", [], [], [runs.TABLE2]))
-    assert "No cells" in no_cells.joined.read_text()
+    assert "No cells" in no_cells.all_tables.read_text()
 
 
 def test_fields_without_a_place_become_rows(tmp_path):
@@ -393,7 +393,7 @@ def test_a_data_set_a_kernel_keeps_the_kernel_in_its_rows(tmp_path):
 
 def test_races(tmp_path):
     report = build(runs.race_run(tmp_path))
-    text = report.joined.read_text()
+    text = report.all_tables.read_text()
     assert "| a9a | 9.70 (8.73–11.6) | 1.00e-04 | 38.8 (33.9–42.7) | 0.0123 |" in text
     assert "alsvm-batch vs liblinear-l2 times faster" in text
     assert "| cod-rna-train | crashed | crashed |" in text
@@ -402,7 +402,7 @@ def test_races(tmp_path):
 
 
 def test_facts_stand_beside_the_printed_ones(tmp_path):
-    text = build(runs.facts_run(tmp_path)).joined.read_text()
+    text = build(runs.facts_run(tmp_path)).all_tables.read_text()
     assert "| a9a | 32561 [32561; =] | 123 [123; =] | 0.113 |" in text
     assert "| svmguide3 | 1243 [1243; =] | 22 [21; +1] | 0.113 |" in text
 
@@ -452,7 +452,7 @@ def test_a_caption_says_who_chooses_the_points(tmp_path, chooser, expected):
     cell = runs.planned("cv", "a9a", "alsvm")
     block = {"name": "cv", "choose_with": chooser, "choose_rows": 5000}
     folder = runs.write_run(tmp_path, [cell], [runs.record(cell)], [runs.TABLE2], blocks=[block])
-    text = build(folder).joined.read_text()
+    text = build(folder).all_tables.read_text()
     assert f"{expected} on the same folds, on at most 5,000 rows." in text
 
 
@@ -510,7 +510,7 @@ def test_a_plan_says_what_its_scores_and_protocols_are(tmp_path):
 
 
 def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
-    text = build(runs.smo_run(tmp_path)).joined.read_text()
+    text = build(runs.smo_run(tmp_path)).all_tables.read_text()
     assert "| 1605 | 15.8 [15.8; ×1] | 34.8 [34.8; ×1] |" in text
     assert (
         "- smo: exponent 2.07 [2.02, 2.11] from 9 points of train time; the paper prints 2.1; "
