@@ -5,14 +5,15 @@
 One thread, inputs scaled to [0, 1], C = 1 (`csvc`) or nu = 0.2 (`nu-svc`), gamma "scale". Shares
 are those of nine fits together: kernel values, steps (with the rows that steps make themselves),
 scikit-learn's validation of the inputs, and the rest. Ratios are scikit-learn's CPU time over ours:
-of the whole `fit`, and of kernel values and validation alone, as if all else took no time.
+of the whole `fit`, of kernel values and validation alone, as if all else took no time, and of
+these with the steps, as if only the rest took no time.
 Further calls stand by themselves, without a ratio: large sets, several classes, training alone
-(`train`), a search over C and gamma (that of ``nlsgd/liquidsvm.py``), a search for a nu that has a
-margin (``nu_problem.useful_nu``; the largest class against the others), a linear one-class SVM on
-many rows, and a prediction. Of the linear one-class SVM, "values" are products of all rows with a
-vector, and "steps" the selection of rows. In `dcd-l1`, "steps" are its passes. In `newton-l2`,
-"values" are products with rows, and "steps" the factors of a sample's Hessian and products with
-them. With `--output` the lines are written to parts.csv.
+(`train`), a search over C and gamma (that of ``nlsgd/liquidsvm.py``), the warning of `nu-svc` with
+its search for a nu that has a margin (the largest class against the others), a linear one-class
+SVM on many rows, and a prediction. Of the linear one-class SVM, "values" are products of all rows
+with a vector, and "steps" the selection of rows. In `dcd-l1`, "steps" are its passes. In
+`newton-l2`, "values" are products with rows, and "steps" the factors of a sample's Hessian and
+products with them. With `--output` the lines are written to parts.csv.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ import svmbench
 from svmbench.core.contract import base
 from svmbench.core.csvc import pairs, path, solver, working_sets
 from svmbench.core.kernels import prediction
-from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.kernels.rows import Rows
 from svmbench.core.linear import dcd, hessian
-from svmbench.core.nu import nu_pairs, nu_problem
+from svmbench.core.nu import nu_pairs
 from svmbench.core.oneclass import min_norm
 from svmbench.experiment.protocols import kernel_search
 
@@ -79,8 +80,8 @@ OTHERS: tuple[tuple[str, str, dict[str, float], str, int | None], ...] = (
 )
 #: Data sets of the search over C and gamma, with their rows.
 SEARCHES = (("splice", ""), ("a9a", "5000"), ("ijcnn1", "5000"))
-#: Data sets of the search for a nu, whose inputs are as stored, and gamma.
-USEFUL = (("yeast", 1 / 8), ("haberman", 0.5))
+#: Data sets of the search for a nu, whose inputs are as stored, with gamma, at a nu of USELESS_NU.
+USEFUL, USELESS_NU = (("yeast", 1 / 8), ("haberman", 0.5)), 0.02
 #: Rows and features of the linear one-class SVM, and nu.
 LINEAR = (1_000_000, 10, 0.01)
 #: Data set of the prediction, and its training and test rows.
@@ -225,8 +226,10 @@ def other_calls(clock: Clock) -> Iterator[tuple[str, str, np.ndarray, Callable[[
         X, labels = loaded.X, np.asarray(loaded.y)
         classes, counts = np.unique(labels, return_counts=True)
         y = np.where(labels == classes[counts.argmax()], 1.0, -1.0)
-        source = KernelSource.from_inputs(X, KernelFunction("rbf", gamma))
-        yield "search nu with a margin", data, y, partial(nu_problem.useful_nu, source, y)
+        model = svmbench.solver("nu-svc", nu=USELESS_NU, gamma=gamma)
+        prepared = model.prepare(X, y)
+        model.train(prepared)
+        yield "search nu with a margin", data, y, partial(model.no_margin_warning, prepared)
     for data, given in SEARCHES:
         X, Z, y, z = liquidsvm.split(data, given)
         yield "search csvc", data, y, partial(liquidsvm.search, X, y, Z, z)
@@ -273,8 +276,13 @@ def main() -> None:
         share = shares_of(clock, partial(models[name].fit, X, y), FITS)
         mine, its = times[name, data]
         left = mine * (share["values"] + share["validation"])
+        with_steps = left + mine * share["steps"]
         line = line_of(f"fit {name}", data, y, round(1e3 * mine, 2), share)
-        ratios = {"ratio": round(its / mine, 2), "ratio_of_values": round(its / left, 1)}
+        ratios = {
+            "ratio": round(its / mine, 2),
+            "ratio_of_values": round(its / left, 1),
+            "ratio_with_steps": round(its / with_steps, 1),
+        }
         lines.append(line | ratios)
         print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
     for words, data, y, call in other_calls(clock):
@@ -284,7 +292,7 @@ def main() -> None:
         begin = time.process_time()
         share = shares_of(clock, call, count)
         ms = round(1e3 * (time.process_time() - begin) / count, 2)
-        lines.append(line_of(words, data, y, ms, share) | {"ratio": "", "ratio_of_values": ""})
+        lines.append(line_of(words, data, y, ms, share) | dict.fromkeys(ratios, ""))
         print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
     if given.output:
         path = given.output / "parts.csv"
