@@ -7,16 +7,18 @@ difference of the two bounds how far the model's objective is above the optimum,
 model. docs/certificates.md has the formulas.
 
 Multipliers
-    Those of an expansion over training rows are its coefficients times the labels, put into their
-    box; then a sum that is wrong is mended: the larger class is scaled down where a free offset
-    asks for equal sums, and multipliers that must reach a sum move by shares of the room they have.
-    Those of a linear model follow from its margins: -C loss'(m) at the best offset. The hinge
-    leaves them open at a margin of 1; there a quadratic program chooses them for the samples with
-    margins nearest to 1, and again for the new margins, a few times. Weights that are not quite
-    optimal cost much of the bound where rows are many: Newton steps find better ones first.
+    Of an expansion over training rows: its coefficients times the labels, clipped to their box.
+    Where the problem fixes a sum, it is restored: with a free offset, the multipliers of the class
+    with the larger sum are scaled down until both sums are equal; of a one-class or nu-SVM,
+    multipliers move by shares of the room that they have in the box.
+    Of a linear model: -C loss'(m), with the margins m at the best offset. The hinge loss has many
+    slopes at a margin of 1, so a quadratic program chooses the multipliers of the samples whose
+    margins are nearest to 1, and once more for the new margins, a few times. Weights that are not
+    quite optimal lower the dual value much where rows are many, so Newton steps improve them first.
 Last step
-    In the problems with a loss every multiple t alpha with t in [0, 1] is feasible too, and more
-    while the box allows; the best t is taken, so that no bound of such a problem is below 0.
+    In problems with a loss, every multiple t alpha with t in [0, 1] is feasible too, and larger t
+    as long as the multiples stay in the box. The t with the largest dual value is taken, so that
+    the lower bound of such a problem is at least 0.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, subtract_chosen_rows
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, restore_sum, subtract_chosen_rows
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
 
@@ -127,7 +127,7 @@ def step(
     subtract_chosen_rows(raw(problem.Q), chosen, change, point.v)
     point.a[chosen] = x
     point.drift += len(chosen)
-    mend(point.a, problem.sum)
+    restore_sum(point.a, problem.sum)
     return True, cubes, factors
 
 

@@ -92,9 +92,9 @@ class UnitProblem:
     def gap(self, point: QPPoint) -> float:
         """Return the duality gap of a feasible point: at least its distance from the optimum."""
         d = -point.v
-        return float(point.a @ d) - least(d, self.total)
+        return float(point.a @ d) - linear_minimum(d, self.total)
 
-    def floor(self, point: QPPoint | None = None) -> float:
+    def rounding_gap(self, point: QPPoint | None = None) -> float:
         """Return the gap that rounding can make: of the kept sum, else the point's, else n."""
         most = self.total
         if most is None:
@@ -104,7 +104,7 @@ class UnitProblem:
 
     def target(self, point: QPPoint, tol: float) -> float:
         """Return the gap to reach: `tol` times the objective, and no less than rounding makes."""
-        return max(tol * abs(self.value(point)), self.floor(point))
+        return max(tol * abs(self.value(point)), self.rounding_gap(point))
 
     def reason(self, point: QPPoint, tol: float) -> str:
         """Return why a search that ended at this point stopped; `point.gap` is known.
@@ -113,7 +113,7 @@ class UnitProblem:
         larger gap, at most `NEAR_OBJECTIVE` times that. `NO_MARGIN`: a sum is kept and the
         objective itself is no more than rounding, so that w is 0.
         """
-        value, floor = abs(self.value(point)), self.floor(point)
+        value, floor = abs(self.value(point)), self.rounding_gap(point)
         if self.vanishes(point) or (self.total is not None and max(value, point.gap) <= floor):
             return NO_MARGIN
         is_near = point.gap <= tol * value or point.gap <= min(floor, NEAR_OBJECTIVE * value)
@@ -122,7 +122,7 @@ class UnitProblem:
     def reaches(self, point: QPPoint, target: float) -> bool:
         """Return True if the gap is at most `target`; first renew a gradient that is inexact."""
         if point.drift > len(point.a) or (
-            point.drift and target <= FOLLOWED_ROUNDINGS * self.floor(point)
+            point.drift and target <= FOLLOWED_ROUNDINGS * self.rounding_gap(point)
         ):
             self.refresh(point)
         point.gap = self.gap(point)
@@ -136,7 +136,7 @@ class UnitProblem:
         """
         if self.total is None or self.linear.any():
             return False
-        return abs(self.value(point)) <= self.floor(point)
+        return abs(self.value(point)) <= self.rounding_gap(point)
 
     def at(self, a: np.ndarray) -> QPPoint:
         """Return a point with its gradient."""
@@ -205,7 +205,7 @@ def move_point(Q: np.ndarray, point: QPPoint, a: np.ndarray) -> None:
     point.a[:] = a
 
 
-def least(d: np.ndarray, total: float | None) -> float:
+def linear_minimum(d: np.ndarray, total: float | None) -> float:
     """Return ``min <d, s>`` over 0 <= s <= 1 of sum `total`, or of any sum if that is None."""
     if total is None:
         return float(np.minimum(d, 0.0).sum())
@@ -265,7 +265,7 @@ def margin(
     return high if not np.isfinite(low) else 0.5 * (low + high)
 
 
-def mend(a: np.ndarray, total: float) -> None:
+def restore_sum(a: np.ndarray, total: float) -> None:
     """Bring the sum of a point back to `total` where rounding has moved it, in place."""
     for _ in range(3):
         missing = total - float(a.sum())

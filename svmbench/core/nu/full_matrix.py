@@ -99,7 +99,7 @@ def signed_matrix(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OnFullMatrix(KernelParameters, KernelSolver):
-    """A kernel solver that keeps Q, and follows one parameter along it.
+    """A kernel solver that keeps Q in memory, and solves for many values of one parameter.
 
     Subclasses name the parameter of their path in `along`, and define `follow`.
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from svmbench.core.nu.box_qp import QPPoint, UnitProblem, least, mend
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, linear_minimum, restore_sum
 
 #: Largest number of iterations; 15 to 30 are usual.
 ITERATIONS = 80
@@ -101,7 +101,7 @@ def solve_interior(
     factor = np.empty((n, n))
     best, best_point, waited, factors = np.inf, (x, s, z, w), 0, 0
     for _ in range(ITERATIONS):
-        reached = float(x @ gradient) - least(gradient, total)
+        reached = float(x @ gradient) - linear_minimum(gradient, total)
         waited = 0 if reached < 0.5 * best else waited + 1
         if reached < best:
             best, best_point = reached, (x, s, z, w)
@@ -132,7 +132,7 @@ def solve_interior(
         gradient = Q @ x + problem.linear
     inside = np.clip(best_point[0], 0.0, 1.0)
     if total is not None:
-        mend(inside, total)
+        restore_sum(inside, total)
     centred = problem.at(inside)
     centred.newton_steps = factors
     return centred, _on_bounds(problem, *best_point)
@@ -150,7 +150,7 @@ def _on_bounds(
     # The free multipliers must restore the sum by small changes; otherwise keep the point inside.
     if abs(missing) > 1e-3 * free:
         a = np.clip(x, 0.0, 1.0)
-    mend(a, problem.total)
+    restore_sum(a, problem.total)
     return problem.at(a)
 
 

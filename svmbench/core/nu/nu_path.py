@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from svmbench.core.contract.docstrings import document
 from svmbench.core.contract.sklearn_bases import Versioned
 from svmbench.core.models.kernel_base import KernelParameters
-from svmbench.core.nu.box_qp import least
+from svmbench.core.nu.box_qp import linear_minimum
 from svmbench.core.nu.nu_svm import SRBONuSVM
 
 
@@ -126,7 +126,9 @@ class NuPath(KernelParameters, Versioned):
         products = [data.native.Q @ alpha for alpha in self.alpha_]
         squares = np.array([float(a @ d) for a, d in zip(self.alpha_, products, strict=True)])
         self.objective_ = 0.5 * squares
-        lowest = [least(d, nu * len(d)) / len(d) for d, nu in zip(products, values, strict=True)]
+        lowest = [
+            linear_minimum(d, nu * len(d)) / len(d) for d, nu in zip(products, values, strict=True)
+        ]
         self.gap_ = squares - np.array(lowest)
         self.n_screened_ = np.array(
             [

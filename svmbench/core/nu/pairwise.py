@@ -40,7 +40,7 @@ import numpy as np
 from svmbench.base.compiled import compiled
 from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, loose_steps, pair_steps
 from svmbench.core.nu import block_pivoting, interior
-from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, restore_sum
 from svmbench.core.numeric.arrays import raw
 
 #: If the gap is not reached, the next round's tolerance is this share of the last: with a kept
@@ -129,7 +129,7 @@ def _round_of_pairs(
     point.steps += steps
     seconds = steps * seconds_of_pairs(n)
     point.drift += steps
-    mend(point.a, problem.sum)
+    restore_sum(point.a, problem.sum)
     if reason != CONVERGED:
         work = block_pivoting.run_block_pivoting(problem, point, tol)
         seconds += work * NEWTON_TRIPLE * n**3

@@ -28,7 +28,8 @@ Deviations
       pair steps. The SRBO ball and the gap-safe ball (``screening``) both screen. If the smaller
       problem, with its matrix and the test, is not forecast to be faster, the whole problem is
       solved from the lifted solution, without the pair steps. So a path on which screening never
-      saves time takes the same steps as without it. `WORTH` and `FIRST_REST` skip some tests.
+      saves time takes the same steps as without it. `MIN_SOLUTION_OVER_TEST` and `FIRST_PAUSE`
+      skip some tests.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ import numpy as np
 from svmbench.core.contract.base import NO_MARGIN
 from svmbench.core.csvc.smo import Bounds, StoppingCriteria, pair_steps
 from svmbench.core.nu import block_pivoting, interior, pairwise, qp_solvers, screening
-from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend, move_point
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, move_point, restore_sum
 from svmbench.core.nu.full_matrix import ScreenedSolution
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.submatrix import gather
@@ -52,24 +53,26 @@ from svmbench.core.numeric.submatrix import gather
 SCREENING_RULES = ("none", "srbo", "srbo-descent", "gap-safe", "corollary-2")
 
 #: Number of pair steps of `srbo-descent` before it screens, divided by the number of samples.
-DESCENT = 0.02
+DESCENT_STEPS_PER_SAMPLE = 0.02
 
 #: Seconds per value to gather a submatrix, and to subtract a row from a gradient. Measured once.
-GATHER, ROW = 1.2e-9, 0.6e-9
+GATHER_S, SUBTRACT_S = 1.2e-9, 0.6e-9
 
 #: Seconds of a screening test: a constant, and an addition per sample. Measured once.
-TEST, TEST_SAMPLE = 1e-4, 2e-7
+TEST_S, TEST_S_PER_SAMPLE = 1e-4, 2e-7
 
-#: A sum is tested only if the last solution took at least WORTH times as long as a test. The
-#: smaller problem is solved only if its forecast time is below GAIN times that of the whole one.
-WORTH, GAIN = 10.0, 0.85
+#: A sum is tested only if the last solution took at least this many times as long as a test.
+MIN_SOLUTION_OVER_TEST = 10.0
+
+#: The smaller problem is solved only if its forecast time is below this share of the whole one's.
+MAX_FORECAST_SHARE = 0.85
 
 #: The forecast assumes that a solution from a warm start changes this many multipliers.
 LIKELY_CHANGES = 200
 
-#: A solution of more free multipliers than LIFTED is lifted by a step of ``block_pivoting`` only if
-#: a factor is forecast to take less time than the last solution did.
-LIFTED = 400
+#: A solution of more free multipliers than this is lifted by a step of ``block_pivoting`` only if a
+#: factor is forecast to take less time than the last solution did.
+MAX_FREE_UNFORECAST = 400
 
 #: The ridge of that step, and the one where the last solution has w = 0.
 LIFT_RIDGE, VANISHING_RIDGE = 1e-12, 1e-11
@@ -78,7 +81,7 @@ LIFT_RIDGE, VANISHING_RIDGE = 1e-12, 1e-11
 DELTA_TOL = 1e-3
 
 #: Sums without a test after a test that saved no time: doubled each time, up to the second value.
-FIRST_REST, LONGEST_REST = 2, 16
+FIRST_PAUSE, LONGEST_PAUSE = 2, 16
 
 
 @dataclass(frozen=True)
@@ -162,8 +165,8 @@ class _State:
     work: tuple[int, int, int] = (0, 0, 0)
     # whether the solver is a library; its time is forecast as that of an interior-point method
     is_library: bool = False
-    rest: int = 0  # how many of the next sums are not tested
-    pause: int = FIRST_REST  # how many will not be tested after the next test that saves no time
+    n_untested: int = 0  # how many of the next sums are not tested
+    pause: int = FIRST_PAUSE  # how many will not be tested after the next test that saves no time
     # the largest sum for which a solution with w = 0 is known (0 without one), and this solution
     vanishes_to: float = 0.0
     vanishing: QPPoint = field(default_factory=lambda: QPPoint(np.zeros(0), np.zeros(0)))
@@ -267,18 +270,21 @@ def lifted(
     point = replace(last.copy(), steps=0, newton_steps=0)
     multiple = point.a * (problem.sum / float(point.a.sum()))
     if last.reason == NO_MARGIN and float(multiple.max()) <= 1.0:
-        mend(multiple, problem.sum)
+        restore_sum(multiple, problem.sum)
         move_point(problem.Q, point, multiple)
         return point
     n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
-    if n_free <= LIFTED or pairwise.seconds_of_a_newton_step(len(point.a), n_free) <= seconds:
+    if (
+        n_free <= MAX_FREE_UNFORECAST
+        or pairwise.seconds_of_a_newton_step(len(point.a), n_free) <= seconds
+    ):
         missing = problem.sum - float(point.a.sum())
         ridge = VANISHING_RIDGE if last.reason == NO_MARGIN else LIFT_RIDGE
         taken, _, point.newton_steps = block_pivoting.step(problem, point, ridge, missing)
         if taken:
             return point
     a = point.a.copy()
-    make_up(a, point.v, problem.sum)
+    reach_sum(a, point.v, problem.sum)
     move_point(problem.Q, point, a)
     return point
 
@@ -314,7 +320,7 @@ def _lift_further(
     return furthest, total
 
 
-def make_up(
+def reach_sum(
     a: np.ndarray,  # (n,): multipliers
     v: np.ndarray,  # (n,): ``-d``, minus the gradient
     total: float,
@@ -325,7 +331,7 @@ def make_up(
     room = (1.0 - a if missing > 0.0 else a)[order]
     given = np.clip(abs(missing) - (np.cumsum(room) - room), 0.0, room)
     a[order] += given if missing > 0.0 else -given
-    mend(a, total)
+    restore_sum(a, total)
 
 
 def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
@@ -352,7 +358,7 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
     tested = time.perf_counter()
     # Corollary 2 can fix too many multipliers to reach the sum: then solve the whole problem.
     if np.count_nonzero(at_one) <= problem.sum <= len(at_one) - np.count_nonzero(at_zero):
-        state.solved(solve_rest(problem, feasible, at_zero, at_one, settings))
+        state.solved(solve_unscreened(problem, feasible, at_zero, at_one, settings))
     else:
         state.solved(_solved(problem, settings, feasible))
     step = PathStep(problem.sum, at_zero, at_one, "on", chosen - start, tested - chosen)
@@ -374,11 +380,11 @@ def bilevel(
     if delta is not None:
         kept = last.a + delta
         leaves = (kept < 0.0) | (kept > 1.0)
-        chosen = _enough(problem, leaves, np.clip(kept, 0.0, 1.0), last)
+        chosen = _free_coordinates(problem, leaves, np.clip(kept, 0.0, 1.0), last)
         if len(chosen) < n:
             kept[chosen] = start.a[chosen]
             part = kept[chosen]
-            make_up(part, last.v[chosen], problem.sum - float(kept.sum() - part.sum()))
+            reach_sum(part, last.v[chosen], problem.sum - float(kept.sum() - part.sum()))
             kept[chosen] = part
             move_point(problem.Q, start, kept)
     Q = problem.Q if len(chosen) == n else gather(problem.Q, chosen, chosen, np.float64)
@@ -392,7 +398,7 @@ def bilevel(
     return start
 
 
-def _enough(
+def _free_coordinates(
     problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: QPPoint
 ) -> np.ndarray:
     """Return the coordinates over which problem (27) is solved.
@@ -415,9 +421,9 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
     n = len(state.point.a)
     empty = np.zeros(n, dtype=bool)
     plain = lifted(problem, state.point, state.seconds(n))
-    test_s = TEST + TEST_SAMPLE * n
-    if state.rest > 0 or state.seconds(n) < WORTH * test_s:
-        state.rest = max(0, state.rest - 1)
+    test_s = TEST_S + TEST_S_PER_SAMPLE * n
+    if state.n_untested > 0 or state.seconds(n) < MIN_SOLUTION_OVER_TEST * test_s:
+        state.n_untested = max(0, state.n_untested - 1)
         state.solved(_solved(problem, settings, plain))
         step = PathStep(problem.sum, empty, empty, "off")
         step.solve_s = time.perf_counter() - start
@@ -434,13 +440,13 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
         at_one |= more_one
     left = n - int(np.count_nonzero(at_zero) + np.count_nonzero(at_one))
     tested = time.perf_counter()
-    smaller = GATHER * left**2 + ROW * n * min(left, LIKELY_CHANGES) + state.seconds(left)
-    pays = test_s + smaller < GAIN * state.seconds(n)
+    smaller = GATHER_S * left**2 + SUBTRACT_S * n * min(left, LIKELY_CHANGES) + state.seconds(left)
+    pays = test_s + smaller < MAX_FORECAST_SHARE * state.seconds(n)
     if pays:
-        state.pause = FIRST_REST
-        state.solved(solve_rest(problem, feasible, at_zero, at_one, settings))
+        state.pause = FIRST_PAUSE
+        state.solved(solve_unscreened(problem, feasible, at_zero, at_one, settings))
     else:
-        state.rest, state.pause = state.pause, min(2 * state.pause, LONGEST_REST)
+        state.n_untested, state.pause = state.pause, min(2 * state.pause, LONGEST_PAUSE)
         state.solved(_solved(problem, settings, plain))
     step = PathStep(problem.sum, at_zero, at_one, "on" if pays else "tested", chosen - start)
     step.screening_s, step.solve_s = tested - chosen, time.perf_counter() - tested
@@ -450,7 +456,7 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
 def _descended(problem: UnitProblem, start: QPPoint) -> QPPoint:
     """Return a copy of a point after a few pair steps."""
     point = start.copy()
-    steps = int(DESCENT * len(point.a))
+    steps = int(DESCENT_STEPS_PER_SAMPLE * len(point.a))
     if steps:
         bounds = Bounds(np.zeros(len(point.a)), np.ones(len(point.a)))
         criteria = StoppingCriteria(0.0, steps)
@@ -459,7 +465,7 @@ def _descended(problem: UnitProblem, start: QPPoint) -> QPPoint:
     return point
 
 
-def solve_rest(
+def solve_unscreened(
     problem: UnitProblem,
     start: QPPoint,  # feasible; changed in place
     # at_zero, at_one bool (n,): the screened multipliers
@@ -468,25 +474,25 @@ def solve_rest(
     settings: PathSettings,
 ) -> QPPoint:
     """Solve for the unscreened multipliers (problem 26); return the whole solution."""
-    rest = np.flatnonzero(~(at_zero | at_one))
-    if len(rest) == len(at_zero):
+    unscreened = np.flatnonzero(~(at_zero | at_one))
+    if len(unscreened) == len(at_zero):
         return _solved(problem, settings, start)
     a = start.a.copy()
     a[at_zero], a[at_one] = 0.0, 1.0
-    part, total = a[rest], problem.sum - float(np.count_nonzero(at_one))
-    make_up(part, start.v[rest], total)
-    a[rest] = part
+    part, total = a[unscreened], problem.sum - float(np.count_nonzero(at_one))
+    reach_sum(part, start.v[unscreened], total)
+    a[unscreened] = part
     move_point(problem.Q, start, a)
     steps, newton_steps, reason = 0, 0, "converged"
-    if len(rest):
-        Q = gather(problem.Q, rest, rest, np.float64)
-        linear = -start.v[rest] - Q @ part
+    if len(unscreened):
+        Q = gather(problem.Q, unscreened, unscreened, np.float64)
+        linear = -start.v[unscreened] - Q @ part
         value = -0.5 * float(start.a @ start.v)
-        value_of_part = 0.5 * float(part @ (linear - start.v[rest]))
+        value_of_part = 0.5 * float(part @ (linear - start.v[unscreened]))
         small = UnitProblem(Q, total, linear, constant=value - value_of_part)
         solved = _solved(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
         steps, newton_steps, reason = solved.steps, solved.newton_steps, solved.reason
-        a[rest] = solved.a
+        a[unscreened] = solved.a
         move_point(problem.Q, start, a)
     start.steps, start.reason = start.steps + steps, reason
     start.newton_steps += newton_steps

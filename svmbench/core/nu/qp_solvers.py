@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.errors import MissingPackageError
-from svmbench.core.nu.box_qp import QPPoint, UnitProblem, mend
+from svmbench.core.nu.box_qp import QPPoint, UnitProblem, restore_sum
 from svmbench.core.nu.pairwise import solve_dcdm, solve_pairwise
 
 #: Nearer to a bound than this is on it.
@@ -38,7 +38,7 @@ def _piqp(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = LIBRARY_RESIDUAL
     solver.settings.check_duality_gap = True
-    solver.settings.eps_duality_gap_abs = problem.floor()
+    solver.settings.eps_duality_gap_abs = problem.rounding_gap()
     solver.settings.eps_duality_gap_rel = 0.1 * tol
     bounds = np.zeros(n), np.ones(n)
     none = (None, None, None)
@@ -56,7 +56,7 @@ def _clarabel(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
     n = len(problem.Q)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs, settings.tol_gap_rel = problem.floor(), 0.1 * tol
+    settings.tol_gap_abs, settings.tol_gap_rel = problem.rounding_gap(), 0.1 * tol
     settings.tol_feas = LIBRARY_RESIDUAL
     eye = sp.identity(n, format="csc")
     rows, right, cones = [-eye, eye], [np.zeros(n), np.ones(n)], []
@@ -84,7 +84,7 @@ def _cvxopt(problem: UnitProblem, tol: float) -> tuple[np.ndarray, int]:
         summed = {"A": cvxopt.matrix(np.ones((1, n))), "b": cvxopt.matrix(b)}
     options = {
         "show_progress": False,
-        "abstol": problem.floor(),
+        "abstol": problem.rounding_gap(),
         "reltol": 0.1 * tol,
         "feastol": LIBRARY_RESIDUAL,
     }
@@ -141,7 +141,7 @@ def solve_with_library(
     a[a < ON_BOUND] = 0.0
     a[a > 1.0 - ON_BOUND] = 1.0
     if total is not None:
-        mend(a, total)
+        restore_sum(a, total)
     point = problem.at(a)
     point.steps = iterations
     point.gap = problem.gap(point)

@@ -27,7 +27,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmbench.core.nu.box_qp import QPPoint, UnitProblem, kth_largest, least, order_of_margin
+from svmbench.core.nu.box_qp import (
+    QPPoint,
+    UnitProblem,
+    kth_largest,
+    linear_minimum,
+    order_of_margin,
+)
 
 #: Bound of the rounding error of d and of squares, relative to the size of their terms.
 SCREENING_SLACK = 32.0 * np.finfo(np.float64).eps
@@ -60,7 +66,7 @@ def srbo_ball(
     """Return the paper's ball, with the gap of an inexact last solution in its radius."""
     centre = -0.5 * (last.v + feasible.v)
     squared_radius = 0.5 * float((last.a + feasible.a) @ centre)
-    return _ball(problem, centre, squared_radius - least(-last.v, problem.sum))
+    return _ball(problem, centre, squared_radius - linear_minimum(-last.v, problem.sum))
 
 
 def gap_safe_ball(problem: UnitProblem, feasible: QPPoint) -> Ball:

@@ -145,7 +145,7 @@ class RunLoop:
 
     def run_cells(self, cells: list[Cell]) -> None:
         """Run nodes and cells, each cell after the node that makes its shared arrays."""
-        self._make_points()
+        self._make_points_folder()
         for cell in cells:
             # A killed worker may have left an unfinished line: record the whole lines and remove
             # the file before the cell's next worker starts.
@@ -257,7 +257,7 @@ class RunLoop:
             self._collect_points(cell.key)
             self._forget_points(cell.key)
             if self.tries[cell.key] < MAX_TRIES_PER_CELL:
-                self._make_points()
+                self._make_points_folder()
                 self.waiting.appendleft(cell)
                 return
             result = {"status": "crashed", "reason": result["reason"]}
@@ -408,7 +408,7 @@ class RunLoop:
             f"the {budget} {SPENT}: {len(cells):,} cell{'' if is_one else 's'} not run"
         )
 
-    def _make_points(self) -> None:
+    def _make_points_folder(self) -> None:
         """Make the folder of streamed points if it is missing."""
         try:
             self.points.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from svmbench.base.errors import ConfigError
 from svmbench.base.paper_folders import FULL_PROFILE
+from svmbench.experiment.plan import filters
 from svmbench.experiment.plan.filters import Filters
-from svmbench.experiment.plan.filters import only as choose
 from svmbench.experiment.plan.planner import Plan, prepare_plan
 from svmbench.experiment.run.execute import Listener, Options, RunSummary, Silent, due, execute
 from svmbench.experiment.run.loop import workers_here
@@ -172,7 +172,7 @@ def plan_run(
         on_event=print_line,
     )
     path = request.output or default_output(plan.name, request.profile)
-    return RunPlan(request, plan, choose(plan.cells, request.only, plan.config), path)
+    return RunPlan(request, plan, filters.only(plan.cells, request.only, plan.config), path)
 
 
 def execute_run(

@@ -16,10 +16,10 @@ from svmbench.core.nu import block_pivoting, interior, pairwise, qp_solvers
 from svmbench.core.nu.box_qp import (
     UnitProblem,
     kth_largest,
-    least,
+    linear_minimum,
     margin,
-    mend,
     order_of_margin,
+    restore_sum,
 )
 from svmbench.core.nu.path import PathSettings, follow_nu
 
@@ -58,12 +58,12 @@ def test_two_points_on_paper():
     )
 
 
-def test_least_and_order_statistics():
+def test_linear_minimum_and_order_statistics():
     rng = np.random.default_rng(0)
     for total in (0.0, 0.3, 1.0, 4.7, 9.0, 10.0):
         d = rng.normal(size=10)
-        assert least(d, total) == pytest.approx(linear_programme(d, total))
-    assert least(np.array([-1.0, 2.0, -3.0]), None) == -4.0
+        assert linear_minimum(d, total) == pytest.approx(linear_programme(d, total))
+    assert linear_minimum(np.array([-1.0, 2.0, -3.0]), None) == -4.0
     assert order_of_margin(10, 4.5) == (6, 6)
     # A sum that misses an integer by a rounding is one.
     assert order_of_margin(10, 0.3 * 10) == order_of_margin(10, 3.0) == (7, 8)
@@ -74,7 +74,7 @@ def test_least_and_order_statistics():
 
 def test_a_sum_that_rounding_moved_is_mended():
     a = np.array([0.0, 0.5, 1.0, 0.25])
-    mend(a, 1.8)
+    restore_sum(a, 1.8)
     assert a.sum() == pytest.approx(1.8, abs=1e-15)
     assert (a[0], a[2]) == (0.0, 1.0)
 
@@ -99,7 +99,7 @@ def test_pairs_and_a_library_find_the_same_optimum(total, square):
     assert np.all(a[d < rho - slack] == 1.0)
     # No objective is below 0, so that the value, too, is a bound of the distance to the optimum.
     distance = min(problem.gap(ours), problem.value(ours))
-    assert distance <= 1e-9 * problem.value(ours) + problem.floor()
+    assert distance <= 1e-9 * problem.value(ours) + problem.rounding_gap()
 
 
 @needs_jit
@@ -120,9 +120,9 @@ def test_the_interior_point_method_and_newton_steps_find_it():
         problem = UnitProblem(matrix(gamma=2.0)[0], total)
         best = problem.value(solved(problem, "qp"))
         for found in interior.solve_interior(problem, gap=1e-9):
-            assert problem.value(found) == pytest.approx(best, rel=1e-4, abs=problem.floor())
+            assert problem.value(found) == pytest.approx(best, rel=1e-4, abs=problem.rounding_gap())
             pairwise.solve_pairwise(problem, found, tol=1e-9, max_iter=100_000)
-            assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.floor())
+            assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.rounding_gap())
 
 
 @pytest.mark.parametrize("gamma", [0.02, 2.0])
@@ -137,7 +137,7 @@ def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
         before = point.copy()
         taken.append(block_pivoting.step(problem, point, ridge)[0])
         after = problem.value(point)
-        assert after <= value + problem.floor()
+        assert after <= value + problem.rounding_gap()
         assert taken[-1] or np.array_equal(before.a, point.a)
         value = after
         assert point.a.sum() == pytest.approx(problem.sum)
@@ -146,12 +146,12 @@ def test_many_at_once_reach_the_optimum_and_never_rise(gamma, share):
     work = block_pivoting.run_block_pivoting(problem, point, 1e-8)
     assert 0.0 <= work <= block_pivoting.STEPS * block_pivoting.PIVOTS
     # Where the margin is nearly 0 they need nothing else; at a corner a few pairs lead on.
-    assert share > 0.2 or (any(taken) and problem.value(point) <= best + problem.floor())
+    assert share > 0.2 or (any(taken) and problem.value(point) <= best + problem.rounding_gap())
     pairwise.solve_pairwise(problem, point, tol=1e-9, max_iter=point.newton_steps + 50 * N)
     # Where the optimum is nearly 0 the library does not come as near to it.
-    assert problem.value(point) <= (1 + 1e-6) * best + problem.floor()
+    assert problem.value(point) <= (1 + 1e-6) * best + problem.rounding_gap()
     distance = min(problem.gap(point), problem.value(point))
-    assert distance <= max(2e-9 * problem.value(point), 2 * problem.floor())
+    assert distance <= max(2e-9 * problem.value(point), 2 * problem.rounding_gap())
 
 
 def test_a_step_of_many_on_paper():
@@ -187,7 +187,7 @@ def test_many_at_once_stop_by_the_objective_that_they_reach():
     block_pivoting.run_block_pivoting(problem, point, 1e-6)
     # The gap that the first objective allows would leave it far from the optimum.
     assert problem.value(point) < 1e-4 * first
-    assert problem.gap(point) <= max(1e-6 * problem.value(point), problem.floor())
+    assert problem.gap(point) <= max(1e-6 * problem.value(point), problem.rounding_gap())
 
 
 @needs_jit
@@ -201,7 +201,7 @@ def test_hard_problems_need_neither_a_million_pairs_nor_an_interior_point_method
     for gamma in (0.02, 0.2, 2.0):
         problem = UnitProblem(matrix(n=200, gamma=gamma, square=0.0)[0], 20.0)
         found = solved(problem, tol=1e-8)
-        assert found.gap <= max(1e-8 * problem.value(found), problem.floor())
+        assert found.gap <= max(1e-8 * problem.value(found), problem.rounding_gap())
         assert found.steps <= 20 * 200
         assert 0 < found.newton_steps <= 250
 
@@ -218,9 +218,11 @@ def test_hard_problems_fall_back_on_it(monkeypatch):
     problem = UnitProblem(matrix(n=200, gamma=0.02, square=0.0)[0], 12.0)
     found = solved(problem, tol=1e-8)
     assert asked
-    assert found.gap <= max(1e-8 * problem.value(found), problem.floor())
+    assert found.gap <= max(1e-8 * problem.value(found), problem.rounding_gap())
     assert found.newton_steps > 0
-    assert problem.gap(problem.at(found.a)) <= max(1e-7 * problem.value(found), 2 * problem.floor())
+    assert problem.gap(problem.at(found.a)) <= max(
+        1e-7 * problem.value(found), 2 * problem.rounding_gap()
+    )
 
 
 def printed_dcdm(Q, total, near, epsilon, sweeps):
@@ -272,12 +274,12 @@ def test_an_objective_of_no_more_than_rounding_ends_the_search():
     problem = UnitProblem(np.array([[1.0, -1.0], [-1.0, 1.0]]), 1.0)
     point = problem.at(np.array([0.5 + 1e-9, 0.5 - 1e-9]))
     assert problem.reaches(point, problem.target(point, 1e-6))
-    assert point.gap > 1e6 * problem.floor()
+    assert point.gap > 1e6 * problem.rounding_gap()
     assert problem.reason(point, 1e-6) == "no margin"
     # With a linear term the optimum may be below 0, and the gap alone says how far.
     with_term = UnitProblem(problem.Q, 1.0, np.array([1e-9, -1e-9]))
     point = with_term.at(point.a)
-    assert not with_term.reaches(point, with_term.floor())
+    assert not with_term.reaches(point, with_term.rounding_gap())
 
 
 @needs_jit
@@ -325,8 +327,10 @@ def test_a_path_looks_ahead_where_w_is_0(screen):
         whole = solved(problem, tol=1e-8)
         best = solved(problem, "qp", tol=1e-8)
         value = problem.value(point)
-        assert value == pytest.approx(problem.value(whole), rel=2e-8, abs=2 * problem.floor())
-        assert value <= (1 + 1e-7) * problem.value(best) + problem.floor()
+        assert value == pytest.approx(
+            problem.value(whole), rel=2e-8, abs=2 * problem.rounding_gap()
+        )
+        assert value <= (1 + 1e-7) * problem.value(best) + problem.rounding_gap()
         assert step.point.reason == whole.reason
 
 

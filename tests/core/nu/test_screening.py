@@ -154,8 +154,8 @@ def test_growing_the_radius_by_less_than_the_gap_is_unsafe():
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_screened_path_is_the_unscreened_one(screen, solver, kernel, monkeypatch):
     # So few samples are not worth a test, which is what is looked at here.
-    monkeypatch.setattr(path, "WORTH", 0.0)
-    monkeypatch.setattr(path, "GAIN", np.inf)
+    monkeypatch.setattr(path, "MIN_SOLUTION_OVER_TEST", 0.0)
+    monkeypatch.setattr(path, "MAX_FORECAST_SHARE", np.inf)
     X, y = make_problem(n=70, d=4)
     K = KernelFunction(kernel, 1.0).between(X, X) + 1.0
     Q = K * np.outer(y, y)
@@ -185,7 +185,7 @@ def test_the_rest_is_the_whole_problem_with_some_multipliers_fixed():
     assert min(zero.sum(), one.sum(), np.sum(~zero & ~one)) >= 2
     # By this rule the whole problem's gap is not looked at again, which would mend any mistake.
     settings = PathSettings(screen="corollary-2", tol=1e-9)
-    found = path.solve_rest(problem, problem.uniform(), zero, one, settings)
+    found = path.solve_unscreened(problem, problem.uniform(), zero, one, settings)
     assert found.steps + found.newton_steps > 0
     assert np.all(found.a[zero] == 0.0)
     assert np.all(found.a[one] == 1.0)
@@ -283,16 +283,16 @@ def test_screening_switches_itself_off_and_says_so(monkeypatch):
     assert said() == ["first"] + ["off"] * 29
     assert "on" in said("qp")
     # Tested all the same, and never forecast to gain: the rests get longer.
-    monkeypatch.setattr(path, "WORTH", 0.0)
-    monkeypatch.setattr(path, "GAIN", 0.0)
+    monkeypatch.setattr(path, "MIN_SOLUTION_OVER_TEST", 0.0)
+    monkeypatch.setattr(path, "MAX_FORECAST_SHARE", 0.0)
     rests = "".join("x" if word == "tested" else "." for word in said()[1:])
     assert rests == "x..x....x........x..........."
 
 
 def test_a_path_on_which_screening_never_pays_is_the_path_without(monkeypatch):
     # Step by step, so that what it takes longer is the tests and nothing else.
-    monkeypatch.setattr(path, "WORTH", 0.0)
-    monkeypatch.setattr(path, "GAIN", 0.0)
+    monkeypatch.setattr(path, "MIN_SOLUTION_OVER_TEST", 0.0)
+    monkeypatch.setattr(path, "MAX_FORECAST_SHARE", 0.0)
     n = 60 if JIT_DISABLED else 120
     X, y = make_problem(n=n, d=4)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
@@ -409,8 +409,8 @@ def test_a_path_whose_sums_are_integers_and_all_of_them():
 @pytest.mark.parametrize("settings", [{"tol": 0.5}, {"tol": 1e-2}, {"solver": "dcdm"}])
 def test_a_path_of_inexact_solutions_settles_nothing_wrongly(screen, settings, monkeypatch):
     """A loose tolerance, or DCDM's stall, leaves every last solution inexact."""
-    monkeypatch.setattr(path, "WORTH", 0.0)
-    monkeypatch.setattr(path, "GAIN", np.inf)
+    monkeypatch.setattr(path, "MIN_SOLUTION_OVER_TEST", 0.0)
+    monkeypatch.setattr(path, "MAX_FORECAST_SHARE", np.inf)
     n = 12 if JIT_DISABLED else 40
     X, y = make_problem(n=n, d=3)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
@@ -428,8 +428,8 @@ def test_a_path_of_inexact_solutions_settles_nothing_wrongly(screen, settings, m
 @pytest.mark.parametrize("screen", SAFE)
 def test_where_the_margin_is_zero_nothing_is_settled(screen, monkeypatch):
     """Both classes at one point: w is 0 up to nu = 1, and every multiplier is free to differ."""
-    monkeypatch.setattr(path, "WORTH", 0.0)
-    monkeypatch.setattr(path, "GAIN", np.inf)
+    monkeypatch.setattr(path, "MIN_SOLUTION_OVER_TEST", 0.0)
+    monkeypatch.setattr(path, "MAX_FORECAST_SHARE", np.inf)
     X, y = np.zeros((8, 2)), np.tile([1, -1], 4)
     whole = svmbench.NuPath(nu=[0.25, 0.3, 0.5, 0.75, 0.9], gamma=1.0, screen=screen).fit(X, y)
     assert_allclose(whole.rho_, 0.0, atol=1e-12)
@@ -445,8 +445,8 @@ def test_repeated_points_and_sums_that_are_integers(screen, kernel, monkeypatch)
 
     What is settled must be so in *some* solution: the problem among the others has the same value.
     """
-    monkeypatch.setattr(path, "WORTH", 0.0)
-    monkeypatch.setattr(path, "GAIN", np.inf)
+    monkeypatch.setattr(path, "MIN_SOLUTION_OVER_TEST", 0.0)
+    monkeypatch.setattr(path, "MAX_FORECAST_SHARE", np.inf)
     X, y = make_problem(n=8, d=2)
     X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3)
     Q = (KernelFunction(kernel, 1.0).between(X, X) + 1.0) * np.outer(y, y)
@@ -485,5 +485,5 @@ def test_enough_is_what_left_the_box_or_half_or_the_whole_problem(total, left_th
     last = problem.at(np.full(4, total / 4))
     last.v[:] = [1.0, 2.0, 3.0, 4.0]
     leaves = np.isin(np.arange(4), left_the_box)
-    found = path._enough(problem, leaves, np.full(4, 0.5), last)
+    found = path._free_coordinates(problem, leaves, np.full(4, 0.5), last)
     assert found.tolist() == expected
