@@ -519,5 +519,5 @@ def _outcome_lines(only: str | None, results: Results) -> str:
             lines.append(f"{counts}. {sentence} (From {claims}.)")
     if not lines:
         raise ResultsError(f"there is no sentence on {only!r}")
-    head = [] if only else [f"{as_text.summary(judged)}. {as_text.reproduced(judged)}", ""]
+    head = [] if only else [f"{as_text.at_scales(judged)}. {as_text.reproduced(judged)}", ""]
     return "\n".join([*head, *lines])

@@ -14,9 +14,9 @@ Returned
 The choice (``solve_qp``)
     A precomputed matrix, or under 500 samples: ``smo`` on it; shrunk if a sum is kept and there are
     1,000 samples or more.
-    Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement. The
-    ν-SVC's two sums: with shrinking, and with Newton steps of the free variables.
-    With an RBF kernel of few features, rows of it when a step needs them, while few are needed.
+    Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
+    With an RBF kernel of few features, rows of this matrix are computed when a step needs them, as
+    long as few are needed. For the ν-SVC: with shrinking, and Newton steps of the free variables.
     More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
     in float32, with shrinking and refinement. Once over half of up to 8,192 samples are free (low <
     beta < high), and `cache_mb` / 4 holds the full matrix, ``smo`` takes it (``ROWS_MISSING``).
@@ -533,7 +533,7 @@ def exact_gradient(
     """Return ``(linear - K beta)[samples]`` in float64; `samples` are distinct and ascending."""
     is_support, v = beta != 0.0, linear.copy()
     support, is_inside = np.flatnonzero(is_support), is_support[samples]
-    # Symmetry saves nothing in the only strip of few support vectors: they count as `idle`.
+    # At most CHECK_ROWS support vectors are one strip, where symmetry saves nothing: `idle`, too.
     is_inside &= np.count_nonzero(is_inside) > CHECK_ROWS
     inside, idle = samples[is_inside], samples[~is_inside]
     is_support[inside] = False

@@ -1,17 +1,18 @@
-"""Protocol ``screening``: paths of one parameter at every width of the kernel, solvers in turn.
+"""Protocol ``screening``: paths of one parameter at every gamma of the kernel, solvers in turn.
 
-One cell is a data set and all solvers. At each width every solver follows its own path on the same
+One cell is a data set and all solvers. At each gamma every solver follows its own path on the same
 rows: either one path after the other, which keeps one kernel matrix at a time, or value by value in
 turn, so that a drift of the machine doesn't change ratios of times. The time is the mean time of a
 value of the grid without the kernel matrix (which `prepare` makes), as in the SRBO paper. The
 accuracy is the best over the grid *on the test rows*, as that paper prints it: since it is chosen
 after the test, it describes the grid and not the accuracy that a user would get. A value of the
-grid without a margin (w = 0) has no score and no objective: its decision values are rounding. Each
-solver and width is a point.
+grid without a margin (w = 0) has no score and no objective: its decision values are rounding. A
+finished path, of one solver at one gamma, is kept as a point, so that a killed cell goes on there.
 
 On large sets, `runs` of two neighbouring values can stand for the whole grid. The first value of a
-run starts from that of the run before, a wider step than the grid's. So only the second values
-count in times and in the screening ratio, and all values in the accuracy and the objectives.
+run starts from the last solution of the previous run, a wider step than the grid's. So only the
+second values count in times and in the screening ratio, and all values in the accuracy and the
+objectives.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Screening(RaceBlock):
     test : float
         Share of the rows that score; not used where the set has a test part.
     gammas : list of float
-        Widths of the kernel; empty for the solvers' own.
+        Values of the kernel's gamma; empty for the solvers' own.
     turns : {"paths", "values"}
         The unit of a turn: a whole path, or a single value, for which every solver keeps its own
         kernel matrix. Solvers alternate in going first.

@@ -1,8 +1,8 @@
 """Protocol ``screening-sample``: the costs of paths, from a random sample of their values.
 
-A path of a thousand values by a slow solver takes days. Here a few pairs (a width of the kernel, a
-value of the path's parameter) are drawn from the whole grid, with the config's seed, the same ones
-for all solvers of the same grid. For each pair a solver follows a short path of its own. It starts
+A path of a thousand values by a slow solver takes days. Here a few pairs (of the kernel's gamma and
+the path's parameter) are drawn from the whole grid, with the config's seed, the same ones for all
+solvers of the same grid. For each pair a solver follows a short path of its own. It starts
 `before` values earlier on the grid (or at its first value), so that the drawn value has the
 neighbours and the carried state that it has on the whole path; only the drawn value is timed. A
 library starts each value from nothing, so that without screening it needs no earlier values.
@@ -43,7 +43,7 @@ class ScreeningSample(RaceBlock):
         Share of the rows that score in the protocol `screening`, and are left out here too; not
         used where the set has a test part.
     gammas : list of float
-        Widths of the kernel; empty for the solvers' own.
+        Values of the kernel's gamma; empty for the solvers' own.
     points : dict of int to int
         How many pairs are drawn, by the smallest number of rows that a set must have:
         ``{0: 24, 2500: 8}`` draws 8 on sets of 2,500 rows and more, 24 on smaller sets.

@@ -491,7 +491,7 @@ def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             if not leads:
                 continue
             quickest = min(leads, key=lambda name: leads[name].value)
-            text = f"{times_between(leads[quickest])} its time in {quickest}, the fastest other"
+            text = f"{quickest}, the fastest other, takes {times_between(leads[quickest])} its time"
             if math.isinf(leads[quickest].value):
                 text = "no other comes within that accuracy"
             cells = cells_of(

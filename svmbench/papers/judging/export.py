@@ -55,13 +55,15 @@ def count_outcomes(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
 
 
 def at_scales(verdicts: Sequence[Verdict]) -> str:
-    """Return how many claims have each outcome, and how many of these at full scale."""
+    """Return how many claims have each outcome; how many at full scale, and on stand-ins alone."""
     phrases = []
     for name in OUTCOMES:
         alike = [verdict for verdict in verdicts if verdict.outcome == name]
-        full = sum(verdict.scale.kind == FULL for verdict in alike)
+        kinds = Counter(verdict.scale.kind for verdict in alike)
+        named = {FULL: "at full scale", STAND_IN: "on stand-ins alone"}
+        scales = ", ".join(f"{kinds[kind]} {words}" for kind, words in named.items() if kinds[kind])
         if alike:
-            phrases.append(f"{len(alike)} {name}" + (f" ({full} at full scale)" if full else ""))
+            phrases.append(f"{len(alike)} {name}" + (f" ({scales})" if scales else ""))
     return f"{len(verdicts)} {'claim' if len(verdicts) == 1 else 'claims'}: {', '.join(phrases)}"
 
 
@@ -198,8 +200,8 @@ def _part(part: Part) -> str:
 
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
-    """Return a table of all verdicts: each claim, its outcome, its scale, and one number."""
-    lines = ["| claim | outcome | scale | one number |", "| --- | --- | --- | --- |"]
+    """Return a table of all verdicts: each claim, its outcome, scale and parts, and one number."""
+    lines = ["| claim | outcome | scale | parts | one number |", "| --- | --- | --- | --- | --- |"]
     for verdict in verdicts:
         claim = verdict.claim
         state = f"**{verdict.outcome}**" + (f", {verdict.age}" if verdict.age else "")
@@ -213,7 +215,7 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         if verdict.to_decide:
             number += f". To decide it: {escape.markdown(verdict.to_decide)}."
         scale = escape.markdown(str(verdict.scale))
-        lines.append(f"| {statement} | {state} | {scale} | {number} |")
+        lines.append(f"| {statement} | {state} | {scale} | {verdict.count_parts()} | {number} |")
     took = evidence_time(verdicts)
     return "\n".join(
         [*lines, "", f"{escape.markdown(summary(verdicts))}.", *(["", took] if took else [])]

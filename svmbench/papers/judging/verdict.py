@@ -283,6 +283,12 @@ class Verdict:
         cells = {id(cell): cell for part in self.parts for cell in part.cells}
         return list(cells.values())
 
+    def count_parts(self) -> str:
+        """Return how many parts held, failed and are undecided: ``2 held, 8 undecided``."""
+        words = ("held", "failed", "undecided")
+        counts = zip(map(len, _by_answer(self.parts)), words, strict=True)
+        return ", ".join(f"{count} {word}" for count, word in counts if count)
+
     def key_number(self) -> str:
         """Return the measured numbers of the most telling part; "" without any.
 
