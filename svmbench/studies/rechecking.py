@@ -124,7 +124,7 @@ class RecheckOutcome:
         n_equal = sum(
             comparison["n_equal"] == comparison["n_compared"] for comparison in self.compared
         )
-        judged = [
+        overlaps = [
             time["within"]
             for comparison in self.compared
             for time in comparison["times"].values()
@@ -134,7 +134,8 @@ class RecheckOutcome:
             f"{n_compared - n_changed} of {n_compared} cells agree ({n_exact} by equal arithmetic,"
             f" {n_equal} in every number), {n_changed} changed;"
             f" {self.n_missing} of {self.n_drawn} drawn were not run;"
-            f" {judged.count(False)} of {len(judged)} times lie outside the range of the repeats"
+            f" of {len(overlaps)} times {overlaps.count(False)} differ (the old and the new repeats"
+            " don't overlap)"
         )
 
 

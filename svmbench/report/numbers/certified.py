@@ -186,7 +186,9 @@ def _standings(
             if part.solver == solver
         }
         claimed = {
-            problem_id[1]: cell.claims[solver] for problem_id, cell in cells.items() if cell.claims
+            problem_id[1]: cell.convergence_confirmed[solver]
+            for problem_id, cell in cells.items()
+            if cell.convergence_confirmed
         }
         ratios = [ratio for problem in problems if (ratio := problem.ratio(solver)) is not None]
         made.append(

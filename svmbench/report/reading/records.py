@@ -55,9 +55,9 @@ class CellResult:
     first environment of the folder that equals this one but for commit and load: the same machine,
     Python and packages. Means over folds are taken within it. `folds` is the number of folds over
     which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell ran; 0
-    if its record doesn't say it. `claims` is for a part of a race, and says nothing of the papers'
-    claims. It has each solver that ran at a single setting, reported that it converged, and has a
-    certified bound: True if the bound confirms that it converged.
+    if its record doesn't say it. `convergence_confirmed`, of a part of a race, has each solver that
+    ran at a single setting, reported that it converged, and has a certified bound: True if the
+    bound confirms that it converged.
     """
 
     key: str
@@ -86,7 +86,7 @@ class CellResult:
     stop_reason: str = ""
     warnings: tuple[str, ...] = ()
     wall_s: float = 0.0
-    claims: Mapping[str, bool] = field(default_factory=dict)
+    convergence_confirmed: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -101,7 +101,7 @@ class CellResult:
     @property
     def has_false_claim(self) -> bool:
         """True if a solver reported that it converged, and its certified bound shows it did not."""
-        return not all(self.claims.values())
+        return not all(self.convergence_confirmed.values())
 
     @property
     def disturbed(self) -> bool:
@@ -563,7 +563,7 @@ def _part(cell: CellResult, name: str, owners: tuple[str, ...]) -> CellResult:
     return replace(
         cell,
         solver=name,
-        claims={
+        convergence_confirmed={
             owner: float(cell.metrics[f"claims_true_pct:{owner}"] or 0.0) >= 100.0
             for owner in owners
             if _is_number(cell.metrics.get(f"claims_true_pct:{owner}"))

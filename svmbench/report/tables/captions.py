@@ -104,7 +104,10 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
         notes.append((text,))
     if any(entry.summary.false_claim for entry in entries):
         liars = dict.fromkeys(
-            name for entry in entries for name, is_true in entry.cell.claims.items() if not is_true
+            name
+            for entry in entries
+            for name, is_true in entry.cell.convergence_confirmed.items()
+            if not is_true
         )
         text = (
             f"{FALSE_CLAIM_MARK} Not for equal work, and not compared: {' and '.join(liars)}"
