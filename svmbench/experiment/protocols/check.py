@@ -125,7 +125,9 @@ def safe_screening(
         )
         apart = max(0.0, abs(value - best) - problem.rounding_gap())
         difference = apart / max(abs(best), np.finfo(np.float64).tiny)
-        gaps = [max(0.0, problem.gap(p)) + problem.rounding_gap() for p in (truth.point, step.point)]
+        gaps = [
+            max(0.0, problem.gap(p)) + problem.rounding_gap() for p in (truth.point, step.point)
+        ]
         band = np.sqrt(2.0 * sum(gaps)) * norms
         clear = (np.abs(truth.point.v) > band) & (np.abs(step.point.v) > band)
         turned = int(np.sum(clear & (truth.point.v * step.point.v < 0.0)))
