@@ -170,7 +170,7 @@ def other_lines() -> Iterator[dict[str, Any]]:
         "bounded": "yes" if bound < TWO_THREADS else "no: the rest",
     }  # fmt: skip
     *_, whole = rows_of("smo/cold.csv")
-    kept = rows_of(f"{KERNEL}/cold.csv")[0]
+    kept = rows_of("smo/perf_library-small/cold.csv")[0]
     seconds = float(whole["cpu_time_s"])
     yield {
         "row": "first `fit` of a process, s; imports and loading alone", "data": kept["dataset"],
