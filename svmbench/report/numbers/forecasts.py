@@ -30,6 +30,9 @@ USUAL_POWERS = {"rows": 1.5, "features": 0.4, "fits": 0.9, "solver.n_basis": 1.5
 #: The ridge of the regression: the usual powers count as much as records whose logarithms of a size
 #: have this sum of squares.
 _PRIOR = 2.0
+#: The ridge of the number of fits: the time of a cell is nearly proportional to it, and it varies
+#: in few records, together with the rows.
+_PRIOR_OF_FITS = 20.0
 #: The weight of differences between the data sets of a block; those within a data set have 1.
 _BETWEEN = 0.2
 #: Weights of the differences of log sizes in the distance of two cells: by size, and of any other.
@@ -346,7 +349,8 @@ def _powers(cells: Sequence[Timed]) -> dict[str, float]:
             away = np.nan_to_num(table - _known_mean(table))
             products += weight * away[:, :-1].T @ (away[:, -1] - away[:, :-1] @ usual)
             squares += weight * away[:, :-1].T @ away[:, :-1]
-    fitted = usual + np.linalg.solve(squares + _PRIOR * np.eye(len(names)), products)
+    ridge = np.diag([_PRIOR_OF_FITS if name == "fits" else _PRIOR for name in names])
+    fitted = usual + np.linalg.solve(squares + ridge, products)
     return {name: min(max(power, -1.0), 3.0) for name, power in zip(names, fitted, strict=True)}
 
 
