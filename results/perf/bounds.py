@@ -32,8 +32,8 @@ AIMS = {
     "synthetic-26x231": 3.0,
 }
 OTHER_AIM = 4.0
-#: Aims of two threads, of the first `fit` in seconds, and of a value of a path in ms.
-TWO_THREADS, COLD_S, PATH_MS = 1.75, 0.5, 3.0
+#: Aims of two threads, and of a value of a path in ms.
+TWO_THREADS, PATH_MS = 1.75, 3.0
 
 
 class Record(NamedTuple):
@@ -168,15 +168,6 @@ def other_lines() -> Iterator[dict[str, Any]]:
         "aim": f"{TWO_THREADS:g}", "measured": f"{ratio:.2f}", "of_values": f"{bound:.2f}",
         "with_steps": "", "steps_pct": part["steps_pct"], "rest_pct": part["rest_pct"],
         "bounded": "yes" if bound < TWO_THREADS else "no: the rest",
-    }  # fmt: skip
-    *_, whole = rows_of("smo/cold.csv")
-    kept = rows_of("smo/perf_library-small/cold.csv")[0]
-    seconds = float(whole["cpu_time_s"])
-    yield {
-        "row": "first `fit` of a process, s; imports and loading alone", "data": kept["dataset"],
-        "aim": f"{COLD_S:g}", "measured": f"{float(kept['csvc.cpu_time_s']):.2f}",
-        "of_values": f"{seconds:.2f}", "with_steps": "", "steps_pct": "", "rest_pct": "",
-        "bounded": "yes" if seconds > COLD_S else "no: imports",
     }  # fmt: skip
     newest: dict[str, dict[str, str]] = {}
     for row in rows_of("srbo/vanishing_path.csv"):

@@ -338,35 +338,22 @@ def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
     be of an earlier form of the config, which had fewer. Of runs that have finished blocks of one
     data set, the one with most of them fills in first.
     """
-    done = set(_finished(full))
-    planned = Counter(_block_and_set(cell) for cell in full.cells)
-    pairs_of = []
-    for other in others:
-        n_cells = Counter(_block_and_set(cell) for cell in other.cells)
-        pairs_of.append(
-            {
-                pair
-                for pair in set(_finished(other)) - done
-                if other.profile != full.profile or n_cells[pair] >= planned[pair]
-            }
-        )
+    done, planned = set(_finished(full)), _n_cells(full)
+    finished = [
+        (other, pair)
+        for other in others
+        for pair in _finished(other)
+        if pair not in done
+        and (other.profile != full.profile or _n_cells(other)[pair] >= planned[pair])
+    ]
+    n_blocks = Counter((id(other.run), dataset) for other, (_, dataset) in finished)
     chosen: dict[tuple[str, str | None], Source] = {}
-    for dataset in {dataset for pairs in pairs_of for _, dataset in pairs}:
-        of_set = [{pair for pair in pairs if pair[1] == dataset} for pairs in pairs_of]
-        for other, pairs in sorted(
-            zip(others, of_set, strict=True), key=lambda each: len(each[1]), reverse=True
-        ):
-            for pair in pairs:
-                chosen.setdefault(pair, other)
-    rest = {_block_and_set(cell) for cell in full.cells} - chosen.keys()
-    taken = [{pair for pair, by in chosen.items() if by is other} for other in others]
+    for other, pair in sorted(finished, key=lambda found: -n_blocks[id(found[0].run), found[1][1]]):
+        chosen.setdefault(pair, other)
+    taken = [(other, {pair for pair, by in chosen.items() if by is other}) for other in others]
     return [
-        _restricted_to(full, rest),
-        *(
-            _restricted_to(other, pairs)
-            for other, pairs in zip(others, taken, strict=True)
-            if pairs
-        ),
+        _restricted_to(full, planned.keys() - chosen.keys()),
+        *(_restricted_to(other, pairs) for other, pairs in taken if pairs),
     ]
 
 
@@ -380,6 +367,11 @@ def _finished(source: Source) -> Iterator[tuple[str, str | None]]:
         for identity, statuses in states.items()
         if "ok" in statuses and not statuses & set(NOT_RUN_STATUSES)
     )
+
+
+def _n_cells(source: Source) -> Counter[tuple[str, str | None]]:
+    """Return the number of planned cells of each block and data set."""
+    return Counter(_block_and_set(cell) for cell in source.cells)
 
 
 def _restricted_to(source: Source, pairs: Collection[tuple[str, str | None]]) -> Source:
