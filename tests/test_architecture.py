@@ -358,7 +358,7 @@ OF_SEVERAL_MODULES = {
     "cluster": "cluster remote_records",
     "core/contract": "as_sklearn clone finish_fit paths_of_solvers promises target_type validated"
     " weights wide_inputs",
-    "core/csvc": "as_svc file_list gap rows single_rows",
+    "core/csvc": "as_svc file_list gap rows lazy_matrix",
     "core/kernel_svm": "oracles sparse_memory subproblems transcribed warm",
     "core/kernels": "given_kernel",
     "core/linear": "hard_inputs",

@@ -2,8 +2,8 @@
 
 Problem (``problem`` lists the SVMs that have this form)
     max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,   K_ij = k(x_i, x_j);
-    kept sums: for each group of variables, the sum of beta stays as at the start.
-    For the C-SVC beta_i = y_i alpha_i, p = y, the bounds are 0 and C y_i, and e'beta = 0 is kept.
+    fixed sums: for each group of variables, the sum of beta stays as at the start.
+    For the C-SVC beta_i = y_i alpha_i, p = y, the bounds are 0 and C y_i, and e'beta = 0 is fixed.
 Variables, as in Fan, Chen and Lin 2005
     v = p - K beta, the gradient, which is their -y_i grad f(alpha)_i.
     I_up: the samples with beta_i < high_i. I_low: the samples with beta_i > low_i.
@@ -54,13 +54,13 @@ Papers
 
 from svmbench.core.csvc.estimator import CSVC
 from svmbench.core.csvc.problem import QPProblem, make_qp, start_of_sum, thresholds
-from svmbench.core.csvc.solver import QPResult, ShareOfMargin, solve_qp
+from svmbench.core.csvc.solver import QPResult, RelativeTolerance, solve_qp
 
 __all__ = [
     "CSVC",
     "QPProblem",
     "QPResult",
-    "ShareOfMargin",
+    "RelativeTolerance",
     "make_qp",
     "solve_qp",
     "start_of_sum",

@@ -23,7 +23,7 @@ from svmbench.core.csvc.problem import QPProblem, settle_at_bounds, threshold, u
 from svmbench.core.csvc.smo import (
     CONVERGED,
     MAX_ITER,
-    NO_LIMIT,
+    NO_GAP_TEST,
     NOT_YET,
     ROWS_MISSING,
     STALLED,
@@ -38,9 +38,9 @@ from svmbench.core.csvc.smo import (
     why_stop,
 )
 from svmbench.core.csvc.solver import (
-    GO_ON,
-    OVER,
-    ShareOfMargin,
+    CONTINUE,
+    DONE,
+    RelativeTolerance,
     correct_near,
     fits_float32,
     judge_check,
@@ -108,12 +108,12 @@ def ask_ahead(
     the pair, and the other arguments are those of that function.
     """
     a0, a1, b0, _ = ranges
-    (beta, v), m = variables, a1 - a0
-    ask(a0 + needed if needed < m else b0 + needed - m, slots, wanted)
+    (beta, v), n_first = variables, a1 - a0
+    ask(a0 + needed if needed < n_first else b0 + needed - n_first, slots, wanted)
     several = min(max(int(np.count_nonzero(beta)) // ASK_SHARE, 1), ASK_MOST)
     # The largest of v in I_up, or of -v in I_low, in descending order, and their samples.
     values, samples = np.empty(several), np.empty(several, dtype=np.int64)
-    for begin, end, place in ((0, m, a0), (m, len(v), b0)):
+    for begin, end, place in ((0, n_first, a0), (n_first, len(v), b0)):
         for side in range(2):
             sign, penalty, count = 1.0 - 2.0 * side, penalties[side], 0
             values[:] = -np.inf
@@ -164,39 +164,47 @@ def steps_of_pair(
     low, high = bounds.low, bounds.high
     beta, v = variables
     a0, a1, b0, b1 = ranges
-    m, w = a1 - a0, b1 - b0
+    n_first, n_second = a1 - a0, b1 - b0
     up, down = up_low_penalties(low, high, beta)
     score = np.empty(len(beta), dtype=np.float32)
     ia, ib, ja, jb, t, steps = 0, 0, 0, 0, 0.0, 0
     while True:
         # update_gradient by the last step, and i = argmax of v over I_up: on either class's run.
-        i = update_gradient_select_i(v[:m], up[:m], values[ia : ia + m], values[ja : ja + m], t)
-        k = update_gradient_select_i(v[m:], up[m:], values[ib : ib + w], values[jb : jb + w], t)
-        if k >= 0 and (i < 0 or v[m + k] > v[i]):
-            i = m + k
+        i = update_gradient_select_i(
+            v[:n_first], up[:n_first], values[ia : ia + n_first], values[ja : ja + n_first], t
+        )
+        k = update_gradient_select_i(
+            v[n_first:], up[n_first:], values[ib : ib + n_second], values[jb : jb + n_second], t
+        )
+        if k >= 0 and (i < 0 or v[n_first + k] > v[i]):
+            i = n_first + k
         if i < 0:
             return steps, CONVERGED
-        at = a0 + i if i < m else b0 + i - m
+        at = a0 + i if i < n_first else b0 + i - n_first
         ia, ib = slots[0][at], slots[1][at]
         is_there, j = ia >= 0 and ib >= 0, -1
         if is_there:
             # j by WSS 2, on either class's run of row i; the violation is the larger of both.
             top, square = v[i], diag[at]
-            a, b = values[ia : ia + m], values[ib : ib + w]
-            j, violation = select_j(v[:m], down[:m], a, diag[a0:a1], top, square, score[:m])
-            k, other = select_j(v[m:], down[m:], b, diag[b0:b1], top, square, score[m:])
-            if k >= 0 and (j < 0 or score[m + k] > score[j]):
-                j = m + k
+            a, b = values[ia : ia + n_first], values[ib : ib + n_second]
+            j, violation = select_j(
+                v[:n_first], down[:n_first], a, diag[a0:a1], top, square, score[:n_first]
+            )
+            k, other = select_j(
+                v[n_first:], down[n_first:], b, diag[b0:b1], top, square, score[n_first:]
+            )
+            if k >= 0 and (j < 0 or score[n_first + k] > score[j]):
+                j = n_first + k
             reason = why_stop(max(violation, other), steps, j, criteria)
             if reason != NOT_YET:
                 return steps, reason
-            at = a0 + j if j < m else b0 + j - m
+            at = a0 + j if j < n_first else b0 + j - n_first
             ja, jb = slots[0][at], slots[1][at]
             is_there = ja >= 0 and jb >= 0
         if not is_there:
             ask_ahead(ranges, variables, (up, down), slots, wanted, j if j >= 0 else i)
             return steps, ROWS_MISSING
-        kernel = square, diag[at], a[j] if j < m else b[j - m]
+        kernel = square, diag[at], a[j] if j < n_first else b[j - n_first]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
         if not has_moved:
             return steps, STALLED
@@ -219,16 +227,16 @@ def steps_of_small_pair(
     `scratch` has room for the matrix and its diagonal, of the type of `values`.
     """
     a0, a1, b0, b1 = ranges
-    m, w = a1 - a0, b1 - b0
-    n = m + w
+    n_first, n_second = a1 - a0, b1 - b0
+    n = n_first + n_second
     K, diagonal = scratch[0][: n * n].reshape(n, n), scratch[1][:n]
     for k in range(n):
-        at = a0 + k if k < m else b0 + k - m
+        at = a0 + k if k < n_first else b0 + k - n_first
         first, second, row = slots[0][at], slots[1][at], K[k]
-        for j in range(m):
+        for j in range(n_first):
             row[j] = values[first + j]
-        for j in range(w):
-            row[m + j] = values[second + j]
+        for j in range(n_second):
+            row[n_first + j] = values[second + j]
         diagonal[k] = diag[at]
     return pair_steps(K, diagonal, bounds, criteria, *variables)
 
@@ -263,7 +271,7 @@ def steps_of_all(
             pair_bounds = Bounds(bounds.low[begin:end], bounds.high[begin:end])
             pair_variables = variables[0][begin:end], variables[1][begin:end]
             where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
-            left = StoppingCriteria(criteria.tol, criteria.max_iter - steps[p], NO_LIMIT)
+            left = StoppingCriteria(criteria.tol, criteria.max_iter - steps[p], NO_GAP_TEST)
             if all_there and end - begin <= COPY_MAX_SAMPLES:
                 taken, reason = steps_of_small_pair(
                     values, where, diag, ranges, pair_bounds, left, pair_variables, scratch
@@ -470,7 +478,7 @@ class PairSearch:
         m, M = up_low_extremes(*(each[chosen] for each in (*self.bounds, *self.variables)))
         return m - M, self.tol
 
-    def tolerance_alone(self, p: int) -> float | ShareOfMargin:
+    def tolerance_alone(self, p: int) -> float | RelativeTolerance:
         """Return the tolerance of pair `p` where it is solved alone."""
         return self.tol
 
@@ -489,9 +497,9 @@ class PairSearch:
                 self.correct(int(p))
             violation, tol = self.violation(int(p))
             verdict = judge_check(violation, last[p], tol, self.reasons[p])
-            if verdict == OVER:
+            if verdict == DONE:
                 self.reasons[p] = CONVERGED
-            elif verdict == GO_ON:
+            elif verdict == CONTINUE:
                 self.reasons[p] = ROWS_MISSING
             else:
                 self.solve_alone(int(p))

@@ -25,7 +25,7 @@ from svmbench.base.compiled import compiled
 from svmbench.core.csvc.problem import label_bounds, settle_at_bounds, threshold
 from svmbench.core.csvc.smo import (
     CONVERGED,
-    NO_LIMIT,
+    NO_GAP_TEST,
     STOP_REASONS,
     Bounds,
     StoppingCriteria,
@@ -76,7 +76,7 @@ def follow_c(
 ) -> None:
     """Solve for every value of C, ascending, and write the solutions to `path`.
 
-    The limit of `criteria`, if not negative, is a share of C n.
+    The `max_gap` of `criteria`, if not negative, is a share of C n.
     """
     n = len(y)
     betas, offsets, steps, reasons = path.betas, path.offsets, path.steps, path.reasons
@@ -91,7 +91,7 @@ def follow_c(
             if c > 0:
                 stretch(y, values[c - 1], C, beta, v)
             low, high = label_bounds(y, C)
-            at_c = StoppingCriteria(criteria.tol, criteria.max_iter, criteria.limit * C * n)
+            at_c = StoppingCriteria(criteria.tol, criteria.max_iter, criteria.max_gap * C * n)
             steps[c], reasons[c] = shrinking_steps(
                 K, diag, Bounds(low, high), at_c, beta, v, one_group
             )
@@ -121,7 +121,7 @@ def along_c(
     m = len(values)
     counts = np.empty((2, m), dtype=np.int64)
     path = CPath(np.empty((m, len(y))), np.empty(m), counts[0], counts[1])
-    criteria = StoppingCriteria(tol, max_iter, NO_LIMIT if gap is None else gap)
+    criteria = StoppingCriteria(tol, max_iter, NO_GAP_TEST if gap is None else gap)
     C = np.array(values, dtype=np.float64)
     follow_c(raw(K), raw(K.diagonal().copy()), raw(y), C, criteria, path)
     return [

@@ -1,16 +1,17 @@
-"""The problem as arrays: linear term, bounds of every variable, and which sums are kept.
+"""The problem as arrays: linear term, bounds of every variable, and which sums are fixed.
 
 Problem
     max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high,
-    and the sum of beta over each group keeps the value that it starts with.
+    and a fixed sum of beta over each group of variables (an equality constraint; its Lagrange
+    multiplier is the group's threshold).
 Its gradient
     v = p - K beta. The conditions hold within tol once, in every group, the largest v of those
     that can go up is at most tol above the smallest v of those that can go down. Where no sum is
-    kept the threshold between the two is 0, as if there were one more variable with gradient 0
+    fixed the threshold between the two is 0, as if there were one more variable with gradient 0
     that nothing stops.
 
 ============================  ====================  ====================  ===================
-problem (all in beta = y a)   p                     bounds                kept sums
+problem (all in beta = y a)   p                     bounds                fixed sums
 ============================  ====================  ====================  ===================
 C-SVC                         y                     between 0 and C y     one (it is 0)
 C-SVC with sample weights     y                     between 0 and C_i y   one (it is 0)
@@ -31,11 +32,11 @@ import numpy as np
 from svmbench.base.compiled import JIT_DISABLED, compiled, compiled_sums, wide_vectors
 from svmbench.core.numeric.arrays import raw
 
-#: Rounding that a kept sum may have, as a share of it; and a multiplier, as a share of its bound.
+#: Relative rounding of a fixed sum, and of a variable at its bound.
 SUM_ROUNDING = 1e-12
 
-#: Rounding of a multiplier near 0, as a share of the largest one.
-LEAST_MULTIPLIER = 4.0 * float(np.finfo(np.float64).eps)
+#: Rounding of a variable near 0, as a share of the largest absolute value of all variables.
+ZERO_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 def _python_larger(a: float, b: float) -> float:
@@ -72,7 +73,7 @@ class QPProblem:
     high: np.ndarray  # (n,)
     # int (n,): the sum that each variable is part of, from 0; zeros where there is one or none
     group: np.ndarray
-    n_sums: int  # the number of sums that are kept
+    n_sums: int  # the number of fixed sums
 
     def take(self, positions: np.ndarray) -> QPProblem:
         """Return the problem of some of the variables."""
@@ -81,7 +82,7 @@ class QPProblem:
 
 
 def make_qp(
-    linear: np.ndarray, low: np.ndarray, high: np.ndarray, kept: str | np.ndarray = "sum"
+    linear: np.ndarray, low: np.ndarray, high: np.ndarray, fixed: str | np.ndarray = "sum"
 ) -> QPProblem:
     """Return a problem, with its parts checked.
 
@@ -89,9 +90,9 @@ def make_qp(
     ----------
     linear, low, high : ndarray of shape (n,)
         Linear term, lower and upper bounds; a variable whose two bounds are equal never moves.
-    kept : {"sum", "none"} or ndarray of int of shape (n,)
-        Whether a step keeps the sum of all variables, no sum, or the sum of each of the groups
-        that the array numbers from 0.
+    fixed : {"sum", "none"} or ndarray of int of shape (n,)
+        Which sums the problem fixes: the sum of all variables, none, or the sum of each group; the
+        array has the number of each variable's group, from 0.
     """
     shape = np.shape(linear)
     for name, bound in (("low", low), ("high", high)):
@@ -102,13 +103,13 @@ def make_qp(
         raise ValueError(
             "a lower bound is above its upper bound: no variable can be in that problem"
         )
-    if isinstance(kept, str):
-        if kept not in ("sum", "none"):
-            msg = f"kept must be 'sum', 'none' or an array of groups, got kept={kept!r}"
+    if isinstance(fixed, str):
+        if fixed not in ("sum", "none"):
+            msg = f"fixed must be 'sum', 'none' or an array of groups, got fixed={fixed!r}"
             raise ValueError(msg)
-        group, n_sums = np.zeros(shape, dtype=np.int64), int(kept == "sum")
+        group, n_sums = np.zeros(shape, dtype=np.int64), int(fixed == "sum")
     else:
-        group = np.asarray(kept, dtype=np.int64)
+        group = np.asarray(fixed, dtype=np.int64)
         n_sums = int(group.max(initial=-1)) + 1
         if group.shape != shape or group.min(initial=0) < 0:
             msg = f"groups must be {shape} numbers from 0 on, one a variable"
@@ -123,7 +124,7 @@ def start_of_sum(total: float, high: np.ndarray) -> np.ndarray:
     before = np.cumsum(high) - high
     start = np.clip(total - before, 0.0, high)
     if start.sum() < total * (1.0 - SUM_ROUNDING):
-        msg = f"upper bounds add up to {high.sum():g}, less than the {total:g} that must be kept"
+        msg = f"upper bounds add up to {high.sum():g}, less than the fixed sum {total:g}"
         raise ValueError(msg)
     return start
 
@@ -141,7 +142,7 @@ def label_bounds(y: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
 def csvc_problem(
     y: np.ndarray, C: float, *, offset: bool = True, weights: np.ndarray | None = None
 ) -> QPProblem:
-    """Return the problem of a C-SVC with labels ±1; without an offset no sum is kept.
+    """Return the problem of a C-SVC with labels ±1; without an offset no sum is fixed.
 
     `weights` (n,) multiply C of each sample; a sample of weight 0 never moves.
     """
@@ -156,7 +157,7 @@ class UpLowSets(NamedTuple):
 
     v_up: np.ndarray  # (n,): v over I_up, else -inf
     v_low: np.ndarray  # (n,): v over I_low, else inf
-    # the largest of v_up, the smallest of v_low; with several kept sums, (n,): of each variable's
+    # the largest of v_up, the smallest of v_low; with several fixed sums, (n,): of each variable's
     # group
     m: float | np.ndarray
     M: float | np.ndarray
@@ -204,15 +205,15 @@ def up_low_sets(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> UpLowSet
 def settle_at_bounds(low: np.ndarray, high: np.ndarray, beta: np.ndarray) -> None:
     """Move variables to the bound that they are at but for rounding, in place.
 
-    Steps that keep a sum can leave the last one to move an ulp before its bound, where it would
-    count as free and settle the threshold alone.
+    Where a sum is fixed, the variable that moves last can end an ulp before its bound. There it
+    would count as free, and decide the threshold alone.
     """
     largest = 0.0
     for k in range(len(beta)):
         largest = max(largest, abs(beta[k]))
     for k in range(len(beta)):
         for bound in (low[k], high[k]):
-            near = max(SUM_ROUNDING * abs(bound), LEAST_MULTIPLIER * largest)
+            near = max(SUM_ROUNDING * abs(bound), ZERO_ROUNDING * largest)
             if beta[k] != bound and abs(beta[k] - bound) <= near and low[k] < high[k]:
                 beta[k] = bound
                 break
@@ -220,7 +221,7 @@ def settle_at_bounds(low: np.ndarray, high: np.ndarray, beta: np.ndarray) -> Non
 
 @compiled
 def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray) -> float:
-    """Return the multiplier of one kept sum: the mean gradient of its free variables.
+    """Return the threshold of one fixed sum: the mean gradient of its free variables.
 
     Without a free one it is the middle of m and M, or the finite one if the other is infinite.
     """
@@ -241,12 +242,12 @@ def threshold(low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray
 def duality_gap(
     low: np.ndarray, high: np.ndarray, beta: np.ndarray, v: np.ndarray, b: float
 ) -> float:
-    """Return the primal value at the threshold b minus the dual value, where one sum is kept.
+    """Return the primal value at the threshold b minus the dual value, where one sum is fixed.
 
     With u = v - b it is the sum of max(low u, high u) - beta u, no part of which is negative: the
     primal value is 1/2 beta'K beta + b (sum of beta) + the sum of max(low u, high u), the dual
     one p'beta - 1/2 beta'K beta, and p - K beta = v. For a C-SVC max(low u, high u) is
-    C max(0, 1 - y f), and b its offset. Where no sum is kept b is 0.
+    C max(0, 1 - y f), and b its offset. Where no sum is fixed b is 0.
     """
     total = 0.0
     for k in range(len(v)):
@@ -262,7 +263,7 @@ def gap_of_problem(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> float
 
 
 def least_gap(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> float:
-    """Return :func:`duality_gap` at the best threshold of each kept sum; there must be one.
+    """Return :func:`duality_gap` at the best threshold of each fixed sum; there must be one.
 
     It is the most that v'(x - beta) can be for an x within the bounds with the sums of beta: each
     group's largest v get their upper bounds, as far as the sum goes.
@@ -278,7 +279,7 @@ def least_gap(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> float:
 
 
 def thresholds(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the multiplier of each kept sum, shape (n_sums,); for a C-SVC that is its offset."""
+    """Return the threshold of each fixed sum, shape (n_sums,); a C-SVC has one, its offset."""
     if problem.n_sums == 1:
         return np.array([threshold(problem.low, problem.high, beta, v)])
     levels = np.empty(problem.n_sums)

@@ -2,8 +2,8 @@
 
 Problem
     max_beta  p'beta - 1/2 beta'K beta,   low <= beta <= high.
-    Steps keep sums of beta: one sum over all variables for the C-SVC (e'beta = 0), none for a
-    C-SVC without an offset, one sum for each class for the ν-SVC (a "group" of variables).
+    Steps keep sums of beta fixed: one sum over all variables for the C-SVC (e'beta = 0), none for
+    a C-SVC without an offset, one sum for each class for the ν-SVC (a "group" of variables).
 Variables
     beta_i = y_i alpha_i, and v = p - K beta, which is -y_i times the gradient in Fan, Chen and
     Lin 2005. A step raises beta_i and lowers beta_j by the same t, where i is in I_up (beta_i below
@@ -12,7 +12,7 @@ Variables
 Given
     K (n, n), float32 or float64; a start inside the bounds with its gradient v.
 Returned
-    beta and v in place, once the violation is at most tol, or the duality gap at most a limit.
+    beta and v in place, once the violation is at most tol, or the duality gap at most max_gap.
 Phases that ``pair_steps`` and ``grouped_steps`` repeat, until ``why_stop`` returns a reason
     select_working_set  i = argmax of v over I_up; j = argmax of b_ij^2 / a_ij over the j in I_low
                         with b_ij = v_i - v_j > 0, a_ij = K_ii + K_jj - 2 K_ij (WSS 2)
@@ -23,9 +23,10 @@ Phases that ``pair_steps`` and ``grouped_steps`` repeat, until ``why_stop`` retu
     newton_steps        there too, for several groups: all free variables go to their best values
 References
     Fan, Chen and Lin 2005: WSS 2. Chang and Lin 2001: with several sums, both variables of a pair
-    come from one group. Steinwart, Hush and Scovel 2011: without a sum (``loose_steps``), two
-    variables, each with its own step; the duality gap as a stopping criterion (liquidSVM stops at
-    1e-3 C n). Joachims 1999 and Chang and Lin 2011, section 5.1: shrinking.
+    come from one group. Steinwart, Hush and Scovel 2011: without a fixed sum
+    (``steps_without_sum``), two variables, each with its own step; the duality gap as a stopping
+    criterion (liquidSVM stops at 1e-3 C n). Joachims 1999 and Chang and Lin 2011, section 5.1:
+    shrinking.
 Deviations
     - With beta instead of alpha, no label y appears in a step or a choice.
     - The scores of j are compared in float32; gradient, violation and step are float64.
@@ -37,12 +38,12 @@ Deviations
       until the steps have spent as much time on the samples to be shrunk as the copy costs.
 From other modules
     ``larger`` is the larger of two numbers that are not NaN, ``wide_vectors`` a hint to use the
-    widest registers, ``threshold`` the offset, ``make_row``
-    computes a row unless it is there, ``subtract_rows`` does v -= sum_q f_q K_q in a range of v,
+    widest registers, ``threshold`` the offset, ``compute_row`` computes a row of a ``LazyMatrix``
+    unless that was done before, ``subtract_rows`` does v -= sum_q f_q K_q in a range of v,
     ``copy_part`` copies rows and columns, ``raw`` returns a read-only view: one version to compile.
 Measured
-    ``loose_steps``: the second variable saves 36 % of the CPU time of a fit in the median (25 data
-    sets of 300 to 5,000 samples; C = 1: 15 %, -1 to 71 %; C = 100: 69 %, 10 to 94 %).
+    ``steps_without_sum``: the second variable saves 36 % of the CPU time of a fit in the median (25
+    data sets of 300 to 5,000 samples; C = 1: 15 %, -1 to 71 %; C = 100: 69 %, 10 to 94 %).
     The inner functions take arrays one by one: a tuple of arrays costs a reference count for each
     array at each call, which takes longer than a short loop.
 """
@@ -61,8 +62,8 @@ from svmbench.core.csvc.problem import (
     larger,
     threshold,
 )
+from svmbench.core.kernels.lazy_matrix import LazyMatrix, compute_row
 from svmbench.core.kernels.rows import subtract_rows
-from svmbench.core.kernels.single_rows import SingleRows, make_row
 from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.cholesky import cholesky, solve_cholesky
 from svmbench.core.numeric.submatrix import copy_part
@@ -84,8 +85,8 @@ STOP_REASONS = ("converged", "max_iter", "stalled", BY_GAP, NO_MARGIN)
 #: Returned instead of a stop reason: take another step.
 NOT_YET = -1
 
-#: No limit of the duality gap: a search does not test the gap.
-NO_LIMIT = -1.0
+#: The value of `max_gap` with which a search does not test the duality gap.
+NO_GAP_TEST = -1.0
 
 #: Problems with fewer samples are not shrunk: a copy costs more than the steps that it saves.
 SHRINK_MIN_SAMPLES = 1000
@@ -129,7 +130,7 @@ class StoppingCriteria(NamedTuple):
 
     tol: float  # largest violation m(alpha) - M(alpha)
     max_iter: int  # largest number of steps
-    limit: float = NO_LIMIT  # largest duality gap; ``NO_LIMIT``: the duality gap is not tested
+    max_gap: float = NO_GAP_TEST  # largest duality gap
 
 
 @compiled
@@ -163,22 +164,22 @@ def steps_on_matrix(
     criteria: StoppingCriteria,
     beta: np.ndarray,
     v: np.ndarray,
-    single: SingleRows | None = None,
+    lazy: LazyMatrix | None = None,
 ) -> tuple[int, int]:
     """Take steps that keep the problem's sums, until the violation is at most ``criteria.tol``.
 
     `beta` and `v`, a feasible start and its gradient, are changed in place. The duality gap is not
-    tested. If K is the matrix of `single`, rows are made when a step needs them; that needs a sum
-    to keep. Return the number of steps and the stop reason.
+    tested. If K is the matrix of `lazy`, a row is computed when a step first reads it; this needs a
+    fixed sum. Return the number of steps and the stop reason.
     """
-    diag = np.ones(len(v), K.dtype) if single is not None else np.ascontiguousarray(K.diagonal())
+    diag = np.ones(len(v), K.dtype) if lazy is not None else np.ascontiguousarray(K.diagonal())
     diag, K = raw(diag), raw(K)
     bounds = Bounds(problem.low, problem.high)
     if problem.n_sums == 1:
-        return pair_steps(K, diag, bounds, criteria, beta, v, single)
+        return pair_steps(K, diag, bounds, criteria, beta, v, lazy)
     if problem.n_sums == 0:
-        return loose_steps(K, diag, bounds, criteria, beta, v)
-    return grouped_steps(K, diag, problem.group, bounds, criteria, beta, v, single)
+        return steps_without_sum(K, diag, bounds, criteria, beta, v)
+    return grouped_steps(K, diag, problem.group, bounds, criteria, beta, v, lazy)
 
 
 @compiled
@@ -312,12 +313,12 @@ def pair_steps(
     criteria: StoppingCriteria,
     beta: np.ndarray,
     v: np.ndarray,
-    single: SingleRows | None = None,
+    lazy: LazyMatrix | None = None,
 ) -> tuple[int, int]:
     """Take steps of two variables that keep the sum of all; return their number and the reason.
 
     `diag` is the diagonal of K, with K's dtype; `beta` and `v` are changed in place. If K is the
-    matrix of `single`, its rows are made when a step needs them.
+    matrix of `lazy`, a row is computed when a step first reads it.
     """
     low, high = bounds.low, bounds.high
     up, down = up_low_penalties(low, high, beta)
@@ -329,15 +330,15 @@ def pair_steps(
         i = update_gradient_select_i(v, up, K[i], K[j], t)
         if i < 0:
             return steps, CONVERGED
-        if single is not None:
-            make_row(single, i)
+        if lazy is not None:
+            compute_row(lazy, i)
         # j = argmax of b_ij^2 / a_ij over the violating j of I_low; violation = m - M.
         j, violation = select_j(v, down, K[i], diag, v[i], diag[i], score)
         reason = why_stop(violation, steps, j, criteria)
         if reason != NOT_YET:
             return steps, reason
-        if single is not None:
-            make_row(single, j)
+        if lazy is not None:
+            compute_row(lazy, j)
         # solve_pair: the best step of beta_i and beta_j that keeps their sum.
         kernel = diag[i], diag[j], K[i, j]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
@@ -355,7 +356,7 @@ def grouped_steps(
     criteria: StoppingCriteria,
     beta: np.ndarray,
     v: np.ndarray,
-    single: SingleRows | None = None,
+    lazy: LazyMatrix | None = None,
 ) -> tuple[int, int]:
     """Take steps that keep the sum of each group: each step takes the best pair of all groups.
 
@@ -390,8 +391,8 @@ def grouped_steps(
             if a < 0:
                 continue
             a += begins[g]
-            if single is not None:
-                make_row(single, a)
+            if lazy is not None:
+                compute_row(lazy, a)
             b, violation = select_j(
                 v[members],
                 down[g, members],
@@ -408,8 +409,8 @@ def grouped_steps(
         reason = why_stop(widest, steps, j, criteria)
         if reason != NOT_YET:
             return steps, reason
-        if single is not None:
-            make_row(single, j)
+        if lazy is not None:
+            compute_row(lazy, j)
         # solve_pair, inside one group.
         kernel, g = (diag[i], diag[j], K[i, j]), group[i]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up[g], down[g])
@@ -432,7 +433,7 @@ def update_gradient_select_first(
 ) -> tuple[int, float]:
     """Do v -= ti K_i + tj K_j; return the variable that gains most by its own step; the violation.
 
-    `inverse` has 1 / K_kk. The violation is max(m, 0) - min(M, 0): without a kept sum, v = 0 is
+    `inverse` has 1 / K_kk. The violation is max(m, 0) - min(M, 0): without a fixed sum, v = 0 is
     optimal for a free variable. The variable is -1 if no step of one variable gains anything.
     """
     wide_vectors()
@@ -484,7 +485,7 @@ def select_second(
     n = len(v)
     zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
     inverse = 1.0 / max(np.float64(diag[i]), MIN_CURVATURE)
-    scaled, share = v[i] * inverse, np.float32(inverse)
+    scaled, inverse_float32 = v[i] * inverse, np.float32(inverse)
     most, piece = zero, -1
     for start in range(0, n, SELECTION_PIECE):
         stop = start + SELECTION_PIECE
@@ -496,7 +497,7 @@ def select_second(
             r = np.float32(values[k] - scaled * np.float64(kernel[k]))
             d = larger(larger(r + raised[k], lowered[k] - r), zero)
             c = np.float32(kernel[k])
-            curvature = larger(np.float32(others[k]) - c * (c * share), tiny)
+            curvature = larger(np.float32(others[k]) - c * (c * inverse_float32), tiny)
             scores[k] = d * (d / curvature)
             best = larger(best, scores[k])
         if best > most:
@@ -565,7 +566,7 @@ def move_variable(
 
 
 @compiled
-def loose_steps(
+def steps_without_sum(
     K: np.ndarray,
     diag: np.ndarray,
     bounds: Bounds,
@@ -573,7 +574,7 @@ def loose_steps(
     beta: np.ndarray,
     v: np.ndarray,
 ) -> tuple[int, int]:
-    """Take steps without a kept sum: of one variable, or of two if the second gains, too."""
+    """Take steps where no sum is fixed: of one variable, or of two if the second gains, too."""
     low, high = bounds.low, bounds.high
     n = len(beta)
     up, down = up_low_penalties(low, high, beta)
@@ -789,7 +790,7 @@ class ActivePart(NamedTuple):
     """The active samples: copies of their values; views if all samples are active."""
 
     members: np.ndarray  # int (m,): positions of the active samples in the problem
-    group: np.ndarray  # int (m,): the kept sum of each
+    group: np.ndarray  # int (m,): the fixed sum that each is part of
     low: np.ndarray  # (m,), like high, beta and v
     high: np.ndarray
     beta: np.ndarray
@@ -814,33 +815,34 @@ def shrinking_steps(
 ) -> tuple[int, int]:
     """Take :func:`pair_steps`; with `SHRINK_MIN_SAMPLES` samples or more, shrink on the way.
 
-    Stop at ``criteria.limit`` of the duality gap, if it has one; it needs a single kept sum. If
+    Stop once the duality gap is at most ``criteria.max_gap``, which needs exactly one fixed sum. If
     `group` (n,) numbers several, take :func:`grouped_steps` and, where pair steps have taken as
     long, Newton steps of the free variables.
     """
     low, high = bounds.low, bounds.high
     n_sums = np.max(group) + 1 if len(group) else 1
-    tol, max_iter, limit = criteria.tol, criteria.max_iter, criteria.limit
-    n, steps, idle = len(beta), 0, 0.0
+    tol, max_iter, max_gap = criteria.tol, criteria.max_iter, criteria.max_gap
+    n, steps, wasted_updates = len(beta), 0, 0.0
     look, work = steps_between_checks(n), 0.0
-    if limit < 0.0 and n < SHRINK_MIN_SAMPLES:
+    if max_gap < 0.0 and n < SHRINK_MIN_SAMPLES:
         look = max_iter if n_sums == 1 else NEWTON_LOOK_STEPS
     # All samples, as views: steps on them act on beta and v.
     whole = ActivePart(np.arange(n), group, low, high, beta, v)
     # values, diagonal: those of the part's matrix. before: beta when v of all was last up to date.
-    # idle: updates of v at samples to shrink since the last copy; each costs like copying a value.
+    # wasted_updates: updates of v at samples to shrink since the last copy; each costs as much as
+    # copying a value.
     part, values, diagonal, is_whole, before = whole, K, diag, True, beta.copy()
     while True:
         reason = NOT_YET
-        # Test the duality gap, if it has a limit; v of shrunk samples may be out of date.
-        if limit >= 0.0:
+        # Test the duality gap, if asked to; v of shrunk samples may be out of date.
+        if max_gap >= 0.0:
             if not is_whole:
                 write_back(part, beta, v)
-            if duality_gap(low, high, beta, v, threshold(low, high, beta, v)) <= limit:
+            if duality_gap(low, high, beta, v, threshold(low, high, beta, v)) <= max_gap:
                 reason = GAP
         if reason != GAP:
             # Steps among the active samples, until the next test.
-            some = StoppingCriteria(tol, min(look, max_iter - steps), limit)
+            some = StoppingCriteria(tol, min(look, max_iter - steps), max_gap)
             part_bounds = Bounds(part.low, part.high)
             if n_sums == 1:
                 taken, reason = pair_steps(values, diagonal, part_bounds, some, part.beta, part.v)
@@ -862,20 +864,23 @@ def shrinking_steps(
             # Steps on the active samples ended: reconstruct v, and go on with all samples.
             write_back(part, beta, v)
             reconstruct_gradient(K, part.members, before, beta, v)
-            part, values, diagonal, is_whole, idle = whole, K, diag, True, 0.0
+            part, values, diagonal, is_whole, wasted_updates = whole, K, diag, True, 0.0
         elif n >= SHRINK_MIN_SAMPLES:
-            # shrink, once idle pays for the copy (m x m values) and a later reconstruction of v. If
-            # some are shrunk already, reconstruct their v first: all shrunk samples share `before`.
+            # shrink, once wasted_updates cost as much as the copy (m x m values) and a later
+            # reconstruction of v. If some are shrunk already, reconstruct their v first: all shrunk
+            # samples share `before`.
             stays = not_shrunk(part, n_sums)
             m = np.count_nonzero(stays)
-            idle += taken * (len(stays) - m)
-            if m <= SHRINK_MAX_SHARE * len(stays) and idle >= m * (m + RECONSTRUCTION_COST * n):
+            wasted_updates += taken * (len(stays) - m)
+            if m <= SHRINK_MAX_SHARE * len(stays) and wasted_updates >= m * (
+                m + RECONSTRUCTION_COST * n
+            ):
                 if not is_whole:
                     write_back(part, beta, v)
                     reconstruct_gradient(K, part.members, before, beta, v)
                 before[:] = beta
                 kept = np.flatnonzero(stays)
-                values, diagonal, is_whole, idle = (
+                values, diagonal, is_whole, wasted_updates = (
                     block_of(values, kept, kept),
                     diagonal[kept],
                     False,

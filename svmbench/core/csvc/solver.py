@@ -1,22 +1,23 @@
 """The solver: one entry, the choice of the method, the refinement of float32, the stopping rule.
 
 Problem
-    max_beta p'beta - 1/2 beta'K beta within bounds; steps keep the sum of beta over each group of
-    variables. The C-SVC has beta_i = y_i alpha_i, p = y and one group; a C-SVC without an offset
-    keeps no sum; the ν-SVC has a group for each class. v = p - K beta is the gradient, m(alpha) its
-    maximum over I_up (beta_i < high_i), M(alpha) its minimum over I_low (beta_i > low_i), and
+    max_beta p'beta - 1/2 beta'K beta within bounds; the sum of beta over each group of variables is
+    fixed. The C-SVC has beta_i = y_i alpha_i, p = y and one group; a C-SVC without an offset
+    has no fixed sum; the ν-SVC has a group for each class. v = p - K beta is the gradient, m(alpha)
+    its maximum over I_up (beta_i < high_i), M(alpha) its minimum over I_low (beta_i > low_i), and
     m - M the violation (Fan, Chen and Lin 2005, eq. 6), which is not the duality gap. Each
     group has its own m and M; the largest m - M counts. Without a sum: max(m, 0) - min(M, 0).
 Given
     A source of kernel values, the problem, a feasible start.
 Returned
-    beta and v once m - M <= tol, or once the duality gap is at most a limit (reason ``GAP``).
+    beta and v once m - M <= tol, or once the duality gap is at most `max_gap` (reason ``GAP``).
 The choice (``solve_qp``)
-    A precomputed matrix, or under 500 samples: ``smo`` on it; shrunk if a sum is kept and there are
-    1,000 samples or more.
+    A precomputed matrix, or under 500 samples: ``smo`` on it; shrunk if one sum is fixed and there
+    are 1,000 samples or more.
     Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
-    With an RBF kernel of few features, rows of this matrix are computed when a step needs them, as
-    long as few are needed. For the ν-SVC: with shrinking, and Newton steps of the free variables.
+    With an RBF kernel of few features, a row of this matrix is computed when a step first reads it
+    (``LazyMatrix``), as long as steps read few rows. For the ν-SVC: with shrinking, and Newton
+    steps of the free variables.
     More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
     in float32, with shrinking and refinement. Once over half of up to 8,192 samples are free (low <
     beta < high), and `cache_mb` / 4 holds the full matrix, ``smo`` takes it (``ROWS_MISSING``).
@@ -30,8 +31,9 @@ Measured
     Below 500 samples a float64 matrix saves 12 % of the CPU time of a fit with a float32 matrix and
     a check, in the median (21 data sets, cut to 450 samples, C = 1 and 10,000; half of the fits:
     4 to 16 %). Inputs of 0 and 1 take up to 67 % more: float32 rows from bits are cheaper.
-    Rows when a step needs them: of six sets of 683 to 2,000 samples with at most 12 features, three
-    need few. Their fits take 0.28 to 0.87 of the CPU time, the others 1.00 to 1.07 (C = 1, 100).
+    ``LazyMatrix``: of six sets of 683 to 2,000 samples with at most 12 features, on three steps
+    read few rows. Their fits take 0.28 to 0.87 of the CPU time, the others 1.00 to 1.07 (C = 1,
+    100).
     If over half of the multipliers are free, working sets alone take 1.8 times the CPU time of the
     full matrix in the median (15 problems of 3,000 to 7,500 samples, one thread: 1.2 to 4.2).
 
@@ -74,7 +76,7 @@ from svmbench.core.csvc.smo import (
     CONVERGED,
     GAP,
     MAX_ITER,
-    NO_LIMIT,
+    NO_GAP_TEST,
     NO_MARGIN_CODE,
     ROWS_MISSING,
     STALLED,
@@ -88,6 +90,7 @@ from svmbench.core.csvc.smo import (
 )
 from svmbench.core.csvc.working_sets import ActiveSamples, WorkingSetSearch, subtract_kernel
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource, ThreadPool
+from svmbench.core.kernels.lazy_matrix import LazyMatrix
 from svmbench.core.kernels.rows import (
     BitRows,
     DenseRows,
@@ -98,23 +101,22 @@ from svmbench.core.kernels.rows import (
     exact_values,
     float32_rows,
 )
-from svmbench.core.kernels.single_rows import SingleRows
 from svmbench.core.numeric.arrays import largest_value, raw
 
-#: A kernel matrix: whole, or with the rows that were made so far.
-Matrix = np.ndarray | SingleRows
+#: A kernel matrix: whole, or with the rows that steps have read so far.
+Matrix = np.ndarray | LazyMatrix
 
 #: Samples up to which steps read a full matrix, without working sets.
 FULL_MATRIX_MAX_SAMPLES = 2000
 
-#: Rows are made when a step needs them for up to SINGLE_MAX_FEATURES features, if at most the share
-#: SINGLE_MAX_START of the first multipliers is not 0.
-SINGLE_MAX_FEATURES, SINGLE_MAX_START = 12, 0.125
+#: A lazy matrix is tried for up to LAZY_MAX_FEATURES features, if at most the share LAZY_MAX_START
+#: of the variables is not 0 at the start.
+LAZY_MAX_FEATURES, LAZY_MAX_START = 12, 0.125
 
-#: Single rows are first judged after SINGLE_STEPS steps. All rows are computed once more than
-#: SINGLE_MAX_SHARE of them were needed; or if the violation has not fallen although each step made
-#: more than SINGLE_MANY new rows on average.
-SINGLE_STEPS, SINGLE_MAX_SHARE, SINGLE_MANY = 32, 0.25, 1.5
+#: A lazy matrix is first judged after LAZY_FIRST_STEPS steps. All rows are computed once the share
+#: LAZY_MAX_ROWS of them was read; or if the violation has not fallen although each step computed
+#: more than LAZY_MANY_ROWS new rows on average.
+LAZY_FIRST_STEPS, LAZY_MAX_ROWS, LAZY_MANY_ROWS = 32, 0.25, 1.5
 
 #: Samples below which the matrix is in float64; a float32 matrix and a check would cost more.
 FLOAT32_MIN_SAMPLES = 500
@@ -153,7 +155,7 @@ PROVES_MARGIN = 1.0 - 1.0 / CHECK_SAFETY
 
 
 @dataclass(frozen=True)
-class ShareOfMargin:
+class RelativeTolerance:
     """A tolerance relative to the margin."""
 
     tol: float
@@ -197,7 +199,7 @@ def solve_qp(
     problem: QPProblem,
     *,
     start: np.ndarray | None = None,
-    tol: float | ShareOfMargin = 1e-3,
+    tol: float | RelativeTolerance = 1e-3,
     max_iter: int = 10_000_000,
     cache_mb: float = 1024.0,
     n_jobs: int = 1,
@@ -213,7 +215,7 @@ def solve_qp(
         From :func:`~svmbench.core.csvc.problem.make_qp`.
     start : ndarray of shape (n_samples,), optional
         Variables inside the bounds, default zero. Steps keep the sums that the start has.
-    tol : float or ShareOfMargin, default=1e-3
+    tol : float or RelativeTolerance, default=1e-3
         Largest violation of the optimality conditions; as a number, in the scale of `problem`.
     max_iter : int, default=10000000
         Largest number of steps.
@@ -237,18 +239,20 @@ def solve_qp(
     >>> solve_qp(KernelSource.precomputed(np.eye(2)), problem, start=np.array([1.0, 0.0])).beta
     array([0.5, 0.5])
     """
-    limit = NO_LIMIT if gap is None else gap * float(np.sum(problem.high - problem.low))
-    share = tol if isinstance(tol, ShareOfMargin) else None
-    criteria = StoppingCriteria(tol.tol if isinstance(tol, ShareOfMargin) else tol, max_iter, limit)
+    max_gap = NO_GAP_TEST if gap is None else gap * float(np.sum(problem.high - problem.low))
+    relative = tol if isinstance(tol, RelativeTolerance) else None
+    criteria = StoppingCriteria(
+        tol.tol if isinstance(tol, RelativeTolerance) else tol, max_iter, max_gap
+    )
     is_stored = source.inputs() is None
     if is_stored or source.n_samples < FLOAT32_MIN_SAMPLES:
         K = source.whole(cache_mb)
         if K is not None:
-            result = _solve_on_matrix(K, problem, start, criteria, share)
+            result = _solve_on_matrix(K, problem, start, criteria, relative)
             settle_at_bounds(problem.low, problem.high, result.beta)
             return replace(result, checks=None if is_stored else 0)
     with ThreadPool(n_jobs) as pool:
-        result = Refinement(source, problem, pool, cache_mb).run(start, criteria, share)
+        result = Refinement(source, problem, pool, cache_mb).run(start, criteria, relative)
     settle_at_bounds(problem.low, problem.high, result.beta)
     return result
 
@@ -258,7 +262,7 @@ def _solve_on_matrix(
     problem: QPProblem,
     start: np.ndarray | None,
     criteria: StoppingCriteria,
-    share: ShareOfMargin | None,
+    relative: RelativeTolerance | None,
 ) -> QPResult:
     """Take steps on a matrix in float64, or precomputed, until the stopping rule is met."""
     if start is None:
@@ -268,18 +272,18 @@ def _solve_on_matrix(
         beta = np.array(start, dtype=np.float64)
         v = gradient(raw(K), raw(problem.linear), beta)
     diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
-    tolerance = Tolerance(share, criteria, problem, diag, (beta, v))
-    result, over = QPResult(beta, v, 0, None, CONVERGED, K.size), None
-    while over is None:
+    tolerance = Tolerance(relative, criteria, problem, diag, (beta, v))
+    result, end_reason = QPResult(beta, v, 0, None, CONVERGED, K.size), None
+    while end_reason is None:
         part = tolerance.criteria(result.steps)
         if problem.n_sums == 1:
             steps, reason = shrinking_steps(raw(K), diag, bounds, part, beta, v, problem.group)
         else:
             steps, reason = search_on_matrix(K, problem, part, beta, v)
         result.steps += steps
-        over = tolerance.settle(reason, result.steps, beta, v)
-    result.reason = over
-    result.matrix = K if over == NO_MARGIN_CODE else None
+        end_reason = tolerance.settle(reason, result.steps, beta, v)
+    result.reason = end_reason
+    result.matrix = K if end_reason == NO_MARGIN_CODE else None
     return result
 
 
@@ -288,16 +292,16 @@ def search_on_matrix(
 ) -> tuple[int, int]:
     """Take steps on a matrix by the method that fits the problem.
 
-    With a limit of the duality gap: ``smo.steps_on_matrix``, and the gap is tested at intervals.
-    Without: ``smo.shrinking_steps`` if several sums are kept, else ``smo.steps_on_matrix``.
+    With a `max_gap`: ``smo.steps_on_matrix``, and the duality gap is tested at intervals.
+    Without: ``smo.shrinking_steps`` if several sums are fixed, else ``smo.steps_on_matrix``.
     """
-    if criteria.limit < 0.0 and problem.n_sums > 1:
+    if criteria.max_gap < 0.0 and problem.n_sums > 1:
         diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
         return shrinking_steps(raw(K), diag, bounds, criteria, beta, v, problem.group)
-    if criteria.limit < 0.0:
+    if criteria.max_gap < 0.0:
         return steps_on_matrix(K, problem, criteria, beta, v)
     steps, look = 0, steps_between_checks(len(beta))
-    while gap_of_problem(problem, beta, v) > criteria.limit:
+    while gap_of_problem(problem, beta, v) > criteria.max_gap:
         some = criteria._replace(max_iter=min(look, criteria.max_iter - steps))
         taken, reason = steps_on_matrix(K, problem, some, beta, v)
         steps += taken
@@ -318,9 +322,9 @@ class Refinement:
         self,
         start: np.ndarray | None,
         criteria: StoppingCriteria,
-        share: ShareOfMargin | None = None,
+        relative: RelativeTolerance | None = None,
     ) -> QPResult:
-        """Solve from `start`, or from zero; with a `share`, the tolerance is relative."""
+        """Solve from `start`, or from zero, to the tolerance `relative` if it is given."""
         source, problem = self.source, self.problem
         # members: samples of a search by working sets: all, or those just checked. With K: unused.
         everyone = members = np.arange(len(problem.low))
@@ -330,31 +334,32 @@ class Refinement:
         if fits_float32(source, rows.diagonal):
             rows = float32_rows(source)
         exact = exact_values(source, rows)
-        K = self.matrix_of_few(rows, start, criteria.limit)
+        K = self.matrix_of_few(rows, start, criteria.max_gap)
         if start is not None:
             result.beta = np.array(start, dtype=np.float64)
             self.set_gradient(rows, K, result)
-        tolerance = Tolerance(share, criteria, problem, rows.diagonal, (result.beta, result.v))
-        made, checks, last = 0, 0, np.inf  # made: values of old rows, not in the source's count
+        tolerance = Tolerance(relative, criteria, problem, rows.diagonal, (result.beta, result.v))
+        # made: values of old rows, which the source does not count. last: violation at a check.
+        made, checks, last = 0, 0, np.inf
         while True:
             tol = tolerance.now
             inner = self.take_steps(rows, K, members, tolerance.criteria(result.steps), result)
             if result.reason == ROWS_MISSING:
-                made += single_values(K)
-                K, members = rows.whole(K.K if isinstance(K, SingleRows) else None), everyone
+                made += lazily_computed(K)
+                K, members = rows.whole(K.K if isinstance(K, LazyMatrix) else None), everyone
                 continue
             if result.reason == GAP:
-                if gap_of_problem(problem, result.beta, result.v) <= criteria.limit:
+                if gap_of_problem(problem, result.beta, result.v) <= criteria.max_gap:
                     break
-                # The limit was met with outdated v of shrunk samples. With v up to date, it isn't.
+                # The gap was small enough with outdated v of shrunk samples. With v up to date, no.
                 members = everyone
                 continue
             if result.reason == MAX_ITER:
-                verdict = OVER
+                verdict = DONE
             elif rows.dtype == np.float64:
                 # The v of shrunk samples has been reconstructed: they may violate after all.
                 violation = up_low_sets(problem, result.beta, result.v).violation
-                verdict = OVER if result.reason == STALLED or violation <= tol else GO_ON
+                verdict = DONE if result.reason == STALLED or violation <= tol else CONTINUE
             else:
                 violation, members, error = check_in_float64(
                     exact, problem, result.beta, result.v, tol
@@ -362,64 +367,64 @@ class Refinement:
                 checks, result.error = checks + 1, max(result.error, error)
                 verdict = judge_check(violation, last, tol, result.reason)
                 last = violation
-                if verdict == OVER:
+                if verdict == DONE:
                     result.reason = CONVERGED
-            if verdict == OVER:
+            if verdict == DONE:
                 # A relative tolerance depends on the margin at this beta, so more steps may follow.
-                over = tolerance.settle(result.reason, result.steps, result.beta, result.v)
-                if over is not None:
-                    result.reason = over
+                end_reason = tolerance.settle(result.reason, result.steps, result.beta, result.v)
+                if end_reason is not None:
+                    result.reason = end_reason
                     break
                 members, last = everyone, np.inf
-            elif verdict == EXHAUSTED:
+            elif verdict == NEEDS_FLOAT64:
                 result.fallbacks.append(f"{result.stop_reason}, in its set {STOP_REASONS[inner]}")
                 result.v = exact_gradient(exact, problem.linear, result.beta, everyone)
                 result.error = 0.0
-                made += rows.evaluations + single_values(K)
+                made += rows.evaluations + lazily_computed(K)
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
         result.checks = checks
         result.matrix = K if result.reason == NO_MARGIN_CODE and isinstance(K, np.ndarray) else None
-        made += rows.evaluations + single_values(K)
+        made += rows.evaluations + lazily_computed(K)
         result.evaluations = source.kernel_evaluations - before + made
         return result
 
-    def matrix_of_few(self, rows: Rows, start: np.ndarray | None, limit: float) -> Matrix | None:
-        """Return the matrix of few samples, without a row if few may be enough; else None."""
+    def matrix_of_few(self, rows: Rows, start: np.ndarray | None, max_gap: float) -> Matrix | None:
+        """Return the matrix, lazy if few rows may be enough; None if there are many samples."""
         n, used = rows.n_samples, 0 if start is None else np.count_nonzero(start)
         if n > FULL_MATRIX_MAX_SAMPLES or n**2 * rows.diagonal.itemsize > self.cache_mb * MIB:
             return None
-        may_do = self.problem.n_sums > 0 and limit < 0.0 and used <= SINGLE_MAX_START * n
-        single = SingleRows.of(rows, SINGLE_MAX_FEATURES) if may_do else None
-        return rows.whole() if single is None else single
+        may_do = self.problem.n_sums > 0 and max_gap < 0.0 and used <= LAZY_MAX_START * n
+        lazy = LazyMatrix.of(rows, LAZY_MAX_FEATURES) if may_do else None
+        return rows.whole() if lazy is None else lazy
 
-    def single_steps(
-        self, single: SingleRows, criteria: StoppingCriteria, result: QPResult
+    def steps_on_lazy_matrix(
+        self, lazy: LazyMatrix, criteria: StoppingCriteria, result: QPResult
     ) -> None:
-        """Take steps, and make the rows that they need; ``ROWS_MISSING`` asks for all rows.
+        """Take steps, and compute the rows that they read; ``ROWS_MISSING`` asks for all rows.
 
-        It does so once many rows are made; or if the violation has not fallen, although nearly
-        every step made two rows.
+        It does so once many rows are computed; or if the violation has not fallen, although nearly
+        every step computed two rows.
         """
-        problem, beta, v, look = self.problem, result.beta, result.v, SINGLE_STEPS
+        problem, beta, v, look = self.problem, result.beta, result.v, LAZY_FIRST_STEPS
         begin, most = up_low_sets(problem, beta, v).violation, result.steps + criteria.max_iter
         while True:
-            before = np.count_nonzero(single.is_made)
+            before = np.count_nonzero(lazy.is_computed)
             some = criteria._replace(max_iter=min(look, most - result.steps))
-            steps, result.reason = steps_on_matrix(single.K, problem, some, beta, v, single)
+            steps, result.reason = steps_on_matrix(lazy.K, problem, some, beta, v, lazy)
             result.steps += steps
             if result.reason != MAX_ITER or result.steps == most:
                 return
-            made = np.count_nonzero(single.is_made)
-            if made > SINGLE_MAX_SHARE * len(v) or (
-                made - before > SINGLE_MANY * steps
+            n_computed = np.count_nonzero(lazy.is_computed)
+            if n_computed > LAZY_MAX_ROWS * len(v) or (
+                n_computed - before > LAZY_MANY_ROWS * steps
                 and up_low_sets(problem, beta, v).violation >= begin
             ):
                 result.reason = ROWS_MISSING
                 return
             look *= 2
 
-    def set_gradient(self, rows: Rows, K: np.ndarray | SingleRows | None, result: QPResult) -> None:
+    def set_gradient(self, rows: Rows, K: np.ndarray | LazyMatrix | None, result: QPResult) -> None:
         """Set v = p - K beta at the start, with the kernel values of the search."""
         if isinstance(K, np.ndarray):
             result.v = gradient(raw(K), raw(self.problem.linear), result.beta)
@@ -440,8 +445,8 @@ class Refinement:
 
         Return why the steps in the last working set stopped.
         """
-        if isinstance(K, SingleRows):
-            self.single_steps(K, criteria, result)
+        if isinstance(K, LazyMatrix):
+            self.steps_on_lazy_matrix(K, criteria, result)
             return result.reason
         if K is not None:
             steps, result.reason = search_on_matrix(
@@ -451,32 +456,32 @@ class Refinement:
             return result.reason
         active = ActiveSamples(members, self.problem, result.beta, result.v)
         sets = WorkingSetSearch(rows, active, criteria.tol, self.cache_mb, self.pool)
-        result.reason = sets.run(criteria.max_iter, criteria.limit)
+        result.reason = sets.run(criteria.max_iter, criteria.max_gap)
         result.steps += sets.steps
         # Reconstruct the gradient of shrunk samples (Chang and Lin 2011, section 5.1).
         active.finish(rows, self.pool)
         return sets.inner_reason
 
 
-def single_values(K: Matrix | None) -> int:
-    """Return the number of kernel values that were made row by row."""
-    return len(K.K) * int(np.count_nonzero(K.is_made)) if isinstance(K, SingleRows) else 0
+def lazily_computed(K: Matrix | None) -> int:
+    """Return the number of kernel values of a lazy matrix that were computed."""
+    return len(K.K) * int(np.count_nonzero(K.is_computed)) if isinstance(K, LazyMatrix) else 0
 
 
 #: Verdicts on steps that returned; see :func:`judge_check`.
-OVER, GO_ON, EXHAUSTED = 0, 1, 2
+DONE, CONTINUE, NEEDS_FLOAT64 = 0, 1, 2
 
 
 def judge_check(violation: float, last: float, tol: float, reason: int) -> int:
     """Return the verdict on a search (of one pair in ``pairs``) that was checked in float64.
 
     `violation` is exact, `last` the exact violation at the previous check (infinite at the first),
-    `reason` why the steps stopped. ``OVER`` ends the search, ``GO_ON`` continues in float32 from
-    the corrected gradient, and ``EXHAUSTED`` (float32 gets no further) continues in float64.
+    `reason` why the steps stopped. ``DONE`` ends the search, ``CONTINUE`` goes on in float32 from
+    the corrected gradient, and ``NEEDS_FLOAT64`` in float64: float32 gets no further.
     """
     if violation <= tol:
-        return OVER
-    return GO_ON if violation <= CHECK_PROGRESS * last and reason != STALLED else EXHAUSTED
+        return DONE
+    return CONTINUE if violation <= CHECK_PROGRESS * last and reason != STALLED else NEEDS_FLOAT64
 
 
 def check_in_float64(
@@ -533,12 +538,13 @@ def exact_gradient(
     """Return ``(linear - K beta)[samples]`` in float64; `samples` are distinct and ascending."""
     is_support, v = beta != 0.0, linear.copy()
     support, is_inside = np.flatnonzero(is_support), is_support[samples]
-    # At most CHECK_ROWS support vectors are one strip, where symmetry saves nothing: `idle`, too.
+    # The support vectors in `samples` are `inside`, and symmetry halves the work on their block. Up
+    # to CHECK_ROWS of them would be a single strip, where it saves nothing: they are in `rest`.
     is_inside &= np.count_nonzero(is_inside) > CHECK_ROWS
-    inside, idle = samples[is_inside], samples[~is_inside]
+    inside, rest = samples[is_inside], samples[~is_inside]
     is_support[inside] = False
-    # idle x support, inside x others. Support vectors: inside (in `samples`) and others.
-    for rows, columns in ((idle, support), (inside, np.flatnonzero(is_support))):
+    # rest x all support vectors, inside x the support vectors that are not inside.
+    for rows, columns in ((rest, support), (inside, np.flatnonzero(is_support))):
         height = max(1, CHECK_VALUES // max(1, len(columns)))
         for top in range(0, len(rows), height):
             part = rows[top : top + height]
@@ -558,15 +564,15 @@ class Tolerance:
 
     def __init__(
         self,
-        share: ShareOfMargin | None,  # None: the tolerance is absolute
+        relative: RelativeTolerance | None,  # None: the tolerance is absolute
         search: StoppingCriteria,  # of the whole search
         problem: QPProblem,
         diagonal: np.ndarray,  # of the kernel matrix
         start: tuple[np.ndarray, np.ndarray],  # beta and v
     ) -> None:
-        self.share, self.problem, self.search = share, problem, search
+        self.relative, self.problem, self.search = relative, problem, search
         self.now, self.most = search.tol, search.max_iter
-        if share is None:
+        if relative is None:
             return
         beta, v = start
         size = float(np.max(np.abs(diagonal), initial=0.0)) * float(np.sum(np.abs(beta)))
@@ -578,18 +584,18 @@ class Tolerance:
 
     def criteria(self, steps: int) -> StoppingCriteria:
         """Return the criteria for the next steps, after `steps` steps in all."""
-        return StoppingCriteria(self.now, self.most - steps, self.search.limit)
+        return StoppingCriteria(self.now, self.most - steps, self.search.max_gap)
 
     def settle(self, reason: int, steps: int, beta: np.ndarray, v: np.ndarray) -> int | None:
         """Return the reason to end the search; or set the violation to reach next, return None.
 
         `reason` is why the last steps stopped; `steps` is the number of steps in all.
         """
-        share, max_iter = self.share, self.search.max_iter
-        if share is None or (reason == MAX_ITER and steps >= max_iter):
+        relative, max_iter = self.relative, self.search.max_iter
+        if relative is None or (reason == MAX_ITER and steps >= max_iter):
             return reason
         violation = up_low_sets(self.problem, beta, v).violation
-        if share.can_vanish and not has_margin(self.problem, beta, v):
+        if relative.can_vanish and not has_margin(self.problem, beta, v):
             # No margin is proven yet: go on, but for a limited number of steps.
             if self.most == max_iter:
                 more = max(NO_MARGIN_STEPS_A_SAMPLE * len(v), NO_MARGIN_STEPS_AGAIN * steps)
@@ -599,7 +605,7 @@ class Tolerance:
             self.now = max(CLOSER_TO_MARGIN * violation, self.rounding)
             return None
         self.most = max_iter
-        wanted = max(share.tol * min(1.0, abs(share.margin(beta, v))), self.rounding)
+        wanted = max(relative.tol * min(1.0, abs(relative.margin(beta, v))), self.rounding)
         if violation <= wanted:
             return CONVERGED
         self.now = max(SHORT_OF_WANTED * wanted, self.rounding)
@@ -622,7 +628,7 @@ def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:
     return inputs is None or largest_value(inputs[0]) <= FLOAT32_MAX_INPUT
 
 
-def warm_up_solver(kept: str | np.ndarray = "sum") -> None:
+def warm_up_solver(fixed: str | np.ndarray = "sum") -> None:
     """Compile all that a search calls: run each kind of rows and of search on four samples."""
     X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
@@ -636,7 +642,7 @@ def warm_up_solver(kept: str | np.ndarray = "sum") -> None:
         SourceRows(source, np.float32),
         SourceRows(source, np.float64),
     ]
-    problem = make_qp(y, np.minimum(y, 0.0), np.maximum(y, 0.0), kept)
+    problem = make_qp(y, np.minimum(y, 0.0), np.maximum(y, 0.0), fixed)
     search, everyone = Refinement(source, problem, pool, 1.0), np.arange(4)
     for rows in makers:
         result = QPResult(np.zeros(4), y.copy())
@@ -648,5 +654,5 @@ def warm_up_solver(kept: str | np.ndarray = "sum") -> None:
             sets.drop(np.arange(len(members)) > 0)
             active.finish(rows, pool)
         check_in_float64(exact_values(source, rows), problem, result.beta, result.v, 1e-3)
-        K = SingleRows.of(rows, 2) or rows.whole()
+        K = LazyMatrix.of(rows, 2) or rows.whole()
         search.take_steps(rows, K, everyone, StoppingCriteria(1e-3, 9, 0.0), result)

@@ -32,6 +32,7 @@ from svmbench.core.csvc.smo import (
     CONVERGED,
     GAP,
     MAX_ITER,
+    NO_GAP_TEST,
     ROWS_MISSING,
     STALLED,
     StoppingCriteria,
@@ -101,7 +102,7 @@ class ActiveSamples:
     ) -> None:
         self.members = members
         self.problem, self.beta, self.v = problem.take(members), beta[members], v[members]
-        self._box, self._beta, self._v = problem, beta, v
+        self._whole_problem, self._whole_beta, self._whole_v = problem, beta, v
         outside = np.ones(len(v), dtype=bool)
         outside[members] = False
         self._shrunk = [(np.flatnonzero(outside), beta.copy())]
@@ -113,31 +114,31 @@ class ActiveSamples:
     def duality_gap(self) -> float:
         """Return the duality gap of all samples; v of shrunk ones may be out of date."""
         self._write_back()
-        return gap_of_problem(self._box, self._beta, self._v)
+        return gap_of_problem(self._whole_problem, self._whole_beta, self._whole_v)
 
     def shrink(self, stays: np.ndarray) -> None:
         """Drop the samples where `stays` is False; their gradient is no longer updated."""
         self._write_back()
-        self._shrunk.append((self.members[~stays], self._beta.copy()))
+        self._shrunk.append((self.members[~stays], self._whole_beta.copy()))
         kept = np.flatnonzero(stays)
         self.members, self.problem = self.members[kept], self.problem.take(kept)
         self.beta, self.v = self.beta[kept], self.v[kept]
 
     def _write_back(self) -> None:
-        self._beta[self.members], self._v[self.members] = self.beta, self.v
+        self._whole_beta[self.members], self._whole_v[self.members] = self.beta, self.v
 
     def finish(self, rows: Rows, pool: ThreadPool) -> None:
         """Write beta and v back, and reconstruct the gradient of the samples that were shrunk."""
         self._write_back()
         for members, before in self._shrunk:
             # v -= sum_q (beta_q - before_q) K_q over the samples that moved since.
-            change = self._beta - before
+            change = self._whole_beta - before
             moved = np.flatnonzero(change)
             if not len(members) or not len(moved):
                 continue
-            v = self._v[members]
+            v = self._whole_v[members]
             subtract_kernel(rows, moved, change[moved], rows.columns(members), v, pool)
-            self._v[members] = v
+            self._whole_v[members] = v
         self._shrunk.clear()
 
 
@@ -170,7 +171,7 @@ class WorkingSetSearch:
     ) -> None:
         self.rows, self.active, self.tol, self.pool = rows, active, tol, pool
         n = len(active.members)
-        self.store = RowCache(rows.n_samples, n, cache_mb, dtype=rows.dtype)
+        self.row_cache = RowCache(rows.n_samples, n, cache_mb, dtype=rows.dtype)
         self.columns = rows.columns(None if n == rows.n_samples else active.members)
         # The working set, as positions among the active samples, and its kernel values.
         self.working = np.empty(0, dtype=np.int64)
@@ -188,17 +189,17 @@ class WorkingSetSearch:
         # The samples whose multipliers were free before the last sets, the oldest first.
         self.free: deque[np.ndarray] = deque(maxlen=SETTLED_SETS + 1)
 
-    def run(self, max_iter: int, limit: float = -1.0) -> int:
+    def run(self, max_iter: int, max_gap: float = NO_GAP_TEST) -> int:
         """Solve working sets until the violation is at most `tol`; return the stop reason.
 
-        ``ROWS_MISSING`` asks for the full matrix. A `limit` that is not negative ends the search
+        ``ROWS_MISSING`` asks for the full matrix. If `max_gap` is not negative, the search ends
         once the duality gap, with gradients of shrunk samples maybe out of date, is at most that.
         """
         while True:
             at = self.active.up_low_sets()
             if at.violation <= self.tol:
                 return CONVERGED
-            if limit >= 0.0 and self.active.duality_gap() <= limit:
+            if max_gap >= 0.0 and self.active.duality_gap() <= max_gap:
                 return GAP
             if self.steps >= max_iter:
                 return MAX_ITER
@@ -239,7 +240,7 @@ class WorkingSetSearch:
         """Shrink the active samples where `stays` is False: cut rows, block and working set."""
         is_kept = np.zeros(self.rows.n_samples, dtype=bool)
         is_kept[self.active.members[stays]] = True
-        self.store.cut(np.flatnonzero(stays), is_kept)
+        self.row_cache.cut(np.flatnonzero(stays), is_kept)
         left = np.flatnonzero(stays[self.working])
         self.block = self.block[np.ix_(left, left)]
         self.working = (np.cumsum(stays) - 1)[self.working[left]]
@@ -266,9 +267,9 @@ class WorkingSetSearch:
         self.block = np.empty((len(self.working), len(self.working)), dtype=self.rows.dtype)
         self.block[:old, :old] = known
         members = self.active.members
-        slots = self.store.find(members[new])
+        slots = self.row_cache.find(members[new])
         stored = np.flatnonzero(slots >= 0)
-        self.block[old + stored] = block_of(self.store.rows, slots[stored], self.working)
+        self.block[old + stored] = block_of(self.row_cache.rows, slots[stored], self.working)
         unknown = np.flatnonzero(slots < 0)
         columns = self.rows.columns(members[self.working])
         self._fill(members[new[unknown]], columns, self.block, old + unknown)
@@ -307,16 +308,16 @@ class WorkingSetSearch:
         write it to memory.
         """
         v, members = self.active.v, self.active.members
-        slots = self.store.find(members[moved])
+        slots = self.row_cache.find(members[moved])
         wanted = np.flatnonzero((slots < 0) & is_free)
-        new = self.store.place(members[moved[wanted]])
+        new = self.row_cache.place(members[moved[wanted]])
         wanted = wanted[: len(new)]
-        self._fill(members[moved[wanted]], self.columns, self.store.rows, new)
+        self._fill(members[moved[wanted]], self.columns, self.row_cache.rows, new)
         slots[wanted] = new
         stored, passing = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
         self.moved = len(moved)
         self.carried += len(stored) + self.rows.effort * (len(new) + len(passing))
-        known, change_of_known, kept = slots[stored], change[stored], self.store.rows
+        known, change_of_known, kept = slots[stored], change[stored], self.row_cache.rows
         self.pool.share(
             len(v),
             SPAN,

@@ -97,7 +97,7 @@ class Hull(NamedTuple):
     C: float
     a: np.ndarray  # weights
     g: np.ndarray  # Q a
-    idle: np.ndarray  # float32: 0 for support vectors, else -inf
+    support_penalty: np.ndarray  # float32: 0 for support vectors, else -inf
     counts: np.ndarray  # int (8,): the integers that change
     numbers: np.ndarray  # (3,): the other numbers that change
 
@@ -125,7 +125,7 @@ def add_and_find_extremes(
     row_v: np.ndarray,  # (n,): kernel values of the sample that gained it
     fro: float,  # the weight that moved, times the label of u
     to: float,  # the same, times the label of v
-    idle: np.ndarray,
+    support_penalty: np.ndarray,
 ) -> tuple[int, int, float]:
     """Update g; return the support vectors of its largest and smallest value, and its minimum."""
     n, most = len(g), -np.inf
@@ -133,7 +133,7 @@ def add_and_find_extremes(
     for start in range(0, n, EXTREME_PIECE):
         values, labels = g[start : start + EXTREME_PIECE], y[start : start + EXTREME_PIECE]
         first, second = row_u[start : start + EXTREME_PIECE], row_v[start : start + EXTREME_PIECE]
-        penalty = idle[start : start + EXTREME_PIECE]
+        penalty = support_penalty[start : start + EXTREME_PIECE]
         up, down, deepest = -np.inf, -np.inf, -np.inf
         for k in range(len(values)):
             change = to * (np.float64(second[k]) + 1.0) - fro * (np.float64(first[k]) + 1.0)
@@ -148,9 +148,9 @@ def add_and_find_extremes(
         if down > low:
             low, low_piece = down, start
     i, j = high_piece, low_piece
-    while i < n - 1 and np.float64(idle[i]) + g[i] != high:
+    while i < n - 1 and np.float64(support_penalty[i]) + g[i] != high:
         i += 1
-    while j < n - 1 and np.float64(idle[j]) - g[j] != low:
+    while j < n - 1 and np.float64(support_penalty[j]) - g[j] != low:
         j += 1
     return i, j, -most
 
@@ -159,7 +159,7 @@ def add_and_find_extremes(
 def transfer_weight(hull: Hull, row_u: np.ndarray, row_v: np.ndarray, u: int, v: int) -> bool:
     """Move the best weight from u to v; return whether there was any to move."""
     y, curvature, C = hull.y, hull.curvature, hull.C
-    a, g, idle, numbers = hull.a, hull.g, hull.idle, hull.numbers
+    a, g, support_penalty, numbers = hull.a, hull.g, hull.support_penalty, hull.numbers
     # t = (g_u - g_v) / (Q_uu + Q_vv - 2 Q_uv), at most a_u (Mitchell, Demyanov, Malozemov).
     between = y[u] * y[v] * (np.float64(row_u[v]) + 1.0)
     eta = max(curvature[u] + curvature[v] - 2.0 * between, MIN_CURVATURE)
@@ -168,18 +168,20 @@ def transfer_weight(hull: Hull, row_u: np.ndarray, row_v: np.ndarray, u: int, v:
     if t >= a[u]:
         t = a[u]
         a[u] = 0.0
-        idle[u] = -np.inf
+        support_penalty[u] = -np.inf
     else:
         a[u] -= t
     if t <= 0.0 or a[v] + t == a[v]:
         return False
     a[v] += t
-    idle[v] = 0.0
+    support_penalty[v] = 0.0
     # w^2 along the step: w^2 - 2 t (g_u - g_v) + t^2 eta.
     numbers[SQUARE] += t * (t * eta - 2.0 * slope)
     g[u] -= t / C
     g[v] += t / C
-    high, low, least = add_and_find_extremes(g, y, row_u, row_v, t * y[u], t * y[v], idle)
+    high, low, least = add_and_find_extremes(
+        g, y, row_u, row_v, t * y[u], t * y[v], support_penalty
+    )
     hull.counts[HIGH], hull.counts[LOW], numbers[LEAST] = high, low, least
     hull.counts[STEPS] += 1
     return True
@@ -238,12 +240,14 @@ def hull_of(state: L2State, rules: DrawRules) -> Hull:
     total = a.sum()
     a /= total
     g = y * state.f / total + a / C
-    idle = np.where(a > 0.0, 0.0, -np.inf).astype(np.float32)
-    counts = np.array([0, 0, 0, rules.seed, -1, 0, np.argmax(idle + g), np.argmax(idle - g)])
+    support_penalty = np.where(a > 0.0, 0.0, -np.inf).astype(np.float32)
+    counts = np.array(
+        [0, 0, 0, rules.seed, -1, 0, np.argmax(support_penalty + g), np.argmax(support_penalty - g)]
+    )
     numbers = np.array([a @ g, max(FIRST_EPS, rules.eps), g.min()])
     members = raw(np.concatenate([first, second]))
     curvature = raw(state.curvature)
-    return Hull(raw(y), curvature, members, len(first), C, a, g, idle, counts, numbers)
+    return Hull(raw(y), curvature, members, len(first), C, a, g, support_penalty, counts, numbers)
 
 
 def approach_origin(state: L2State, rules: DrawRules) -> tuple[int, dict[str, int]]:

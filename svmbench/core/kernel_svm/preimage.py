@@ -39,7 +39,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.base.compiled import compiled, compiled_sums
-from svmbench.core.kernels.columns import SINGLE_COLUMNS_MAX_INPUT, SPARSE_COLUMNS_MAX_DENSITY
+from svmbench.core.kernels.columns import FLOAT32_COLUMNS_MAX_INPUT, SPARSE_COLUMNS_MAX_DENSITY
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.products import (
     LARGEST_GAMMA,
@@ -413,7 +413,7 @@ NearSums = DenseSums | SparseSums
 def near_sums(X: Any, gamma: float) -> NearSums | None:
     """Return the maker of sums; None if float32 can't hold the inputs or gamma."""
     values = X.data if sp.issparse(X) else X
-    if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > SINGLE_COLUMNS_MAX_INPUT:
+    if gamma > LARGEST_GAMMA or np.abs(values).max(initial=0.0) > FLOAT32_COLUMNS_MAX_INPUT:
         return None
     is_sparse = sp.issparse(X) and X.nnz < SPARSE_COLUMNS_MAX_DENSITY * X.shape[0] * X.shape[1]
     return SparseSums(X, gamma) if is_sparse else DenseSums(X, gamma)

@@ -38,8 +38,8 @@ many rows, several times   `Rows`, chosen by `float32_rows`: `BitRows` (all inpu
                            `DifferenceRows` (RBF, few features, or where products would lose
                            digits), `DenseRows` (one product of matrices), `SourceRows` (the rest)
 each column once           `Columns`, chosen by `columns_of`: the whole matrix up to 1,024 samples;
-                           `Rows` for binary inputs and for many columns; else single columns
-some rows inside SMO       `SingleRows` (single_rows): made of differences when a step needs them
+                           `Rows` for binary inputs and many columns; else `Float32Columns`
+some rows inside SMO       `LazyMatrix`: a row is computed when a step first reads it
 one sample with a list,    `Storage` (SMO; every kernel, double precision), `MemberInputs` (LASVM,
 inside a compiled loop     CVM; exponential in single precision)
 products with vectors      `KernelProduct`: blocks right of the diagonal, each used twice

@@ -5,7 +5,7 @@ A kernel matrix is symmetric, so that a column is a row, and the makers of rows 
 - `MatrixColumns`: a matrix that is there;
 - `DoubleColumns`: what a `KernelSource` gives, in float64;
 - `RowColumns`: makers of float32 rows, by hundreds;
-- `SingleColumns`: one RBF column at a time, in float32, at which makers of hundreds are slow.
+- `Float32Columns`: one RBF column at a time, in float32, at which makers of hundreds are slow.
   `DifferenceColumns` (dense inputs of few features) sum squared differences, and nothing cancels;
   `ProductColumns` (of more features) take one product of a matrix and a vector; `ScatterColumns`
   (sparse inputs) take the products of the features that the sample has.
@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource
+from svmbench.core.kernels.lazy_matrix import difference_column
 from svmbench.core.kernels.products import (
     BITS_MAX_FEATURES,
     LARGEST_GAMMA,
@@ -40,14 +41,13 @@ from svmbench.core.kernels.rows import (
     SourceRows,
     float32_rows,
 )
-from svmbench.core.kernels.single_rows import difference_column
 from svmbench.core.numeric.arrays import central_row, csr_parts, raw
 
 #: Up to so many samples the whole matrix is made once: it takes 8 MiB.
 MATRIX_COLUMNS_MAX_SAMPLES = 1024
 
 #: A tolerance of the gradient from which on single precision is tried.
-SINGLE_COLUMNS_MIN_TOL = 1e-4
+FLOAT32_COLUMNS_MIN_TOL = 1e-4
 
 #: From so many columns at a time on one product of matrices is faster than as many of vectors.
 BLOCK_COLUMNS_MIN = 8
@@ -59,7 +59,7 @@ DIFFERENCE_COLUMNS_MAX_FEATURES = 40
 SPARSE_COLUMNS_MAX_DENSITY = 0.2
 
 #: Squares of larger numbers overflow in single precision.
-SINGLE_COLUMNS_MAX_INPUT = 1e15
+FLOAT32_COLUMNS_MAX_INPUT = 1e15
 
 #: Where `gauss_single` writes one row to.
 FIRST_ROW = np.zeros(1, dtype=np.int64)
@@ -142,7 +142,7 @@ class DoubleColumns:
         out[:] = self.source.block(B, slice(None) if everyone else slice(start, stop))
 
 
-class SingleColumns(ABC):
+class Float32Columns(ABC):
     """RBF columns in float32, one by one; see :class:`Columns`."""
 
     matrix: np.ndarray | None = None
@@ -160,7 +160,7 @@ class SingleColumns(ABC):
             self.column(i, place)
 
 
-class DifferenceColumns(SingleColumns):
+class DifferenceColumns(Float32Columns):
     """Columns by squared differences."""
 
     def __init__(self, X: np.ndarray, gamma: float) -> None:
@@ -179,7 +179,7 @@ def _transform(out: np.ndarray, lengths: np.ndarray, i: int, gamma: float) -> No
     gauss_single(out, lengths[i : i + 1], lengths, gamma, out, FIRST_ROW)
 
 
-class ProductColumns(SingleColumns):
+class ProductColumns(Float32Columns):
     """Columns by one product of a matrix and a vector."""
 
     def __init__(self, X: np.ndarray, gamma: float) -> None:
@@ -194,7 +194,7 @@ class ProductColumns(SingleColumns):
         _transform(out[np.newaxis], self._lengths, i, self._gamma)
 
 
-class ScatterColumns(SingleColumns):
+class ScatterColumns(Float32Columns):
     """Columns from sparse inputs."""
 
     def __init__(self, X: sp.csr_array, gamma: float) -> None:
@@ -210,15 +210,15 @@ class ScatterColumns(SingleColumns):
         _transform(row, self._lengths, i, self._gamma)
 
 
-def single_columns(X: Any, gamma: float) -> SingleColumns | None:
-    """Return the fastest single RBF columns; None where float32 can't hold the inputs."""
+def float32_columns(X: Any, gamma: float) -> Float32Columns | None:
+    """Return the fastest maker of RBF columns one by one; None if float32 can't hold the inputs."""
     n, d = X.shape
     if sp.issparse(X):
         if X.nnz < SPARSE_COLUMNS_MAX_DENSITY * n * d:
-            large = np.abs(X.data).max(initial=0.0) > SINGLE_COLUMNS_MAX_INPUT
+            large = np.abs(X.data).max(initial=0.0) > FLOAT32_COLUMNS_MAX_INPUT
             return None if large else ScatterColumns(X, gamma)
         X = X.toarray()
-    if np.abs(X).max(initial=0.0) > SINGLE_COLUMNS_MAX_INPUT:
+    if np.abs(X).max(initial=0.0) > FLOAT32_COLUMNS_MAX_INPUT:
         return None
     return (
         DifferenceColumns(X, gamma)
@@ -234,19 +234,19 @@ def columns_of(source: KernelSource, tol: float, t: int = 1) -> Columns:
         assert K is not None
         return MatrixColumns(K)
     inputs = source.inputs()
-    if inputs is None or tol < SINGLE_COLUMNS_MIN_TOL:
+    if inputs is None or tol < FLOAT32_COLUMNS_MIN_TOL:
         return DoubleColumns(source)
     X, function = inputs
     if function.name != "rbf" or function.gamma > LARGEST_GAMMA:
         return DoubleColumns(source)
     if X.shape[1] <= BITS_MAX_FEATURES and is_binary(X):
         return RowColumns(BitRows(X, function))
-    single = single_columns(X, function.gamma)
-    if single is None:
+    one_by_one = float32_columns(X, function.gamma)
+    if one_by_one is None:
         return DoubleColumns(source)
-    if t >= BLOCK_COLUMNS_MIN and isinstance(single, ProductColumns):
+    if t >= BLOCK_COLUMNS_MIN and isinstance(one_by_one, ProductColumns):
         return RowColumns(DenseRows(X, function))
-    return single
+    return one_by_one
 
 
 def warm_up_columns() -> list[Columns]:
@@ -255,7 +255,7 @@ def warm_up_columns() -> list[Columns]:
     wide = np.tile(X, (1, DIFFERENCE_COLUMNS_MAX_FEATURES))
     sparse = sp.csr_array(np.pad(X, ((0, 0), (0, 30))))
     function = KernelFunction("rbf", 1.0)
-    singles = [single_columns(each, 1.0) for each in (X, wide, sparse)]
+    makers = [float32_columns(each, 1.0) for each in (X, wide, sparse)]
     K = function.between(X, X)
     kinds: list[Columns] = [
         MatrixColumns(K),
@@ -263,7 +263,7 @@ def warm_up_columns() -> list[Columns]:
         DoubleColumns(KernelSource.from_inputs(X, function)),
         RowColumns(BitRows(X, function)),
         RowColumns(DenseRows(X, function)),
-        *(single for single in singles if single is not None),
+        *(maker for maker in makers if maker is not None),
     ]
     for columns in kinds:
         columns.block(np.arange(2), 0, len(X), np.empty((2, len(X)), dtype=columns.dtype))
@@ -305,8 +305,10 @@ class KernelProduct:
         self._kept: dict[int, np.ndarray] = {}
         self._matrix = source.whole(np.inf) if source.is_stored else None
         if self._matrix is None:
-            single = dtype is np.float32
-            self._rows = float32_rows(source) if single else SourceRows(dense_source(source), dtype)
+            is_float32 = dtype is np.float32
+            self._rows = (
+                float32_rows(source) if is_float32 else SourceRows(dense_source(source), dtype)
+            )
             self._columns = self._rows.columns(None)
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:

@@ -6,7 +6,7 @@ Which SVMs it is
     ν-SVM     Q_ij = y_i y_j K(x_i, x_j), q = 0, total = nu l,  alpha = a / l;
     OC-SVM    Q = K,                      q = 0, total = nu l,  alpha = a / (nu l);
     either with some multipliers fixed: Q and a of the others, q = Q[others, fixed] a[fixed].
-Reason for a kept sum, in place of a lower bound of the sum
+Reason for a fixed sum, in place of a lower bound of the sum
     Both papers' constraint is e'a >= total. A solution with a larger sum can be scaled down and
     stays one (its w is 0), so that there is always one with e'a = total.
 Its gradient
@@ -95,7 +95,7 @@ class UnitProblem:
         return float(point.a @ d) - linear_minimum(d, self.total)
 
     def rounding_gap(self, point: QPPoint | None = None) -> float:
-        """Return the gap that rounding can make: of the kept sum, else the point's, else n."""
+        """Return the gap that rounding can make: of the fixed sum, else the point's, else n."""
         most = self.total
         if most is None:
             # A C-SVM's multipliers are a small share of a large C.
@@ -110,7 +110,7 @@ class UnitProblem:
         """Return why a search that ended at this point stopped; `point.gap` is known.
 
         ``"converged"``: the gap is at most `tol` times the objective, or, where rounding makes a
-        larger gap, at most `NEAR_OBJECTIVE` times that. `NO_MARGIN`: a sum is kept and the
+        larger gap, at most `NEAR_OBJECTIVE` times that. `NO_MARGIN`: a sum is fixed and the
         objective itself is no more than rounding, so that w is 0.
         """
         value, floor = abs(self.value(point)), self.rounding_gap(point)
@@ -129,7 +129,7 @@ class UnitProblem:
         return point.gap <= target or self.vanishes(point)
 
     def vanishes(self, point: QPPoint) -> bool:
-        """Return True if a sum is kept, q = 0, and the objective is no more than rounding.
+        """Return True if a sum is fixed, q = 0, and the objective is no more than rounding.
 
         No objective is below 0 then: this one is as near to the optimum as float64 can tell, while
         the gap, which is linear in w and not quadratic, may still be far above rounding.
@@ -155,7 +155,7 @@ class UnitProblem:
 
     @property
     def sum(self) -> float:
-        """The sum of the multipliers, which is kept."""
+        """The fixed sum of the multipliers."""
         assert self.total is not None, "this problem keeps a sum"
         return self.total
 

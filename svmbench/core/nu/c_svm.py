@@ -14,7 +14,7 @@ The rule
     (1+t)/2 w0 of squared radius ((t-1)/2)^2 |w0|^2 + C1 g, where g is the duality gap of alpha0 in
     the scale of a, times C0: an inexact solution can't make it unsafe.
 Deviations
-    - Coordinate descent needs no pair here, where no sum is kept: ``dcdm`` converges.
+    - Coordinate descent needs no pair here, where no sum is fixed: ``dcdm`` converges.
       ``dcdm-pairwise`` takes two variables at a time where that gains.
 """
 
@@ -133,7 +133,7 @@ class CSVMBounded(OnFullMatrix, KernelClassifier):
                 point = problem.at(np.where(point.a >= 1.0, 1.0, (before / C) * point.a))
             point = _solve_rest(problem, point, at_zero, at_one, settings)
             last, before = problem, C
-            # No sum is kept: the step has no total.
+            # No sum is fixed: the step has no total.
             step = PathStep(np.nan, at_zero, at_one, "none" if self.screen == "none" else "on")
             step.screening_s, step.solve_s = tested - start, perf_counter() - tested
             step.point = point

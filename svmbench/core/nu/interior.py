@@ -1,7 +1,7 @@
 """An interior-point method for the unit box, where pairs and Newton steps would take longer.
 
 Problem
-    As in ``box_qp``, with multipliers y of the sum (0 where no sum is kept), z of a >= 0 and w of
+    As in ``box_qp``, with multipliers y of the sum (0 where no sum is fixed), z of a >= 0 and w of
     a <= 1.
 Given
     The problem.
@@ -55,10 +55,10 @@ class _System:
     """The linear equations of one iteration."""
 
     lower: Any  # Cholesky factor of Q + D, as scipy has it
-    ones: np.ndarray | None  # (n,) or None: ``(Q + D)^-1 e``; None where no sum is kept
+    ones: np.ndarray | None  # (n,) or None: ``(Q + D)^-1 e``; None where no sum is fixed
     # (n,): the gradient of the Lagrangian, which is 0 at the optimum
     residual: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    off: float = 0.0  # the kept sum minus the sum of x
+    off: float = 0.0  # the fixed sum minus the sum of x
 
     def direction(
         self, state: tuple[np.ndarray, ...], lift_z: np.ndarray, lift_w: np.ndarray

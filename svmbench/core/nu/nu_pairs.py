@@ -4,7 +4,7 @@ Problem
     For every pair of classes the ν-SVC of their samples, times its N; see ``nu_problem``.
 Given
     Samples class by class, so that a pair's part of a kernel row is two runs of it, and each run
-    belongs to one of the pair's two kept sums.
+    belongs to one of the pair's two fixed sums.
 Returned
     The variables of every pair with its gradient, once the violation of each is at most tol, or tol
     times rho where rho is below 1.
@@ -48,7 +48,7 @@ from svmbench.core.csvc.problem import (
 from svmbench.core.csvc.smo import (
     CONVERGED,
     MAX_ITER,
-    NO_LIMIT,
+    NO_GAP_TEST,
     NOT_YET,
     ROWS_MISSING,
     STALLED,
@@ -67,7 +67,7 @@ from svmbench.core.csvc.solver import (
     NO_MARGIN_STEPS_A_SAMPLE,
     PROVES_MARGIN,
     SHORT_OF_WANTED,
-    ShareOfMargin,
+    RelativeTolerance,
     search_on_matrix,
 )
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource, ThreadPool
@@ -239,7 +239,7 @@ def steps_of_all(
             if reason != NOT_YET:
                 reasons[p] = reason
                 break
-            part = StoppingCriteria(tol, most - steps[p], NO_LIMIT)
+            part = StoppingCriteria(tol, most - steps[p], NO_GAP_TEST)
             taken, reason = steps_of_nu_pair(
                 values, where, diag, ranges, pair_bounds, part, pair_variables, asked
             )
@@ -421,7 +421,7 @@ class NuPairSearch(PairSearch):
         parts = ((chosen.start, middle), (middle, chosen.stop))
         return np.concatenate([is_near(*at, self.bounds, self.variables, width) for at in parts])
 
-    def tolerance_alone(self, p: int) -> ShareOfMargin:
+    def tolerance_alone(self, p: int) -> RelativeTolerance:
         """Return the tolerance of pair `p` where it is solved alone."""
         problem = self.problem(p)
 
@@ -430,7 +430,7 @@ class NuPairSearch(PairSearch):
             negative, positive = thresholds(problem, beta, v)
             return 0.5 * float(negative - positive)
 
-        return ShareOfMargin(self.tol, rho)
+        return RelativeTolerance(self.tol, rho)
 
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself; without a proven margin, from its start.

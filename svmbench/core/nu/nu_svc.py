@@ -1,4 +1,4 @@
-"""The ν-SVC with a free offset: the pair solver with two kept sums.
+"""The ν-SVC with a free offset: the pair solver with two fixed sums.
 
 Problem
     min_alpha  1/2 alpha' Q alpha,   0 <= alpha_i <= 1/N,   e'alpha >= nu,   y'alpha = 0,
@@ -36,7 +36,7 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.pairs import suits_joint_training
 from svmbench.core.csvc.problem import thresholds
-from svmbench.core.csvc.solver import ShareOfMargin, solve_qp, warm_up_solver
+from svmbench.core.csvc.solver import RelativeTolerance, solve_qp, warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelClassifier, KernelParameters, KernelSolution
 from svmbench.core.models.ovo_model import JointData, JointSolution
@@ -217,7 +217,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             source if source.is_stored else source.subset(order),
             box,
             start=first,
-            tol=ShareOfMargin(float(self.tol), rho),
+            tol=RelativeTolerance(float(self.tol), rho),
             max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
         )

@@ -15,7 +15,7 @@ Reference
     Platt, Shawe-Taylor, Smola and Williamson 2001.
 Deviations
     - See the modules: ``screening`` (margin), ``path`` (delta), ``pairwise`` (DCDM).
-    - The sum of the multipliers is kept where the paper bounds it below: a solution with a larger
+    - The sum of the multipliers is fixed where the paper bounds it below: a solution with a larger
       sum can be scaled down, and stays one.
     - The paper's text absorbs the offset; its program appends the constant before the kernel is
       taken, which leaves an RBF kernel without one: ``fit_intercept=False``. With one class an

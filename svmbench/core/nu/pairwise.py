@@ -20,7 +20,7 @@ What the print leaves open
       choice. It is 1e-8 at tol = 1e-6, which the configs of the paper's tables have.
     - Where the middle of three cases is meant: both bounds are tested in the scale 0 … 1.
 Reference of ``dcdm-pairwise``
-    Algorithm 2, made convergent: a single multiplier can't move where the sum is kept, so that two
+    Algorithm 2, made convergent: a single multiplier can't move where the sum is fixed, so that two
     do (Fan, Chen and Lin 2005, WSS 2; the steps are those of ``csvc``), and all free ones where
     that is cheaper.
 Deviations
@@ -28,7 +28,7 @@ Deviations
       steps are taken: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for
       the gap that interior-point methods reach.
     - Once both have taken most of the time of an interior-point method, it is used (``interior``).
-    - Where no sum is kept (the C-SVM), one multiplier moves, or two where that gains.
+    - Where no sum is fixed (the C-SVM), one multiplier moves, or two where that gains.
     - It stops by the duality gap, which says how far the objective is from the optimum, and not by
       the largest violation, which doesn't.
 """
@@ -38,7 +38,13 @@ from __future__ import annotations
 import numpy as np
 
 from svmbench.base.compiled import compiled
-from svmbench.core.csvc.smo import CONVERGED, Bounds, StoppingCriteria, loose_steps, pair_steps
+from svmbench.core.csvc.smo import (
+    CONVERGED,
+    Bounds,
+    StoppingCriteria,
+    pair_steps,
+    steps_without_sum,
+)
 from svmbench.core.nu import block_pivoting, interior
 from svmbench.core.nu.box_qp import QPPoint, UnitProblem, restore_sum
 from svmbench.core.numeric.arrays import raw
@@ -146,7 +152,7 @@ def _round_without_sum(
     violation = min(CLOSER_WITHOUT_SUM * violation, needed)
     most = min(max_iter - point.steps, max(LEAST_PAIRS, MOST_PAIRS * n))
     criteria, bounds = StoppingCriteria(violation, most), Bounds(np.zeros(n), np.ones(n))
-    steps, _ = loose_steps(raw(problem.Q), problem.diag, bounds, criteria, point.a, point.v)
+    steps, _ = steps_without_sum(raw(problem.Q), problem.diag, bounds, criteria, point.a, point.v)
     point.steps += steps
     problem.refresh(point)
     return violation, steps * seconds_of_pairs(n)

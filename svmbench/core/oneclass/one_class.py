@@ -1,4 +1,4 @@
-"""The one-class SVM: a box whose one sum is kept.
+"""The one-class SVM: a quadratic program with bounds and one fixed sum.
 
 Problem
     min_alpha  1/2 alpha' K alpha,   0 <= alpha_i <= 1/(nu N),   sum alpha = 1;
@@ -33,7 +33,7 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import QPProblem, make_qp, start_of_sum, thresholds
 from svmbench.core.csvc.smo import STALLED
-from svmbench.core.csvc.solver import QPResult, ShareOfMargin, solve_qp, warm_up_solver
+from svmbench.core.csvc.solver import QPResult, RelativeTolerance, solve_qp, warm_up_solver
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KERNEL_PARAMETERS, KernelParameters, KernelSolution
 from svmbench.core.models.novelty_base import KernelDetector, require_share
@@ -48,7 +48,7 @@ BEYOND_THE_SUM = 2.0
 
 
 def scale_of(n: int, nu: float) -> float:
-    """Return the sum of the multipliers in the box's scale: nu N, or 1 for a hard margin."""
+    """Return the sum of the multipliers in the problem's scale: nu N, or 1 for a hard margin."""
     return max(1.0, nu * n)
 
 
@@ -59,8 +59,8 @@ def one_class_problem(
 ) -> tuple[QPProblem, np.ndarray]:
     """Return the problem in the variables ``scale_of(n, nu) * alpha_i``, and a feasible start."""
     high = np.full(n, 1.0 if nu * n >= 1.0 else BEYOND_THE_SUM)
-    box = make_qp(np.zeros(n) if linear is None else linear, np.zeros(n), high)
-    return box, start_of_sum(scale_of(n, nu), high)
+    problem = make_qp(np.zeros(n) if linear is None else linear, np.zeros(n), high)
+    return problem, start_of_sum(scale_of(n, nu), high)
 
 
 @dataclass(eq=False, repr=False)
@@ -103,20 +103,24 @@ class BoxDetector(KernelParameters, KernelDetector):
         for dtype in (np.float32, np.float64):
             cls().solve(KernelSource.precomputed(np.eye(2, dtype=dtype)), np.ones(2))
 
-    def _threshold(self, box: QPProblem, result: QPResult) -> float:
+    def _threshold(self, problem: QPProblem, result: QPResult) -> float:
         """Return the gradient that separates what is inside from what is outside."""
         # Below nu N = 1 a sample that is outside costs more than any margin gains.
         is_hard = float(self.nu) * len(result.v) < 1.0
-        return float(result.v.max() if is_hard else thresholds(box, result.beta, result.v)[0])
+        return float(result.v.max() if is_hard else thresholds(problem, result.beta, result.v)[0])
 
     def _search(
-        self, source: KernelSource, box: QPProblem, start: np.ndarray, share: ShareOfMargin
+        self,
+        source: KernelSource,
+        problem: QPProblem,
+        start: np.ndarray,
+        tolerance: RelativeTolerance,
     ) -> QPResult:
         return solve_qp(
             source,
-            box,
+            problem,
             start=start,
-            tol=share,
+            tol=tolerance,
             max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
         )
@@ -174,13 +178,17 @@ class OneClass(BoxDetector):
         """Solve on one kernel matrix; `start` is ignored, since it fits one nu alone."""
         n, nu = source.n_samples, float(self.nu)
         scale = scale_of(n, nu)
-        box, first = one_class_problem(n, nu)
-        share = ShareOfMargin(float(self.tol), lambda beta, v: -float(thresholds(box, beta, v)[0]))
-        result = self._solve_linear(source, scale, box)
+        problem, first = one_class_problem(n, nu)
+        tolerance = RelativeTolerance(
+            float(self.tol), lambda beta, v: -float(thresholds(problem, beta, v)[0])
+        )
+        result = self._solve_linear(source, scale, problem)
         if result is None or result.reason == STALLED:
-            result = self._search(source, box, first if result is None else result.beta, share)
+            result = self._search(
+                source, problem, first if result is None else result.beta, tolerance
+            )
         # On the boundary -v is <w, phi(x)> in this scale; -v is larger where alpha is 0.
-        rho = -self._threshold(box, result) / scale
+        rho = -self._threshold(problem, result) / scale
         return KernelSolution(
             result.beta / scale,
             b=-rho,
@@ -192,7 +200,9 @@ class OneClass(BoxDetector):
             decisions_error=result.error / scale,
         )
 
-    def _solve_linear(self, source: KernelSource, scale: float, box: QPProblem) -> QPResult | None:
+    def _solve_linear(
+        self, source: KernelSource, scale: float, problem: QPProblem
+    ) -> QPResult | None:
         """Return the solution for a linear kernel on many samples of few features, else None."""
         inputs = source.inputs()
         if inputs is None or inputs[1].name != "linear":
@@ -201,4 +211,4 @@ class OneClass(BoxDetector):
         if X.shape[0] <= MIN_NORM_MIN_SAMPLES or X.shape[1] > MIN_NORM_MAX_FEATURES:
             return None
         most = most_iterations(self.max_iter)
-        return solve_min_norm(X, scale, float(box.high[0]), tol=float(self.tol), max_iter=most)
+        return solve_min_norm(X, scale, float(problem.high[0]), tol=float(self.tol), max_iter=most)

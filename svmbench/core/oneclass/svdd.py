@@ -29,7 +29,7 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.problems import Values
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.problem import thresholds
-from svmbench.core.csvc.solver import ShareOfMargin
+from svmbench.core.csvc.solver import RelativeTolerance
 from svmbench.core.kernels.kernels import KernelSource
 from svmbench.core.models.kernel_base import KernelSolution
 from svmbench.core.oneclass.one_class import BoxDetector, one_class_problem, scale_of
@@ -96,16 +96,18 @@ class SVDD(BoxDetector):
         n, nu = source.n_samples, float(self.nu)
         scale = scale_of(n, nu)
         diagonal = source.diag()
-        box, first = one_class_problem(n, nu, 0.5 * scale * diagonal)
+        problem, first = one_class_problem(n, nu, 0.5 * scale * diagonal)
 
         def radius(beta: np.ndarray, v: np.ndarray) -> float:
             # v is scale (K_ii / 2 - <a, phi(x_i)>): the squared distance is 2v / scale + ||a||^2.
-            return float(thresholds(box, beta, v)[0] + 0.5 * beta @ (0.5 * diagonal - v / scale))
+            return float(
+                thresholds(problem, beta, v)[0] + 0.5 * beta @ (0.5 * diagonal - v / scale)
+            )
 
-        share = ShareOfMargin(float(self.tol), radius, can_vanish=False)
-        result = self._search(source, box, first, share)
+        tolerance = RelativeTolerance(float(self.tol), radius, can_vanish=False)
+        result = self._search(source, problem, first, tolerance)
         alpha = result.beta / scale
-        half = self._threshold(box, result) / scale
+        half = self._threshold(problem, result) / scale
         square = float(alpha @ (0.5 * diagonal - result.v / scale))
         return KernelSolution(
             alpha,

@@ -50,7 +50,7 @@ def box_of(kind, K, y):
 
 
 def rules(box):
-    """Return the kept sums as rows of a matrix."""
+    """Return the fixed sums as rows of a matrix."""
     return np.array([(box.group == g).astype(float) for g in range(box.n_sums)]).reshape(
         box.n_sums, len(box.low)
     )
@@ -229,11 +229,11 @@ def test_boxes_that_are_none():
         make_qp(zero, zero, np.ones(2))
     with pytest.raises(ValueError, match="a lower bound is above its upper bound"):
         make_qp(zero, one, zero)
-    with pytest.raises(ValueError, match="kept must be 'sum', 'none' or an array"):
+    with pytest.raises(ValueError, match="fixed must be 'sum', 'none' or an array"):
         make_qp(zero, zero, one, "all")
     with pytest.raises(ValueError, match="groups must be"):
         make_qp(zero, zero, one, np.array([0, -1, 1]))
-    with pytest.raises(ValueError, match="upper bounds add up to 3, less than the 4 that"):
+    with pytest.raises(ValueError, match="upper bounds add up to 3, less than the fixed sum 4"):
         start_of_sum(4.0, one)
 
 

@@ -258,7 +258,7 @@ def test_dropped_samples_get_their_gradient_back(kind, error, monkeypatch):
     rows.effort = 0.0
     assert search.run(10**6) == 0
     assert len(taking_part.members) < 220
-    assert search.store.rows.shape[1] == len(taking_part.members)
+    assert search.row_cache.rows.shape[1] == len(taking_part.members)
     taking_part.finish(rows, ThreadPool(1))
     assert_allclose(v, y - source.rows(np.arange(300)) @ beta, atol=error)
 

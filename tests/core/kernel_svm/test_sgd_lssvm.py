@@ -22,13 +22,13 @@ from svmbench.core.kernel_svm.sgd_lssvm import (
 from svmbench.core.kernels.columns import (
     DifferenceColumns,
     DoubleColumns,
+    Float32Columns,
     MatrixColumns,
     ProductColumns,
     RowColumns,
     ScatterColumns,
-    SingleColumns,
     columns_of,
-    single_columns,
+    float32_columns,
 )
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.models import kernel_base
@@ -128,7 +128,7 @@ def test_single_precision_follows_double(t, form):
     X, y = make_problem(n=400, d=6)
     y = y.astype(float)
     one, two = SteepestDescent.from_zero(y), SteepestDescent.from_zero(y)
-    columns = single_columns(form(X), RBF.gamma)
+    columns = float32_columns(form(X), RBF.gamma)
     descend_steepest(one, columns, 2.0, t, 1e-2, 100_000)
     descend_steepest(two, DoubleColumns(source_of(X)), 2.0, t, 1e-2, 100_000)
     assert abs(one.iterations - two.iterations) <= 0.1 * two.iterations
@@ -177,14 +177,14 @@ def test_a_trace_follows_the_same_way(problem, t, stored):
 @needs_jit
 def test_columns_follow_the_inputs_and_the_tolerance():
     X, _ = make_problem(n=1100, d=4)
-    assert isinstance(columns_of(source_of(X), 1e-2), SingleColumns)
+    assert isinstance(columns_of(source_of(X), 1e-2), Float32Columns)
     assert isinstance(columns_of(source_of(X), 1e-6), DoubleColumns)
     assert isinstance(columns_of(source_of(X, KernelFunction("rbf", 1e300)), 0.1), DoubleColumns)
     assert isinstance(columns_of(source_of(X[:1024]), 1e-2), MatrixColumns)
     assert isinstance(columns_of(source_of(1e30 * X), 1e-2), DoubleColumns)
     assert isinstance(columns_of(source_of(1.0 * (X > 0.5)), 1e-2), RowColumns)
     wide = np.tile(X, (1, 12))
-    assert isinstance(columns_of(source_of(wide), 1e-2), SingleColumns)
+    assert isinstance(columns_of(source_of(wide), 1e-2), Float32Columns)
     assert isinstance(columns_of(source_of(wide), 1e-2, t=8), RowColumns)
 
 
@@ -194,10 +194,10 @@ def test_columns_follow_the_inputs_and_the_tolerance():
     [(DifferenceColumns, 7, 0.9), (ProductColumns, 50, 0.9), (ScatterColumns, 50, 0.1)],
 )
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
-def test_single_columns_are_those_of_double_precision(maker, d, density, offset):
+def test_float32_columns_are_those_of_double_precision(maker, d, density, offset):
     X, _ = make_problem(n=700, d=d, density=density)
     X = sp.csr_array(X) if maker is ScatterColumns else np.round(X * 64.0) / 64.0 + offset
-    made = single_columns(X, 0.3)
+    made = float32_columns(X, 0.3)
     assert type(made) is maker
     out = np.full(700, np.nan, dtype=np.float32)
     exact = KernelFunction("rbf", 0.3).between(X, X)
@@ -253,7 +253,7 @@ def test_where_single_precision_fails_double_takes_over(monkeypatch):
         made._lengths = (1.01 * made._lengths).astype(np.float32)
         return made
 
-    monkeypatch.setattr("svmbench.core.kernels.columns.single_columns", flawed)
+    monkeypatch.setattr("svmbench.core.kernels.columns.float32_columns", flawed)
     model = SGDLSSVM(C=2.0, gamma=0.7).fit(sp.csr_array(X), y)
     assert model.counters_["rebuilt"] == 1
     f = model.decision_function(X)

@@ -1,4 +1,4 @@
-"""Rows of the matrix that are made when a step needs them: the same solution from fewer values."""
+"""Matrices whose rows are computed when a step first reads them: the same solution, less work."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import make_qp, solve_qp, solver, start_of_sum
 from svmbench.core.csvc.problem import csvc_problem
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
+from svmbench.core.kernels.lazy_matrix import LazyMatrix, compute_row
 from svmbench.core.kernels.rows import DenseRows, DifferenceRows
-from svmbench.core.kernels.single_rows import SingleRows, make_row
 
 N = 40 if JIT_DISABLED else 80
 FUNCTION = KernelFunction("rbf", 0.05)
@@ -19,7 +19,7 @@ FUNCTION = KernelFunction("rbf", 0.05)
 def few_samples_do(monkeypatch):
     """Take the way of 500 to 2,000 samples with fewer."""
     monkeypatch.setattr(solver, "FLOAT32_MIN_SAMPLES", 0)
-    monkeypatch.setattr(solver, "SINGLE_STEPS", 6)
+    monkeypatch.setattr(solver, "LAZY_FIRST_STEPS", 6)
 
 
 def blobs(distance, n=N):
@@ -58,7 +58,7 @@ def test_the_solution_is_that_of_the_full_matrix(monkeypatch, name, distance):
     X, y = blobs(distance)
     problem, start = problems(y)[name]
     found = solve(X, problem, start)
-    monkeypatch.setattr(solver, "SINGLE_MAX_FEATURES", 2)
+    monkeypatch.setattr(solver, "LAZY_MAX_FEATURES", 2)
     full = solve(X, problem, start)
     assert found.stop_reason == full.stop_reason == "converged"
     assert dual(X, problem, found.beta) == pytest.approx(
@@ -70,14 +70,14 @@ def test_the_solution_is_that_of_the_full_matrix(monkeypatch, name, distance):
 
 @pytest.fixture
 def made(monkeypatch):
-    """Return a list to which each matrix of single rows is appended."""
-    make, found = SingleRows.of, []
+    """Return a list to which each matrix of lazy rows is appended."""
+    make, found = LazyMatrix.of, []
 
     def of(rows, most):
         found.append(make(rows, most))
         return found[-1]
 
-    monkeypatch.setattr(SingleRows, "of", of)
+    monkeypatch.setattr(LazyMatrix, "of", of)
     return found
 
 
@@ -85,19 +85,19 @@ def test_few_rows_are_made_of_an_easy_problem_and_counted(made):
     X, y = blobs(2.5)
     source = KernelSource.from_inputs(X, FUNCTION)
     found = solve_qp(source, csvc_problem(y, 1.0), tol=1e-3)
-    rows = int(np.count_nonzero(made[0].is_made))
+    rows = int(np.count_nonzero(made[0].is_computed))
     assert 0 < np.count_nonzero(found.beta) <= rows < 0.5 * N
     # The rest are values of the check, in double precision.
     assert found.evaluations == rows * N + source.kernel_evaluations
 
 
-@pytest.mark.parametrize(("name", "value"), [("SINGLE_MANY", 9.0), ("SINGLE_MAX_SHARE", 9.0)])
+@pytest.mark.parametrize(("name", "value"), [("LAZY_MANY_ROWS", 9.0), ("LAZY_MAX_ROWS", 9.0)])
 def test_all_rows_of_a_hard_problem_are_made_by_either_rule(made, monkeypatch, name, value):
     monkeypatch.setattr(solver, name, value)  # The other rule asks for all rows.
     X, y = blobs(0.0)
     source = KernelSource.from_inputs(X, FUNCTION)
     found = solve_qp(source, csvc_problem(y, 1.0), tol=1e-3)
-    rows = int(np.count_nonzero(made[0].is_made))
+    rows = int(np.count_nonzero(made[0].is_computed))
     assert 9 < rows < 0.7 * N
     # These rows, the full matrix, and the check.
     assert found.evaluations == rows * N + N * N + source.kernel_evaluations
@@ -111,23 +111,23 @@ def test_the_number_of_steps_is_a_limit(max_iter):
     assert_allclose(found.v, y - FUNCTION.between(X, X) @ found.beta, atol=1e-5)
 
 
-def is_tried(X, problem, start=None, cache_mb=1024.0, limit=-1.0, function=FUNCTION):
+def is_tried(X, problem, start=None, cache_mb=1024.0, max_gap=-1.0, function=FUNCTION):
     source = KernelSource.from_inputs(X, function)
     rows = solver.float32_rows(source)
     search = solver.Refinement(source, problem, solver.ThreadPool(1), cache_mb)
-    return isinstance(search.matrix_of_few(rows, start, limit), SingleRows)
+    return isinstance(search.matrix_of_few(rows, start, max_gap), LazyMatrix)
 
 
-def test_where_single_rows_are_tried():
+def test_where_a_lazy_matrix_is_tried():
     X, y = blobs(2.5, n=80)
     problem, start = problems(y)["one-class"]
     assert is_tried(X, csvc_problem(y, 1.0))
     assert is_tried(X, problem, start)
     assert is_tried(np.tile(X, 4), csvc_problem(y, 1.0))
-    # Not: many features, much of the start used, a limit of the gap, no sum, no memory, no RBF.
+    # Not: many features, much of the start used, a largest gap, no sum, no memory, no RBF.
     assert not is_tried(np.tile(X, 5), csvc_problem(y, 1.0))
     assert not is_tried(X, problem, start_of_sum(0.2 * 80, np.ones(80)))
-    assert not is_tried(X, csvc_problem(y, 1.0), limit=0.1)
+    assert not is_tried(X, csvc_problem(y, 1.0), max_gap=0.1)
     assert not is_tried(X, csvc_problem(y, 1.0, offset=False))
     assert not is_tried(X, csvc_problem(y, 1.0), cache_mb=0.02)
     assert not is_tried(X, csvc_problem(y, 1.0), function=KernelFunction("linear"))
@@ -136,12 +136,12 @@ def test_where_single_rows_are_tried():
 @pytest.mark.parametrize("maker", [DenseRows, DifferenceRows])
 def test_a_row_is_made_once_and_no_other_is_touched(maker):
     X, _ = blobs(1.0)
-    single = SingleRows.of(maker(X, FUNCTION), 4)
-    single.K[:] = 7.0
-    make_row(single, 5)
-    assert_allclose(single.K[5], FUNCTION.between(X[5:6], X)[0], rtol=2e-6)
-    assert np.flatnonzero(single.is_made).tolist() == [5]
-    assert np.all(np.delete(single.K, 5, axis=0) == 7.0)
-    single.K[5] = 3.0
-    make_row(single, 5)
-    assert np.all(single.K[5] == 3.0)
+    lazy = LazyMatrix.of(maker(X, FUNCTION), 4)
+    lazy.K[:] = 7.0
+    compute_row(lazy, 5)
+    assert_allclose(lazy.K[5], FUNCTION.between(X[5:6], X)[0], rtol=2e-6)
+    assert np.flatnonzero(lazy.is_computed).tolist() == [5]
+    assert np.all(np.delete(lazy.K, 5, axis=0) == 7.0)
+    lazy.K[5] = 3.0
+    compute_row(lazy, 5)
+    assert np.all(lazy.K[5] == 3.0)

@@ -1,7 +1,7 @@
-"""Single rows of RBF values, made of differences of coordinates when a step of SMO needs them.
+"""A matrix of RBF values of which a row is computed when a step of SMO first reads it.
 
 `difference_column` sums squared differences of dense inputs of few features, in float32, so that
-nothing cancels. `SingleRows` is a matrix for steps of SMO: `make_row` makes a row at its first use.
+nothing cancels. `LazyMatrix` has room for all rows; `compute_row` computes a row if it is missing.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ def difference_column(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray
         gauss_of_squares(squares[:m], factor, power[:m], out[first : first + m])
 
 
-class SingleRows(NamedTuple):
-    """A matrix in float32 of which a row is made, of differences, when a step first needs it."""
+class LazyMatrix(NamedTuple):
+    """A float32 matrix of which a row is computed, from differences, when a step first reads it."""
 
     K: np.ndarray  # (n, n)
-    is_made: np.ndarray  # bool (n,): the rows that are there
+    is_computed: np.ndarray  # bool (n,), of each row
     X: np.ndarray  # (d, n): features by rows
     factor: np.float32
 
     @classmethod
-    def of(cls, rows: Rows, max_features: int) -> SingleRows | None:
-        """Return a matrix without a row; None of other kernels than RBF, and of more features."""
+    def of(cls, rows: Rows, max_features: int) -> LazyMatrix | None:
+        """Return a matrix without any row; None for a kernel other than RBF, or more features."""
         if not isinstance(rows, DenseRows | DifferenceRows):
             return None
         is_rbf = isinstance(rows, DifferenceRows) or rows.function.name == "rbf"
@@ -70,8 +70,8 @@ class SingleRows(NamedTuple):
 
 
 @compiled
-def make_row(single: SingleRows, i: int) -> None:
-    """Make row i, unless it is there."""
-    if not single.is_made[i]:
-        difference_column(single.X, i, single.factor, single.K[i])
-        single.is_made[i] = True
+def compute_row(lazy: LazyMatrix, i: int) -> None:
+    """Compute row i, unless that was done before."""
+    if not lazy.is_computed[i]:
+        difference_column(lazy.X, i, lazy.factor, lazy.K[i])
+        lazy.is_computed[i] = True
