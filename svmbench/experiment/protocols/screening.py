@@ -1,18 +1,32 @@
-"""Protocol ``screening``: paths of one parameter at every gamma of the kernel, solvers in turn.
+"""Protocol ``screening``: paths of solvers with and without safe screening, in turn.
+
+Terms, here and in ``screening_sample``
+    value       A value of the path's parameter, such as nu, in a solver's grid.
+    path        The fits of one solver at the values of its grid, in order, at one gamma.
+    neighbours  Two consecutive values of a grid. The config key `runs` is the number of pairs of
+                neighbours that are taken; it has nothing to do with a run of ``svmbench run``.
+    draw        A gamma and a value, drawn at random (``screening_sample``).
+    point       A part of a cell that is recorded by itself; a killed cell goes on at the first
+                missing one. Here: a finished path. In ``screening_sample``: a solver at a draw.
+    screened    Multipliers that screening fixed at a bound before the fit.
+    off         Values that a solver with screening solved whole: because this was forecast to be
+                faster, or because there is no margin. ``off_pct`` is their share.
+
+Three ways to measure paths
+    Whole paths   (`runs` is 0): times and screening ratios are means over all values.
+    Neighbours    (`runs` above 1), on large sets: some pairs of neighbours, at equal distances,
+                  stand for the grid. The first of two neighbours starts from a solution that is
+                  many values away, a wider step than on the whole path. So only the second one
+                  counts in times and screening ratios; both count in accuracies and objectives.
+    Draws         ``screening_sample``: a random sample, for solvers that take days for a path.
 
 One cell is a data set and all solvers. At each gamma every solver follows its own path on the same
 rows: either one path after the other, which keeps one kernel matrix at a time, or value by value in
 turn, so that a drift of the machine doesn't change ratios of times. The time is the mean time of a
-value of the grid without the kernel matrix (which `prepare` makes), as in the SRBO paper. The
-accuracy is the best over the grid *on the test rows*, as that paper prints it: since it is chosen
-after the test, it describes the grid and not the accuracy that a user would get. A value of the
-grid without a margin (w = 0) has no score and no objective: its decision values are rounding. A
-finished path, of one solver at one gamma, is kept as a point, so that a killed cell goes on there.
-
-On large sets, `runs` of two neighbouring values can stand for the whole grid. The first value of a
-run starts from the last solution of the previous run, a wider step than the grid's. So only the
-second values count in times and in the screening ratio, and all values in the accuracy and the
-objectives.
+value without the kernel matrix (which `prepare` makes), as in the SRBO paper. The accuracy is the
+best over the grid *on the test rows*, as that paper prints it: since it is chosen after the test,
+it describes the grid and not the accuracy that a user would get. A value without a margin (w = 0)
+has no score and no objective: its decision values are rounding.
 """
 
 from __future__ import annotations
@@ -41,15 +55,15 @@ class Screening(RaceBlock):
     test : float
         Share of the rows that score; not used where the set has a test part.
     gammas : list of float
-        Values of the kernel's gamma; empty for the solvers' own.
+        Values of the kernel's gamma; empty for the gamma in each solver's parameters.
     turns : {"paths", "values"}
         The unit of a turn: a whole path, or a single value, for which every solver keeps its own
         kernel matrix. Solvers alternate in going first.
     runs : dict of int to int
-        How many runs of two neighbouring values are taken from each grid, at equal distances, by
-        the smallest number of rows that a set must have: ``{0: 0, 2500: 50}`` takes 50 runs on sets
-        of 2,500 rows and more. 0 takes the whole grid; so does a grid of fewer values than the runs
-        would have.
+        How many pairs of neighbours (two consecutive values) are taken from each grid, at equal
+        distances, by the smallest number of rows that a set must have: ``{0: 0, 2500: 50}`` takes
+        50 pairs, 100 values, on sets of 2,500 rows and more. 0 takes the whole grid; so does a grid
+        that has no more values than the pairs would have.
     """
 
     test: Share = 0.2
@@ -64,12 +78,15 @@ class Screening(RaceBlock):
             msg = "no number of runs for the smallest sets: give one for 0 rows (0 for whole grids)"
             raise ValueError(msg)
         if 1 in runs.values():
-            msg = "1 run of two values is no sample of a grid: give 0 (for whole grids) or more"
+            msg = "runs: 1 pair of neighbours is no sample of a grid: give 0 (whole grids) or more"
             raise ValueError(msg)
         return runs
 
 
-#: Metrics that are summed over a solver's points; of the other metrics, the largest value counts.
+#: Metrics of a point that are summed over a solver's points: times; values, and values that count
+#: (all, or the second of two neighbours); of those that count: screened multipliers, all
+#: multipliers, values that were `off`, and values of a solver that screens. Of the other metrics,
+#: the scores, the largest value counts.
 SUMMED = ("wall_s", "cpu_s", "n_values", "n_counted", "screened", "multipliers", "off", "screens")
 
 
@@ -86,7 +103,7 @@ SUMMED = ("wall_s", "cpu_s", "n_values", "n_counted", "screened", "multipliers",
     ),
 )
 def screening(task: Task) -> Outcome:
-    """Follow every solver's path at every width; report means of times, best scores and ratios."""
+    """Follow every solver's path at every gamma; report means of times, best scores and ratios."""
     spec, rows = task.spec, training_and_test(task)
     totals: dict[str, dict[str, float]] = {racer["shown"]: {} for racer in spec["racers"]}
     objectives: dict[str, list[float]] = {name: [] for name in totals}
@@ -107,40 +124,40 @@ def screening(task: Task) -> Outcome:
             name, sums = settings["shown"], totals[settings["shown"]]
             objectives[name] += map(float, points[point]["params"]["objectives"])
             for key, value in points[point]["metrics"].items():
-                known = sums.get(key, 0.0 if key in SUMMED else value)
-                sums[key] = known + value if key in SUMMED else max(known, value)
+                so_far = sums.get(key, 0.0 if key in SUMMED else value)
+                sums[key] = so_far + value if key in SUMMED else max(so_far, value)
     return _outcome(task, totals, objectives, {"n_train": len(rows[1]), "n_test": len(rows[3])})
 
 
 class _Path:
-    """One solver's path at one width, taken value by value, with sums and best scores so far."""
+    """One solver's path at one gamma, taken value by value, with sums and best scores so far."""
 
     def __init__(
         self, task: Task, settings: SolverSettings, gamma: float | None, rows: tuple[Any, ...]
     ) -> None:
         X, y, X_test, y_test = rows
-        known = task.build_alone(settings).get_params()
-        width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
+        parameters = task.build_alone(settings).get_params()
+        kernel = {"gamma": gamma} if gamma is not None and "gamma" in parameters else {}
         self.name, self.score_names = settings["shown"], task.spec["scores"]
         self.rows, self.test = (X, task.labels(y)), (X_test, y_test)
         self.totals: dict[str, float] = dict.fromkeys(SUMMED, 0.0)
         self.objectives: list[float] = []
         grid, by_rows = settings["grid"], task.protocol_settings["runs"]
-        n_runs = by_rows[max(least for least in by_rows if least <= task.spec["n_rows"])]
-        self.is_whole, taken = _taken(len(grid), n_runs)
-        build = partial(task.build, settings, **width)
-        self._models = _models(build, [grid[i] for i in taken], self.rows)
+        n_neighbour_pairs = by_rows[max(least for least in by_rows if least <= task.spec["n_rows"])]
+        self.is_whole, positions = _positions(len(grid), n_neighbour_pairs)
+        build = partial(task.build, settings, **kernel)
+        self._fits = _fits(build, [grid[i] for i in positions], self.rows)
 
     def advance(self) -> bool:
         """Take the next value; return whether there was one."""
-        solved = next(self._models, None)
-        if solved is None:
+        fit = next(self._fits, None)
+        if fit is None:
             return False
-        model, wall, cpu = solved
+        model, wall, cpu = fit
         totals = self.totals
-        is_second = int(totals["n_values"]) % 2 == 1
+        is_second_neighbour = int(totals["n_values"]) % 2 == 1
         totals["n_values"] += 1
-        if self.is_whole or is_second:
+        if self.is_whole or is_second_neighbour:
             totals["wall_s"] += wall
             totals["cpu_s"] += cpu
             totals["n_counted"] += 1
@@ -166,29 +183,30 @@ class _Path:
         return {"params": params, "metrics": self.totals, "counters": {}, "undefined": {}}
 
 
-def _taken(n: int, n_runs: int) -> tuple[bool, list[int]]:
+def _positions(n: int, n_neighbour_pairs: int) -> tuple[bool, list[int]]:
     """Return whether all n values of a grid are taken, and the positions of those that are."""
-    if n_runs == 0 or 2 * n_runs >= n:
+    if n_neighbour_pairs == 0 or 2 * n_neighbour_pairs >= n:
         return True, list(range(n))
-    starts = np.linspace(0, n - 2, n_runs).round().astype(int)
+    starts = np.linspace(0, n - 2, n_neighbour_pairs).round().astype(int)
     return False, np.unique([starts, starts + 1]).tolist()
 
 
-def _models(
+def _fits(
     build: Callable[..., Any], grid: list[dict[str, Any]], rows: tuple[Any, Any]
 ) -> Iterator[tuple[Any, float, float]]:
-    """Yield each model with its wall and CPU seconds, without the time of the kernel matrix."""
+    """Yield the model of each value, with its wall and CPU seconds without the kernel matrix."""
     first = build(**grid[0])
-    (over,) = grid[0] or ("",)
-    if over in first.declaration.paths and hasattr(first, "path"):
-        steps = first.path(first.prepare(*rows), None, over, [point[over] for point in grid])
+    (parameter,) = grid[0] or ("",)
+    if parameter in first.declaration.paths and hasattr(first, "path"):
+        values = [setting[parameter] for setting in grid]
+        steps = first.path(first.prepare(*rows), None, parameter, values)
         while True:
             solved, _, cpu = timed(lambda: next(steps, None))
             if solved is None:
                 return
             yield solved.solution, solved.own_cost_s, cpu
-    for point in grid:
-        model = build(**point)
+    for setting in grid:
+        model = build(**setting)
         data = model.prepare(*rows)
         _, wall, cpu = timed(partial(model.train, data))
         yield model, wall, cpu
@@ -212,17 +230,17 @@ def _outcome(
         if sums["screens"]:
             metrics[f"screening_ratio_pct:{name}"] = 100.0 * sums["screened"] / sums["multipliers"]
             metrics[f"off_pct:{name}"] = 100.0 * sums["off"] / n_counted
-    # Of all values together: one round, which has no spread.
+    # The CPU times of all values together: one round, which has no spread.
     cpu = {name: [max(sums["cpu_s"], 1e-9)] for name, sums in totals.items()}
     ratios, _ = ratios_of(task.spec["pairs"], cpu)
     metrics |= ratios
     for first, second in task.spec["pairs"]:
         metrics[f"speedup:{first}"] = ratios[f"ratio:{first}:{second}"]
-        pair = np.array([objectives[first], objectives[second]])
-        largest = np.maximum(np.abs(pair).max(axis=0), np.finfo(np.float64).tiny)
-        apart = np.abs(pair[0] - pair[1]) / largest
-        known = apart[np.isfinite(apart)]
+        of_both = np.array([objectives[first], objectives[second]])
+        largest = np.maximum(np.abs(of_both).max(axis=0), np.finfo(np.float64).tiny)
+        difference = np.abs(of_both[0] - of_both[1]) / largest
+        difference = difference[np.isfinite(difference)]
         metrics[f"objective_difference:{first}:{second}"] = (
-            float(known.max()) if len(known) else None
+            float(difference.max()) if len(difference) else None
         )
     return {"metrics": metrics, "spread": {}, "counters": {}, "params": {}, "folds": 1}

@@ -1,16 +1,17 @@
 """Protocol ``screening-sample``: the costs of paths, from a random sample of their values.
 
-A path of a thousand values by a slow solver takes days. Here a few pairs (of the kernel's gamma and
-the path's parameter) are drawn from the whole grid, with the config's seed, the same ones for all
-solvers of the same grid. For each pair a solver follows a short path of its own. It starts
-`before` values earlier on the grid (or at its first value), so that the drawn value has the
-neighbours and the carried state that it has on the whole path; only the drawn value is timed. A
-library starts each value from nothing, so that without screening it needs no earlier values.
-Solvers take turns at each pair, and alternate in going first.
+A path of a thousand values by a slow solver takes days. Here a few *draws* are made from all values
+of the grid at all gammas, with the config's seed, the same ones for all solvers of the same grid: a
+draw is a gamma and a value of the path's parameter, such as nu. (``screening`` defines the other
+terms.) At each draw, a solver follows a short path of its own. It starts `before` values earlier on
+the grid (or at its first value), so that the drawn value has the neighbours and the carried state
+that it has on the whole path; only the drawn value is timed. A QP library starts each value from
+nothing, so that without screening it needs no earlier values. Solvers take turns at each draw, and
+alternate in going first.
 
-Means over the pairs estimate the means over the whole grid. Their intervals are percentiles of
-means of pairs drawn with replacement (95 % bootstrap). Scores are not recorded: the best one of a
-sample is not the best one of the grid.
+Means over the draws estimate the means over the whole grid. Their intervals are percentiles of
+means of draws resampled with replacement (95 % bootstrap). Scores are not recorded: the best one of
+a sample is not the best one of the grid.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ class ScreeningSample(RaceBlock):
         Share of the rows that score in the protocol `screening`, and are left out here too; not
         used where the set has a test part.
     gammas : list of float
-        Values of the kernel's gamma; empty for the solvers' own.
+        Values of the kernel's gamma; empty for the gamma in each solver's parameters.
     points : dict of int to int
-        How many pairs are drawn, by the smallest number of rows that a set must have:
-        ``{0: 24, 2500: 8}`` draws 8 on sets of 2,500 rows and more, 24 on smaller sets.
+        How many draws are made, by the smallest number of rows that a set must have:
+        ``{0: 24, 2500: 8}`` makes 8 on sets of 2,500 rows and more, 24 on smaller sets.
     before : int
-        How many values of the grid a path starts before the drawn one.
+        How many values of the grid a short path starts before the drawn one.
     """
 
     test: Share = 0.2
@@ -82,58 +83,60 @@ def screening_sample(task: Task) -> Outcome:
     X, y, _, _ = training_and_test(task)
     rows = X, task.labels(y)
     racers = task.spec["racers"]
-    drawn = {settings["shown"]: _drawn(task, settings) for settings in racers}
-    measured: dict[str, list[Mapping[str, float]]] = {name: [] for name in drawn}
-    for number in range(max(map(len, drawn.values()))):
+    draws = {settings["shown"]: _make_draws(task, settings) for settings in racers}
+    measured: dict[str, list[Mapping[str, float]]] = {name: [] for name in draws}
+    for number in range(max(map(len, draws.values()))):
         points = {
             f"{settings['shown']} point={number}": settings
             for settings in racers
-            if number < len(drawn[settings["shown"]])
+            if number < len(draws[settings["shown"]])
         }
         # Compared values must come from the same turns: if a point is missing, all run again.
-        known = dict(task.done) if points.keys() <= task.done.keys() else {}
+        finished = dict(task.done) if points.keys() <= task.done.keys() else {}
         in_turn = list(points) if number % 2 == 0 else list(points)[::-1]
-        for point in in_turn if not known else ():
+        for point in in_turn if not finished else ():
             settings = points[point]
-            known[point] = _at_value(task, settings, drawn[settings["shown"]][number], rows)
-            task.emit(point, known[point])
+            finished[point] = _measure(task, settings, draws[settings["shown"]][number], rows)
+            task.emit(point, finished[point])
         for point, settings in points.items():
-            measured[settings["shown"]].append(known[point]["metrics"])
+            measured[settings["shown"]].append(finished[point]["metrics"])
     return _outcome(task, measured, len(y))
 
 
-def _drawn(task: Task, settings: SolverSettings) -> list[tuple[float | None, int]]:
-    """Return a width and a position in the grid of each pair, in the order of the draw."""
-    sizes, n_rows = task.protocol_settings["points"], task.spec["n_rows"]
-    n_points = sizes[max(least for least in sizes if least <= n_rows)]
+def _make_draws(task: Task, settings: SolverSettings) -> list[tuple[float | None, int]]:
+    """Return a gamma and a position in the grid for each draw."""
+    by_rows, n_rows = task.protocol_settings["points"], task.spec["n_rows"]
+    n_draws = by_rows[max(least for least in by_rows if least <= n_rows)]
     grid, gammas = settings["grid"], task.protocol_settings["gammas"] or [None]
-    pairs = [(gamma, at) for gamma in gammas for at in range(len(grid))]
+    candidates = [(gamma, position) for gamma in gammas for position in range(len(grid))]
     random = np.random.default_rng(task.seed("sample", len(grid)))
-    chosen = random.choice(len(pairs), size=min(n_points, len(pairs)), replace=False)
-    return [pairs[i] for i in chosen]
+    chosen = random.choice(len(candidates), size=min(n_draws, len(candidates)), replace=False)
+    return [candidates[i] for i in chosen]
 
 
-def _at_value(
-    task: Task, settings: SolverSettings, pair: tuple[float | None, int], rows: tuple[Any, Any]
+def _measure(
+    task: Task, settings: SolverSettings, draw: tuple[float | None, int], rows: tuple[Any, Any]
 ) -> dict[str, Any]:
-    """Return the point of a solver at one pair."""
-    gamma, at = pair
-    known = task.build_alone(settings).get_params()
-    width = {"gamma": gamma} if gamma is not None and "gamma" in known else {}
-    screens = known.get("screen", "none") != "none"
-    carries = screens or not str(known.get("solver")).startswith("qp")
-    begin = max(0, at - task.protocol_settings["before"]) if carries else at
-    grid = settings["grid"][begin : at + 1]
-    first = task.build(settings, **grid[0], **width)
-    (over,) = grid[0] or ("",)
-    if over in first.declaration.paths and hasattr(first, "path"):
-        steps = first.path(first.prepare(*rows), None, over, [point[over] for point in grid])
+    """Follow a solver's short path to one draw; return the point."""
+    gamma, position = draw
+    parameters = task.build_alone(settings).get_params()
+    kernel = {"gamma": gamma} if gamma is not None and "gamma" in parameters else {}
+    screens = parameters.get("screen", "none") != "none"
+    # A solver that screens, or starts from the last solution, needs the values before.
+    needs_earlier = screens or not str(parameters.get("solver")).startswith("qp")
+    begin = max(0, position - task.protocol_settings["before"]) if needs_earlier else position
+    grid = settings["grid"][begin : position + 1]
+    first = task.build(settings, **grid[0], **kernel)
+    (parameter,) = grid[0] or ("",)
+    if parameter in first.declaration.paths and hasattr(first, "path"):
+        values = [setting[parameter] for setting in grid]
+        steps = first.path(first.prepare(*rows), None, parameter, values)
         for _ in grid[:-1]:
             next(steps)
         solved, _, cpu = timed(partial(next, steps))
         model, wall = solved.solution, solved.own_cost_s
     else:
-        model = task.build(settings, **grid[-1], **width)
+        model = task.build(settings, **grid[-1], **kernel)
         _, wall, cpu = timed(partial(model.train, model.prepare(*rows)))
     counters = getattr(model, "counters_", {})
     metrics = {
@@ -148,7 +151,7 @@ def _at_value(
         "screened_share": (counters.get("screened_zero", 0) + counters.get("screened_one", 0))
         / rows[0].shape[0],
     }
-    params = {**grid[-1], **width}
+    params = {**grid[-1], **kernel}
     return {"params": params, "metrics": metrics, "counters": {}, "undefined": {}}
 
 
@@ -162,8 +165,8 @@ def _outcome(
     metrics: dict[str, Any] = {"n_train": n_train}
     spread: dict[str, Any] = {}
 
-    def add(metric: str, over: np.ndarray, under: np.ndarray | None = None) -> None:
-        metrics[metric], spread[metric] = _with_interval(over, under)
+    def add(metric: str, numerator: np.ndarray, denominator: np.ndarray | None = None) -> None:
+        metrics[metric], spread[metric] = _with_interval(numerator, denominator)
 
     for name, column in columns.items():
         metrics[f"n_values:{name}"] = len(column["cpu_s"])
@@ -174,7 +177,7 @@ def _outcome(
             add(f"off_pct:{name}", 100.0 * column["off"])
     for first, second in task.spec["pairs"]:
         a, b = columns[first], columns[second]
-        # Costs are compared only if both solvers were timed at equally many drawn values.
+        # Costs are compared only if both solvers were timed at equally many draws.
         comparable = len(a["cpu_s"]) == len(b["cpu_s"])
         metrics[f"ratio:{first}:{second}"] = metrics[f"speedup:{first}"] = None
         metrics[f"objective_difference:{first}:{second}"] = None
@@ -182,20 +185,22 @@ def _outcome(
             for metric in (f"ratio:{first}:{second}", f"speedup:{first}"):
                 add(metric, b["cpu_s"], np.maximum(a["cpu_s"], 1e-9))
             size = np.maximum(np.abs(a["objective"]), np.abs(b["objective"]))
-            apart = np.abs(a["objective"] - b["objective"]) / np.maximum(
+            difference = np.abs(a["objective"] - b["objective"]) / np.maximum(
                 size, np.finfo(np.float64).tiny
             )
-            known = apart[np.isfinite(apart)]
-            if len(known):
-                metrics[f"objective_difference:{first}:{second}"] = float(known.max())
+            difference = difference[np.isfinite(difference)]
+            if len(difference):
+                metrics[f"objective_difference:{first}:{second}"] = float(difference.max())
     return {"metrics": metrics, "spread": spread, "counters": {}, "params": {}, "folds": 1}
 
 
-def _with_interval(over: np.ndarray, under: np.ndarray | None = None) -> tuple[float, list[float]]:
-    """Return a mean, or a ratio of two means, with its bootstrap interval over the points."""
-    under = np.ones(len(over)) if under is None else under
-    random = np.random.default_rng(0)
-    again = random.integers(len(over), size=(RESAMPLES, len(over)))
-    values = over[again].sum(axis=1) / under[again].sum(axis=1)
+def _with_interval(
+    numerator: np.ndarray, denominator: np.ndarray | None = None
+) -> tuple[float, list[float]]:
+    """Return a mean, or a ratio of two means, with its bootstrap interval over the draws."""
+    n = len(numerator)
+    denominator = np.ones(n) if denominator is None else denominator
+    resampled = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
+    values = numerator[resampled].sum(axis=1) / denominator[resampled].sum(axis=1)
     low, high = np.percentile(values, PERCENTILES)
-    return float(over.sum() / under.sum()), [float(low), float(high)]
+    return float(numerator.sum() / denominator.sum()), [float(low), float(high)]

@@ -299,15 +299,15 @@ def test_runs_of_neighbours_stand_for_the_grid() -> None:
 
 
 def test_runs_are_at_equal_distances() -> None:
-    is_whole, taken = screening._taken(986, 50)
+    is_whole, taken = screening._positions(986, 50)
     assert not is_whole
     assert len(taken) == 100
     assert (taken[0], taken[-1]) == (0, 985)
     starts = np.array(taken[::2])
     assert np.all(np.array(taken[1::2]) == starts + 1)
     assert set(np.diff(starts)) <= {20, 21}
-    assert screening._taken(12, 6) == (True, list(range(12)))
-    assert screening._taken(12, 0) == (True, list(range(12)))
+    assert screening._positions(12, 6) == (True, list(range(12)))
+    assert screening._positions(12, 0) == (True, list(range(12)))
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_the_second_value_of_a_run_counts_and_not_the_first(
     position = {nu: i for i, nu in enumerate(nus)}
     monkeypatch.setattr(
         screening,
-        "_models",
+        "_fits",
         lambda build, grid, rows: (
             (Made(position[point["nu"]]), float(position[point["nu"]]), 1.0) for point in grid
         ),
