@@ -48,48 +48,44 @@ def as_good_and_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         for condition, solvers in scores.items():
             for name in OURS:
                 what = part_label(source, f"{name} on {condition_text(condition)}")
-                parts = [
-                    *_judge_auc(claim, what, name, solvers),
-                    *_judge_time(claim, what, name, costs.get(condition, {})),
-                ]
-                yield from (
-                    replace(part, stand_in=condition[0] in claim.stand_ins) for part in parts
-                )
+                if part := _judge(claim, what, name, solvers, costs.get(condition, {})):
+                    yield replace(part, stand_in=condition[0] in claim.stand_ins)
         yield from untested(claim, source, BLOCKS, *OURS)
 
 
-def _judge_auc(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
-    """Judge if a solver's AUC is within the limit of the reference."""
-    if name not in solvers or REFERENCE not in solvers:
-        return []
-    solver, reference = solvers[name], solvers[REFERENCE]
-    behind = difference(reference, solver, claim.metrics[0])
-    holds = is_within(behind, claim.limits["points"])
-    ahead = difference(solver, reference, claim.metrics[0]).spelt()
-    measured = f"AUC {format_value('auc_pct', solver.value)} %, {ahead} against {REFERENCE}"
+def _judge(
+    claim: Claim,
+    what: str,
+    name: str,
+    scores: dict[str, Estimate],
+    costs: dict[str, Estimate],
+) -> Part | None:
+    """Judge whether a solver is as good as the reference and faster; None without both scores."""
+    if name not in scores or REFERENCE not in scores:
+        return None
+    score, time = claim.metrics
+    solver, reference = scores[name], scores[REFERENCE]
+    as_good = is_within(difference(reference, solver, score), claim.limits["points"])
+    ahead = difference(solver, reference, score).spelt()
+    measured = f"AUC {format_value(score, solver.value)} %, {ahead} against {REFERENCE}"
     beside = [
-        f"{format_signed(solver.value - solvers[other].value)} against {other}"
+        f"{format_signed(solver.value - scores[other].value)} against {other}"
         for other in BESIDE
-        if other in solvers
+        if other in scores
     ]
-    return [Part(f"{what}, AUC", holds, _with(measured, beside), "", cells_of(solver, reference))]
-
-
-def _judge_time(claim: Claim, what: str, name: str, solvers: dict[str, Estimate]) -> list[Part]:
-    """Judge if a solver is faster than the reference by the limit."""
-    if name not in solvers or REFERENCE not in solvers or not solvers[name].value > 0.0:
-        return []
-    solver, metric = solvers[name], claim.metrics[1]
-    faster = ratio(solvers[REFERENCE], solver, metric)
-    measured = f"{times_between(faster)} as fast as {REFERENCE}"
-    beside = [
-        f"{times_between(ratio(solvers[other], solver, metric))} as {other}"
-        for other in BESIDE
-        if other in solvers
-    ]
-    holds = within_limits(faster, at_least=claim.limits["ratio"])
-    cells = cells_of(solver, solvers[REFERENCE])
-    return [Part(f"{what}, time", holds, _with(measured, beside), "", cells)]
+    text, used, faster = [_with(measured, beside)], [solver, reference], NO_ANSWER
+    if name in costs and REFERENCE in costs and costs[name].value > 0.0:
+        solver, reference = costs[name], costs[REFERENCE]
+        times = ratio(reference, solver, time)
+        faster = within_limits(times, at_least=claim.limits["ratio"])
+        beside = [
+            f"{times_between(ratio(costs[other], solver, time))} as {other}"
+            for other in BESIDE
+            if other in costs
+        ]
+        text.append(_with(f"{times_between(times)} as fast as {REFERENCE}", beside))
+        used += [solver, reference]
+    return Part(what, all_of([as_good, faster]), "; ".join(text), "", cells_of(*used))
 
 
 def _with(measured: str, beside: list[str]) -> str:

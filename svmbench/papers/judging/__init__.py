@@ -199,7 +199,7 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     paper = papers()[claim.paper]
     if not load_checks(paper, trust=trust):
         why = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
-        return Verdict(claim, NOT_TESTED, why)
+        return Verdict(claim, NOT_TESTED, why, trusted=False)
     parts = with_cuts(_parts(claim, evidence, paper), claim, paper, evidence)
     sources = _used(claim, evidence, [cell for part in parts for cell in part.cells])
     sources = sources or [

@@ -238,6 +238,8 @@ class Verdict:
     machines : tuple of MachineVerdict
         The verdict of each machine that has records of the claim, where there are several, or where
         none of the records are ours; this verdict is that of the first machine that decides.
+    trusted : bool
+        False if the claim's check is other people's code, which did not run.
     """
 
     claim: Claim
@@ -255,6 +257,7 @@ class Verdict:
     cpus: tuple[str, ...] = ()
     by_printed: str = ""
     machines: tuple[MachineVerdict, ...] = ()
+    trusted: bool = True
 
     @property
     def on_machines(self) -> str:
@@ -337,6 +340,8 @@ class Verdict:
         if any(part.smoke_test for part in undecided):
             return "the profile quick alone"
         if self.outcome == NOT_TESTED:
+            if not self.trusted:
+                return "its check needs --trust"
             return "not run" if undecided else "no kept record"
         return _with_names(
             "undecided" if len(undecided) == 1 else f"{len(undecided)} undecided",
