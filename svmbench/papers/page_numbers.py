@@ -30,8 +30,8 @@ with the measured numbers::
     <!-- verdicts smo -->
     <!-- /verdicts -->
 
-A sentence on the outcome of each paper (`svmbench.papers.judging.outcomes`); it is an error if the
-verdicts have changed since the sentence was written::
+A text on the outcome of each paper (`svmbench.papers.judging.outcomes`); it is an error if the
+verdicts have changed since the text was written::
 
     <!-- outcomes -->
     <!-- /outcomes -->
@@ -500,24 +500,23 @@ def _outcome_lines(only: str | None, results: Results) -> str:
     Raises
     ------
     ResultsError
-        If a sentence was written for other verdicts than those of the kept results.
+        If a text was written for other verdicts than those of the kept results.
     """
     wanted = [claim for claim in judging.read_all_claims() if only in (None, claim.paper)]
     judged, lines = results.judged(wanted), []
     for paper, outcome in outcomes(judged).items():
         if outcome.stale:
-            raise ResultsError(
-                f"{paper}/{FILE}: read the sentence again: {'; '.join(outcome.stale)}"
-            )
+            raise ResultsError(f"{paper}/{FILE}: read the text again: {'; '.join(outcome.stale)}")
         counts = as_text.at_scales([verdict for verdict in judged if verdict.claim.paper == paper])
         claims = _named(outcome.claims)
         if only is None:
-            lines.append(f"- **{paper}**, {counts}. {outcome.sentence} (From {claims}.)")
-        else:  # the text's two halves are two sentences on a page
-            first, _, second = outcome.sentence.partition("; ")
-            sentence = f"{first}. {second[:1].upper()}{second[1:]}" if second else first
-            lines.append(f"{counts}. {sentence} (From {claims}.)")
+            parts = " ".join(f"*{label}:* {text}" for label, text in outcome.parts.items())
+            lines.append(f"- **{paper}**, {counts}. {parts} (From {claims}.)")
+        else:
+            lines += [f"{counts}.", ""]
+            lines += [f"- **{label}**: {text}" for label, text in outcome.parts.items()]
+            lines += ["", f"These sentences rest on {claims}."]
     if not lines:
-        raise ResultsError(f"there is no sentence on {only!r}")
+        raise ResultsError(f"there is no text on {only!r}")
     head = [] if only else [f"{as_text.at_scales(judged)}. {as_text.reproduced(judged)}", ""]
     return "\n".join([*head, *lines])

@@ -671,9 +671,9 @@ def chart_names(ratios: Sequence[Ratio]) -> list[str]:
 
 
 def _outcome(verdicts: Sequence[Verdict]) -> str:
-    """Return the sentence on a paper, or the number of its claims by verdict if it has none."""
+    """Return the text on a paper, or the number of its claims by verdict if it has none."""
     written = next(iter(outcomes(verdicts).values()), None)
-    return outcome(verdicts) if written is None or written.stale else written.sentence
+    return outcome(verdicts) if written is None or written.stale else written.text
 
 
 def _opening(verdicts: Sequence[Verdict]) -> str:

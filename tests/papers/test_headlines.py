@@ -58,7 +58,7 @@ def without_origin(said, numbers):
     return _NUMBER.findall(_PLACE.sub("", _OPTION.sub("", said)))
 
 
-#: The papers with a sentence that sums up their verdicts.
+#: The papers with a text that sums up their verdicts.
 WITH_OUTCOME = [key for key, paper in papers().items() if (paper.folder / FILE).is_file()]
 
 
@@ -66,24 +66,24 @@ WITH_OUTCOME = [key for key, paper in papers().items() if (paper.folder / FILE).
 def test_every_number_of_a_headline_is_in_the_verdict_that_it_names(key):
     found = paper_outcome(papers()[key], of(key))
     assert found.stale == ()
-    assert without_origin(found.sentence, found.numbers) == []
-    assert set(found.numbers) <= {phrase for phrase in found.numbers if phrase in found.sentence}
+    assert without_origin(found.text, found.numbers) == []
+    assert set(found.numbers) <= {phrase for phrase in found.numbers if phrase in found.text}
 
 
 @pytest.mark.parametrize("key", WITH_OUTCOME)
 def test_a_headline_names_the_tables_of_the_claims_that_it_rests_on(key):
     found = paper_outcome(papers()[key], of(key))
-    named = places(found.sentence)
+    named = places(found.text)
     for claim in found.claims:
         own = places(ALL[claim].where)
-        assert not own or own & named, f"{claim} is of {ALL[claim].where}: {found.sentence}"
+        assert not own or own & named, f"{claim} is of {ALL[claim].where}: {found.text}"
         for problem in re.findall(r"\b(adult|web|separable|noise)_", ALL[claim].where):
-            assert problem in found.sentence.lower(), (claim, problem)
+            assert problem in found.text.lower(), (claim, problem)
     told = set().union(*(places(ALL[claim].where) for claim in found.claims))
     assert named <= told, "a headline names tables of claims that it does not rest on"
 
 
-#: Words that say at what scale a sentence holds.
+#: Words that say at what scale a part of the text holds.
 SCALE_WORDS = {
     "stand-in": ("stand-in", "stands in"),
     "reduced": ("fewer", "smaller", "a part of", "was run", "were run"),
@@ -94,11 +94,10 @@ SCALE_WORDS = {
 def test_a_headline_says_what_it_says_on_other_data_or_at_a_reduced_scale(key):
     verdicts = {verdict.claim.id: verdict for verdict in of(key)}
     found = paper_outcome(papers()[key], of(key))
-    sentences = found.sentence.split("; ")
     for claim in found.claims:
         words = SCALE_WORDS.get(verdicts[claim].scale.kind, ())
         own = places(ALL[claim].where)
-        about = [one for one in sentences if not own or own & places(one)]
+        about = [one for one in found.parts.values() if not own or own & places(one)]
         said = any(word in one for one in about for word in words)
         assert said or not words, (claim, verdicts[claim].scale.kind, about)
 

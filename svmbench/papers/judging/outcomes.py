@@ -1,9 +1,9 @@
 """A short text on the outcome of each paper, tied to its verdicts.
 
-The folder of a paper may hold an ``outcome.toml``: the text (``said``), and the verdicts that
-it rests on (``rests_on``), each as outcome, scale and counts:
-``mixed, reduced: 4 hold, 2 fail, 5 undecided``. ``numbers`` lists the numbers of the text, each
-with its claim and the words of the verdict that it comes from:
+The folder of a paper may hold an ``outcome.toml``: what ``held``, what ``failed`` and what is
+``open``, each a few sentences or left out; and the verdicts that they rest on (``rests_on``), each
+as outcome, scale and counts: ``mixed, reduced: 4 hold, 2 fail, 5 undecided``. ``numbers`` lists the
+numbers of the text, each with its claim and the words of the verdict that it comes from:
 ``"three quarters" = "srbo-7: 75.5 to 98.6 %"``. If a verdict or these words have changed since, the
 text is not shown.
 """
@@ -21,30 +21,39 @@ from svmbench.papers.judging.verdict import Verdict
 #: The file in a paper's folder.
 FILE = "outcome.toml"
 
+#: The parts of the text, and what stands before each.
+LABELS = {"held": "Held", "failed": "Failed", "open": "Open"}
+
 
 @dataclass(frozen=True)
 class PaperOutcome:
-    """A short text on a paper: one or more sentences.
+    """A short text on a paper, in up to three parts.
 
     Attributes
     ----------
-    sentence : str
+    parts : dict of str to str
+        The sentences after each label: ``Held``, ``Failed`` and ``Open``, as far as there are any.
     claims : tuple of str
-        The claims whose verdicts it rests on.
+        The claims whose verdicts the text rests on.
     stale : tuple of str
         A sentence for each verdict and number that has changed since.
     numbers : tuple of str
-        The words of the sentence that stand for numbers of verdicts.
+        The words of the text that stand for numbers of verdicts.
     """
 
-    sentence: str
+    parts: dict[str, str]
     claims: tuple[str, ...]
     stale: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """All parts, each after its label."""
+        return " ".join(f"{label}: {sentences}" for label, sentences in self.parts.items())
+
 
 def outcomes(verdicts: Sequence[Verdict]) -> dict[str, PaperOutcome]:
-    """Return the sentences on the papers of some verdicts, by paper."""
+    """Return the texts on the papers of some verdicts, by paper."""
     keys = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
     outcome_of = {
         key: paper_outcome(
@@ -64,30 +73,32 @@ def standing(verdict: Verdict) -> str:
 
 
 def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | None:
-    """Return the sentence on a paper; None where its folder has none.
+    """Return the text on a paper; None where its folder has none.
 
     Raises
     ------
     svmbench.base.errors.ResultsError
-        If the file holds anything else than a sentence, the verdicts on the paper's claims, and the
-        numbers of the sentence.
+        If the file holds anything else than the parts of the text, the verdicts on the paper's
+        claims, and the numbers of the text.
     """
     path = paper.folder / FILE
     if not path.is_file():
         return None
     content = read_toml(path, f"{paper.key}/{FILE}")
-    sentence, rests_on = content.get("said"), content.get("rests_on")
-    numbers = content.get("numbers", {})
-    known = content.keys() <= {"said", "rests_on", "numbers"}
-    if not (known and isinstance(sentence, str) and isinstance(rests_on, dict)
-            and isinstance(numbers, dict)):  # fmt: skip
+    rests_on, numbers = content.get("rests_on"), content.get("numbers", {})
+    written = {key: content[key] for key in LABELS if key in content}
+    known = content.keys() <= {*LABELS, "rests_on", "numbers"}
+    if not (known and written and all(isinstance(text, str) for text in written.values())
+            and isinstance(rests_on, dict) and isinstance(numbers, dict)):  # fmt: skip
         raise ResultsError(
-            f"{paper.key}/{FILE} has 'said', a sentence, and 'rests_on' and 'numbers', two tables"
+            f"{paper.key}/{FILE} has 'held', 'failed' and 'open', sentences of which two may be "
+            "left out, and 'rests_on' and 'numbers', two tables"
         )
-    sentence = " ".join(sentence.split())
+    parts = {LABELS[key]: " ".join(text.split()) for key, text in written.items()}
+    everything = " ".join(parts.values())
     now = {verdict.claim.id: standing(verdict) for verdict in verdicts}
     stale = tuple(
-        f"{name} was {before!r} when the sentence was written, and is {now.get(name)!r}"
+        f"{name} was {before!r} when the text was written, and is {now.get(name)!r}"
         for name, before in rests_on.items()
         if now.get(name) != before
     )
@@ -95,9 +106,9 @@ def paper_outcome(paper: Paper, verdicts: Sequence[Verdict]) -> PaperOutcome | N
     stale += tuple(
         f"{phrase!r} is no number of {source!r}"
         for phrase, source in numbers.items()
-        if phrase not in sentence or not _is_in_verdict(str(source), texts)
+        if phrase not in everything or not _is_in_verdict(str(source), texts)
     )
-    return PaperOutcome(sentence, tuple(rests_on), stale, tuple(numbers))
+    return PaperOutcome(parts, tuple(rests_on), stale, tuple(numbers))
 
 
 def _text(verdict: Verdict) -> str:
