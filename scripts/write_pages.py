@@ -1,4 +1,4 @@
-"""Write what README.md and the pages of results take from kept results: figures, tables, pictures.
+"""Write what README.md, docs/measuring.md and the pages of results take from kept results.
 
     python scripts/write_pages.py            # write what differs
     python scripts/write_pages.py --check    # only say what differs; exit code 1 if anything
@@ -26,7 +26,8 @@ TEMPLATE, README = ROOT / "docs" / "README.in", ROOT / "README.md"
 
 def pages() -> list[Path]:
     """Return the pages that quote kept results."""
-    return [TEMPLATE, RESULTS / "README.md", *sorted(RESULTS.glob("*/README.md"))]
+    measuring = ROOT / "docs" / "measuring.md"
+    return [TEMPLATE, measuring, RESULTS / "README.md", *sorted(RESULTS.glob("*/README.md"))]
 
 
 def write_page(page: Path, before: str, after: str, *, check: bool) -> bool:
