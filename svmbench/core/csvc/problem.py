@@ -195,10 +195,20 @@ def up_low_sets(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> UpLowSet
         m, M = max(m, 0.0), min(M, 0.0)
     if problem.n_sums <= 1:
         return UpLowSets(v_up, v_low, m, M)
-    m_of, M_of = np.full(problem.n_sums, -np.inf), np.full(problem.n_sums, np.inf)
-    np.maximum.at(m_of, problem.group, v_up)
-    np.minimum.at(M_of, problem.group, v_low)
-    return UpLowSets(v_up, v_low, m_of[problem.group], M_of[problem.group])
+    m_of, M_of = extremes_of_groups(v_up, v_low, problem.group, problem.n_sums)
+    return UpLowSets(v_up, v_low, m_of, M_of)
+
+
+@compiled
+def extremes_of_groups(
+    v_up: np.ndarray, v_low: np.ndarray, group: np.ndarray, n_sums: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest `v_up` and the smallest `v_low` of each variable's group, (n,) each."""
+    m, M = np.full(n_sums, -np.inf), np.full(n_sums, np.inf)
+    for k in range(len(group)):
+        g = group[k]
+        m[g], M[g] = max(m[g], v_up[k]), min(M[g], v_low[k])
+    return m[group], M[group]
 
 
 @compiled
@@ -282,11 +292,24 @@ def thresholds(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> np.ndarra
     """Return the threshold of each fixed sum, shape (n_sums,); a C-SVC has one, its offset."""
     if problem.n_sums == 1:
         return np.array([threshold(problem.low, problem.high, beta, v)])
-    levels = np.empty(problem.n_sums)
-    for g in range(problem.n_sums):
-        members = np.flatnonzero(problem.group == g)
-        part = problem.take(members)
-        levels[g] = threshold(part.low, part.high, beta[members], v[members])
+    bounds = problem.low, problem.high
+    return thresholds_of_groups(*bounds, problem.group, problem.n_sums, beta, v)
+
+
+@compiled
+def thresholds_of_groups(
+    low: np.ndarray,
+    high: np.ndarray,
+    group: np.ndarray,
+    n_sums: int,
+    beta: np.ndarray,
+    v: np.ndarray,
+) -> np.ndarray:
+    """Return :func:`threshold` of each group, shape (n_sums,)."""
+    levels = np.empty(n_sums)
+    for g in range(n_sums):
+        members = np.flatnonzero(group == g)
+        levels[g] = threshold(low[members], high[members], beta[members], v[members])
     return levels
 
 

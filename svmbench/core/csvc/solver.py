@@ -16,8 +16,8 @@ The choice (``solve_qp``)
     are 1,000 samples or more.
     Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
     With an RBF kernel of few features, a row of this matrix is computed when a step first reads it
-    (``LazyMatrix``), as long as steps read few rows. For the ν-SVC: with shrinking, and Newton
-    steps of the free variables.
+    (``LazyMatrix``), as long as steps read few rows beside those of the start. For the ν-SVC: with
+    shrinking, and Newton steps of the free variables, once the matrix is full.
     More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
     in float32, with shrinking and refinement. Once over half of up to 8,192 samples are free (low <
     beta < high), and `cache_mb` / 4 holds the full matrix, ``smo`` takes it (``ROWS_MISSING``).
@@ -100,6 +100,7 @@ from svmbench.core.kernels.rows import (
     SourceRows,
     exact_values,
     float32_rows,
+    subtract_rows,
 )
 from svmbench.core.numeric.arrays import largest_value, raw
 
@@ -111,12 +112,16 @@ FULL_MATRIX_MAX_SAMPLES = 2000
 
 #: A lazy matrix is tried for up to LAZY_MAX_FEATURES features, if at most the share LAZY_MAX_START
 #: of the variables is not 0 at the start.
-LAZY_MAX_FEATURES, LAZY_MAX_START = 12, 0.125
+LAZY_MAX_FEATURES, LAZY_MAX_START = 12, 0.25
 
 #: A lazy matrix is first judged after LAZY_FIRST_STEPS steps. All rows are computed once the share
 #: LAZY_MAX_ROWS of them was read; or if the violation has not fallen although each step computed
 #: more than LAZY_MANY_ROWS new rows on average.
 LAZY_FIRST_STEPS, LAZY_MAX_ROWS, LAZY_MANY_ROWS = 32, 0.25, 1.5
+
+#: If several sums are fixed, all rows are also computed after LAZY_MAX_STEPS steps a sample: Newton
+#: steps need them.
+LAZY_MAX_STEPS = 0.5
 
 #: Samples below which the matrix is in float64; a float32 matrix and a check would cost more.
 FLOAT32_MIN_SAMPLES = 500
@@ -345,7 +350,6 @@ class Refinement:
             tol = tolerance.now
             inner = self.take_steps(rows, K, members, tolerance.criteria(result.steps), result)
             if result.reason == ROWS_MISSING:
-                made += lazily_computed(K)
                 K, members = rows.whole(K.K if isinstance(K, LazyMatrix) else None), everyone
                 continue
             if result.reason == GAP:
@@ -360,6 +364,9 @@ class Refinement:
                 # The v of shrunk samples has been reconstructed: they may violate after all.
                 violation = up_low_sets(problem, result.beta, result.v).violation
                 verdict = DONE if result.reason == STALLED or violation <= tol else CONTINUE
+            elif result.reason == CONVERGED and tolerance.tightens(result.beta, result.v):
+                members = everyone
+                continue
             else:
                 violation, members, error = check_in_float64(
                     exact, problem, result.beta, result.v, tol
@@ -380,13 +387,12 @@ class Refinement:
                 result.fallbacks.append(f"{result.stop_reason}, in its set {STOP_REASONS[inner]}")
                 result.v = exact_gradient(exact, problem.linear, result.beta, everyone)
                 result.error = 0.0
-                made += rows.evaluations + lazily_computed(K)
+                made += rows.evaluations
                 rows, members = SourceRows(source, np.float64), everyone
                 K = source.whole(self.cache_mb)
         result.checks = checks
         result.matrix = K if result.reason == NO_MARGIN_CODE and isinstance(K, np.ndarray) else None
-        made += rows.evaluations + lazily_computed(K)
-        result.evaluations = source.kernel_evaluations - before + made
+        result.evaluations += source.kernel_evaluations - before + made + rows.evaluations
         return result
 
     def matrix_of_few(self, rows: Rows, start: np.ndarray | None, max_gap: float) -> Matrix | None:
@@ -408,6 +414,8 @@ class Refinement:
         """
         problem, beta, v, look = self.problem, result.beta, result.v, LAZY_FIRST_STEPS
         begin, most = up_low_sets(problem, beta, v).violation, result.steps + criteria.max_iter
+        many_rows = np.count_nonzero(lazy.is_computed) + LAZY_MAX_ROWS * len(v)
+        many_steps = LAZY_MAX_STEPS * len(v) if problem.n_sums > 1 else np.inf
         while True:
             before = np.count_nonzero(lazy.is_computed)
             some = criteria._replace(max_iter=min(look, most - result.steps))
@@ -416,9 +424,13 @@ class Refinement:
             if result.reason != MAX_ITER or result.steps == most:
                 return
             n_computed = np.count_nonzero(lazy.is_computed)
-            if n_computed > LAZY_MAX_ROWS * len(v) or (
-                n_computed - before > LAZY_MANY_ROWS * steps
-                and up_low_sets(problem, beta, v).violation >= begin
+            if (
+                n_computed > many_rows
+                or result.steps > many_steps
+                or (
+                    n_computed - before > LAZY_MANY_ROWS * steps
+                    and up_low_sets(problem, beta, v).violation >= begin
+                )
             ):
                 result.reason = ROWS_MISSING
                 return
@@ -429,9 +441,15 @@ class Refinement:
         if isinstance(K, np.ndarray):
             result.v = gradient(raw(K), raw(self.problem.linear), result.beta)
             return
-        moved = np.flatnonzero(result.beta)
-        result.v = np.array(self.problem.linear)
-        subtract_kernel(rows, moved, result.beta[moved], rows.columns(None), result.v, self.pool)
+        moved, columns = np.flatnonzero(result.beta), rows.columns(None)
+        change, result.v = result.beta[moved], np.array(self.problem.linear)
+        if K is None:
+            subtract_kernel(rows, moved, change, columns, result.v, self.pool)
+            return
+        # Steps are going to read most of these rows.
+        rows.fill(moved, columns, 0, len(result.v), K.K, moved)
+        K.is_computed[moved] = True
+        subtract_rows(K.K, moved, change, result.v, 0, len(result.v))
 
     def take_steps(
         self,
@@ -446,7 +464,9 @@ class Refinement:
         Return why the steps in the last working set stopped.
         """
         if isinstance(K, LazyMatrix):
+            before = np.count_nonzero(K.is_computed)
             self.steps_on_lazy_matrix(K, criteria, result)
+            result.evaluations += len(K.K) * int(np.count_nonzero(K.is_computed) - before)
             return result.reason
         if K is not None:
             steps, result.reason = search_on_matrix(
@@ -461,11 +481,6 @@ class Refinement:
         # Reconstruct the gradient of shrunk samples (Chang and Lin 2011, section 5.1).
         active.finish(rows, self.pool)
         return sets.inner_reason
-
-
-def lazily_computed(K: Matrix | None) -> int:
-    """Return the number of kernel values of a lazy matrix that were computed."""
-    return len(K.K) * int(np.count_nonzero(K.is_computed)) if isinstance(K, LazyMatrix) else 0
 
 
 #: Verdicts on steps that returned; see :func:`judge_check`.
@@ -575,7 +590,8 @@ class Tolerance:
         if relative is None:
             return
         beta, v = start
-        size = float(np.max(np.abs(diagonal), initial=0.0)) * float(np.sum(np.abs(beta)))
+        self.largest = float(np.max(np.abs(diagonal), initial=0.0))  # the largest kernel value
+        size = self.largest * float(np.sum(np.abs(beta)))
         size += float(np.max(np.abs(problem.linear), initial=0.0))
         self.rounding = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * size
         # rho isn't known yet: begin relative to the start's violation; it has the kernel's scale.
@@ -605,11 +621,32 @@ class Tolerance:
             self.now = max(CLOSER_TO_MARGIN * violation, self.rounding)
             return None
         self.most = max_iter
-        wanted = max(relative.tol * min(1.0, abs(relative.margin(beta, v))), self.rounding)
+        wanted = self.wanted(relative, beta, v)
         if violation <= wanted:
             return CONVERGED
         self.now = max(SHORT_OF_WANTED * wanted, self.rounding)
         return STALLED if reason == STALLED else None
+
+    def wanted(self, relative: RelativeTolerance, beta: np.ndarray, v: np.ndarray) -> float:
+        """Return the largest violation that the margin at this beta allows."""
+        return max(relative.tol * min(1.0, abs(relative.margin(beta, v))), self.rounding)
+
+    def tightens(self, beta: np.ndarray, v: np.ndarray) -> bool:
+        """Set the violation to reach next, and return True, if a check can wait until then.
+
+        It can if a proven margin asks for a smaller violation, well above the usual error of v in
+        float32: its epsilon times ``||beta||``, for kernel values of 1.
+        """
+        relative = self.relative
+        if relative is None or (wanted := self.wanted(relative, beta, v)) >= self.now:
+            return False
+        error = float(np.finfo(np.float32).eps) * self.largest * float(np.linalg.norm(beta))
+        if SHORT_OF_WANTED * wanted <= CHECK_SAFETY * error:
+            return False
+        if relative.can_vanish and not has_margin(self.problem, beta, v):
+            return False
+        self.now = SHORT_OF_WANTED * wanted
+        return True
 
 
 def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:

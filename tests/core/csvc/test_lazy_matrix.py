@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import make_qp, solve_qp, solver, start_of_sum
-from svmbench.core.csvc.problem import csvc_problem
+from svmbench.core.csvc.problem import csvc_problem, thresholds
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.kernels.lazy_matrix import LazyMatrix, compute_row
 from svmbench.core.kernels.rows import DenseRows, DifferenceRows
@@ -103,6 +103,38 @@ def test_all_rows_of_a_hard_problem_are_made_by_either_rule(made, monkeypatch, n
     assert found.evaluations == rows * N + N * N + source.kernel_evaluations
 
 
+def test_all_rows_are_made_after_many_steps_where_several_sums_are_fixed(made, monkeypatch):
+    monkeypatch.setattr(solver, "LAZY_MAX_ROWS", 9.0)
+    monkeypatch.setattr(solver, "LAZY_MAX_STEPS", 0.2)
+    X, y = blobs(0.0)
+    problem, start = problems(y)["nu-svc"]
+    source = KernelSource.from_inputs(X, FUNCTION)
+    found = solve_qp(source, problem, start=start, tol=1e-3)
+    rows = int(np.count_nonzero(made[0].is_computed))
+    assert found.steps > 0.2 * N
+    # The rows of the start count once.
+    assert found.evaluations == rows * N + N * N + source.kernel_evaluations
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_check_waits_for_the_tolerance_that_the_margin_asks_for(monkeypatch, waits):
+    if not waits:
+        monkeypatch.setattr(solver.Tolerance, "tightens", lambda self, beta, v: False)
+    X, y = blobs(1.0)
+    problem, start = problems(y)["nu-svc"]
+
+    def rho(beta, v):
+        negative, positive = thresholds(problem, beta, v)
+        return 0.05 * abs(float(negative - positive))  # a margin well below 1
+
+    tol = solver.RelativeTolerance(1e-2, rho)
+    found = solve_qp(KernelSource.from_inputs(X, FUNCTION), problem, start=start, tol=tol)
+    assert found.stop_reason == "converged"
+    assert (found.checks == 1) == waits
+    v = problem.linear - FUNCTION.between(X, X) @ found.beta
+    assert solver.up_low_sets(problem, found.beta, v).violation <= 1e-2 * rho(found.beta, v) + 1e-12
+
+
 @pytest.mark.parametrize("max_iter", [1, 6, 7, 20])
 def test_the_number_of_steps_is_a_limit(max_iter):
     X, y = blobs(1.0)
@@ -126,7 +158,7 @@ def test_where_a_lazy_matrix_is_tried():
     assert is_tried(np.tile(X, 4), csvc_problem(y, 1.0))
     # Not: many features, much of the start used, a largest gap, no sum, no memory, no RBF.
     assert not is_tried(np.tile(X, 5), csvc_problem(y, 1.0))
-    assert not is_tried(X, problem, start_of_sum(0.2 * 80, np.ones(80)))
+    assert not is_tried(X, problem, start_of_sum(0.3 * 80, np.ones(80)))
     assert not is_tried(X, csvc_problem(y, 1.0), max_gap=0.1)
     assert not is_tried(X, csvc_problem(y, 1.0, offset=False))
     assert not is_tried(X, csvc_problem(y, 1.0), cache_mb=0.02)
