@@ -1,5 +1,6 @@
 """Verdicts: each follows its records, and says no more than they do."""
 
+import copy
 import json
 import math
 import re
@@ -574,14 +575,26 @@ def test_a_run_with_more_blocks_of_a_data_set_fills_in_before_one_with_fewer(tmp
     kept = Kept()
     SCENES["cpsp-9"].build(kept)
     of_ccat = kept.cells["cpsp_fig1"]
-    of_a9a = [{**cell, "dataset": "a9a", "key": f"a9a-{cell['key']}"} for cell in of_ccat]
+    of_others = [
+        {**cell, "dataset": name, "key": f"{name}-{cell['key']}"}
+        for name in ("a9a", "ijcnn1")
+        for cell in of_ccat
+    ]
     kept.edit(unfinished)
-    write_run(tmp_path / "most", "cpsp_fig1", [*of_a9a, *of_ccat])
+    write_run(tmp_path / "most", "cpsp_fig1", [*of_others, *of_ccat])
     scene("cpsp-9", tmp_path / "medium", smaller)
     scene("cpsp-9", tmp_path / "later", only_the_exact_one)
     found = verdict("cpsp-9", tmp_path)
     assert found.outcome == SUPPORTED
     assert {part.what for part in found.parts if part.holds} == {"ccat, profile medium"}
+    # Of runs with equally many blocks, one of the full protocol: blocks that it lacks don't count.
+    scene("cpsp-9", tmp_path / "later")
+    extra = [{**cell, "block": "extra", "key": f"extra-{cell['key']}"} for cell in of_ccat]
+    for cell in (cells := [*copy.deepcopy(of_ccat), *extra]):
+        cell.update(status="ok", profile="medium")
+    write_run(tmp_path / "medium" / "cpsp_fig1", "cpsp_fig1", cells)
+    found = verdict("cpsp-9", tmp_path)
+    assert {part.what for part in found.parts if part.holds} == {"ccat, profile paper"}
 
 
 def test_results_of_another_environment_are_left_out_and_named(tmp_path):

@@ -300,9 +300,10 @@ def _elsewhere(cell: CellResult) -> CellResult:
 def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
     """Return the runs of a config that count, and a sentence on each of the other runs.
 
-    If runs of the full protocol have results, the one with most counts, and other runs of it, then
-    other profiles, fill in the data sets that it has not finished. Otherwise all profiles count
-    except the smoke test, which counts only if there is no other run.
+    If runs of the full protocol have results, the one with most counts. Data sets that it has not
+    finished come from the run with most of their blocks, and of equal ones from the full protocol.
+    Otherwise all profiles count, except the smoke test: it is selected, but decides nothing, if
+    there is no other run.
     """
     by_results = sorted(sources, key=Source.n_results, reverse=True)
     best: dict[str, Source] = {}
@@ -336,7 +337,8 @@ def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
     A block is finished on a data set as a whole, so that solvers are compared within one run. A run
     of the same profile has finished it if it has as many cells there as the full run plans: it may
     be of an earlier form of the config, which had fewer. Of runs that have finished blocks of one
-    data set, the one with most of them fills in first.
+    data set, the one with most of the full run's blocks fills in first, so that claims that compare
+    blocks find them in one run; `others` has the order of runs with equally many.
     """
     done, planned = set(_finished(full)), _n_cells(full)
     finished = [
@@ -346,7 +348,7 @@ def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
         if pair not in done
         and (other.profile != full.profile or _n_cells(other)[pair] >= planned[pair])
     ]
-    n_blocks = Counter((id(other.run), dataset) for other, (_, dataset) in finished)
+    n_blocks = Counter((id(other.run), pair[1]) for other, pair in finished if pair in planned)
     chosen: dict[tuple[str, str | None], Source] = {}
     for other, pair in sorted(finished, key=lambda found: -n_blocks[id(found[0].run), found[1][1]]):
         chosen.setdefault(pair, other)
