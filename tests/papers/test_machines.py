@@ -70,6 +70,15 @@ def test_folders_of_one_machine_are_one(tmp_path: Path) -> None:
     assert verdict["machines"] == []
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_folder_without_results_is_no_machine(tmp_path: Path, order: int) -> None:
+    folders = [measured(tmp_path / "full", "CPU A"), measured(tmp_path / "empty", "CPU B")]
+    for path in folders[1].rglob("runs.jsonl"):
+        path.write_text("")
+    assert list(judging.gather_by_machine(folders[::order])) == ["CPU A"]
+    assert list(judging.gather_by_machine(folders[1:])) == [""]
+
+
 def test_contributed_runs_never_stand_for_ours(tmp_path: Path) -> None:
     root = measured(tmp_path / "results" / "own", "CPU A").parent
     measured(root / "contributed", "CPU A", edit=True, contributed=True)

@@ -178,6 +178,7 @@ def gather_by_machine(folders: Sequence[Path]) -> dict[str, Evidence]:
         As for :func:`gather_evidence`, whose errors are raised.
     """
     groups: list[_Machine] = []
+    without_cpus: list[_Machine] = []
     contributed: dict[str, list[Run]] = {}
     seen: set[Path] = set()
     for folder in folders:
@@ -190,19 +191,22 @@ def gather_by_machine(folders: Sequence[Path]) -> dict[str, Evidence]:
             else:
                 machine.runs.append(run)
                 machine.cpus |= _cpus(run)
-        # A folder without results has no CPU model: its missing cells count with the other folders.
-        alike = [other for other in groups if not machine.cpus or other.cpus & machine.cpus]
-        for other in alike[:1] if not machine.cpus else alike:
+        for other in [other for other in groups if other.cpus & machine.cpus]:
             machine = _Machine(
                 [*other.folders, *machine.folders],
                 [*other.runs, *machine.runs],
                 other.cpus | machine.cpus,
             )
             groups.remove(other)
-        groups.append(machine)
+        (groups if machine.cpus else without_cpus).append(machine)
+    # Folders without results have no CPU model: their missing cells count with the first machine.
+    machines = groups or [_Machine([])]
+    for machine in without_cpus:
+        machines[0].folders += machine.folders
+        machines[0].runs += machine.runs
     by_name = {
         ", ".join(sorted(machine.cpus)): _evidence(machine.runs, machine.folders)
-        for machine in groups
+        for machine in machines
         if machine.runs or not contributed
     }
     for cpus, runs in contributed.items():
