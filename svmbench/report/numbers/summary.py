@@ -90,6 +90,18 @@ class Summary:
         """True for a time that other work disturbed, of this run or of other programs."""
         return self.contended or self.disturbed
 
+    def why_not_compared(self, *, allow_contended: bool = False) -> str:
+        """Return why the value is not compared with others, to end a sentence; "" if it is."""
+        if self.value is None:
+            return "they have no value"
+        if self.false_claim:
+            return "their solvers did not converge as reported"
+        if self.unresolved:
+            return "they are shorter than the clock can tell"
+        if self.partial:
+            return "folds are missing"
+        return "other work disturbed them" if self.busy and not allow_contended else ""
+
 
 def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
     """Summarise one metric over cells that share everything but the fold.
@@ -200,9 +212,8 @@ def metric_names(cells: Sequence[CellResult]) -> list[str]:
 class PaperComparison:
     """A printed number, and its difference from the measured one.
 
-    `difference` (measured − printed, in the unit of the metric) is None if the measured value can't
-    be compared: folds are missing, or it is a time that other work disturbed or that is shorter
-    than the clock can tell.
+    `difference` (measured − printed, in the unit of the metric) is None if the measured value isn't
+    compared (`Summary.why_not_compared`), or is a time of fewer rows than the paper's.
     """
 
     published: float | None
@@ -232,10 +243,13 @@ def compare_with_paper(
         kernel=cell.kernel,
         dimensions=cell.dimensions,
     )
-    is_comparable = not summary.partial and (allow_contended or not summary.busy)
-    if summary.unresolved or (is_cut and is_timing(summary.metric)):
-        is_comparable = False
-    if printed is None or summary.value is None or not is_comparable:
+    is_unfit = summary.why_not_compared(allow_contended=allow_contended)
+    if (
+        printed is None
+        or summary.value is None
+        or is_unfit
+        or (is_cut and is_timing(summary.metric))
+    ):
         return PaperComparison(printed, None)
     return PaperComparison(printed, summary.value - printed)
 

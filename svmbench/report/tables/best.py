@@ -1,8 +1,7 @@
 """Find the best solver for each metric among the comparable values of a table.
 
-Values are comparable if they have the same metric and differ in the solver only. A mean over some
-folds, a time that other work disturbed or that is shorter than the clock can tell, a time of a
-solver that falsely claims to have converged, and the pairs of a race are never compared.
+Values are comparable if they have the same metric and differ in the solver only. The values that
+`Summary.why_not_compared` names and the pairs of a race are never compared.
 """
 
 from __future__ import annotations
@@ -117,18 +116,14 @@ def left_out(run: Run, table: Table, metric: str) -> dict[str, dict[str, list[st
             is_program = metric == MEMORY and entry and str(entry.cell.solver) in run.programs
             if shown != metric or entry is None:
                 continue
-            if not is_program and _competes(entry, allow_contended=False):
-                continue
             summary, solver = entry.summary, str(entry.cell.solver)
             if summary.value is None or not entry.cell.solver or VERSUS in solver:
                 continue
-            reason = "folds are missing" if summary.partial else "other work disturbed them"
-            if summary.unresolved:
-                reason = "they are shorter than the clock can tell"
-            if summary.false_claim:
-                reason = "their solvers did not converge as reported"
+            reason = summary.why_not_compared()
             if is_program:
                 reason = "a program's memory is that of a whole process"
+            if not reason:
+                continue
             rows = by_reason.setdefault(reason, {}).setdefault(solver, [])
             if (head := row_texts(table, row)[0]) not in rows:
                 rows.append(head)
@@ -145,11 +140,8 @@ def best_entries(run: Run, table: Table, *, allow_contended: bool = False) -> se
 
 
 def _competes(entry: TableEntry, allow_contended: bool) -> bool:
-    summary = entry.summary
-    is_unfit = summary.partial or summary.unresolved or summary.false_claim
-    if summary.value is None or is_unfit or not entry.cell.solver:
-        return False
-    return VERSUS not in entry.cell.solver and (allow_contended or not summary.busy)
+    is_one_solver = bool(entry.cell.solver) and VERSUS not in str(entry.cell.solver)
+    return is_one_solver and not entry.summary.why_not_compared(allow_contended=allow_contended)
 
 
 def _others(fields: Sequence[str], key: Sequence[Any]) -> tuple[Any, ...]:

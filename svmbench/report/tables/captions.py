@@ -80,7 +80,7 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
     ]
     notes: list[Sentence] = []
     if table.spec.published:
-        notes.append(_of_the_paper(table.spec.published, entries))
+        notes.append(_of_the_paper(table.spec.published, entries, allow_contended))
     if any(entry.summary.partial for entry in entries):
         # A score may be undefined on a fold that finished.
         if any(entry.summary.undefined for entry in entries):
@@ -133,13 +133,21 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
     return notes
 
 
-def _of_the_paper(name: str, entries: list[TableEntry]) -> Sentence:
+def _of_the_paper(name: str, entries: list[TableEntry], allow_contended: bool) -> Sentence:
     if any(entry.comparison.published is not None for entry in entries):
+        has_cut_times = any(
+            entry.comparison.published is not None
+            and entry.comparison.difference is None
+            and not entry.summary.why_not_compared(allow_contended=allow_contended)
+            for entry in entries
+        )
+        cut = ", and for times of fewer rows than the paper's" if has_cut_times else ""
         return (
             "In brackets: what the paper prints, and how far the measured value is from it "
             "(times: measured / printed; others: measured − printed; ",
             Code("="),
-            ": the same). The difference is left out where folds are missing or a time is marked.",
+            ": the same). The difference is left out where folds are missing or a time is marked"
+            f"{cut}.",
         )
     has_table = any(published.has_table(entry.cell.paper, name) for entry in entries)
     why = "for these cells" if has_table else "that this suite has"

@@ -3,12 +3,14 @@
 import csv
 import json
 import statistics
+from dataclasses import replace
 
 import pytest
 import synthetic_runs as runs
 
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import write_text
+from svmbench.report.numbers.summary import compare_with_paper
 from svmbench.report.output.builder import build, read_content
 from svmbench.report.reading.provenance import dimension_text
 from svmbench.report.reading.records import read_run
@@ -144,6 +146,18 @@ def test_contended_times_are_marked_and_not_compared_unless_told(tmp_path):
     told = build(folder, allow_contended=True)
     assert tidy(told, metric="train_time_s")["difference"] == "-80"
     assert "2.00 ± 0.00 [82; ×0.024]" in told.all_tables.read_text()
+
+
+def test_a_time_of_false_convergence_has_no_difference_from_the_printed_one(tmp_path):
+    content = read_content(small_run(tmp_path / "run", [metrics(1.0, 80.0)]))
+    (entry,) = (
+        entry
+        for entry in content.tables[0].entries.values()
+        if entry.summary.metric == "train_time_s"
+    )
+    wrong = replace(entry.summary, false_claim=True)
+    assert entry.comparison.difference is not None
+    assert compare_with_paper(wrong, entry.cell, "table2").difference is None
 
 
 def test_one_fold_shows_the_spread_of_its_repeats(tmp_path):
