@@ -164,6 +164,8 @@ def test_an_interval_that_crosses_a_limit_decides_only_if_it_is_narrow():
         (0.4, 0.3, 0.7, True),
     ):
         assert is_at_least(law(exponent, low, high), 0.5).holds is holds
+        assert is_inside(law(exponent, low, high), 0.5, math.inf).holds is holds
+        assert is_inside(law(-exponent, -high, -low), -math.inf, -0.5).holds is holds
     assert is_at_least(law(0.1, -0.2, 0.4), 0.0).holds is None  # 0.6 wide
     assert is_at_least(law(-0.3, -0.4, -0.2), 0.0).holds is False
     assert is_at_most(law(1.9, 1.5, 2.3), 2.0).holds is None  # 0.8 wide

@@ -223,23 +223,23 @@ def _exponent(law: PowerLaw | None) -> Interval:
 
 
 def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
-    """Return yes if an exponent is in a window; one without a lower end is a limit."""
-    if low == -math.inf:
-        return is_at_most(law, high)
-    return within_limits(_exponent(law), low, high)
+    """Return yes if an exponent, or the gap of two, is in a window.
+
+    An interval that crosses a limit counts as yes if it is no wider than the window, or than
+    `EXPONENT_WIDTH` if one end of the window is infinite.
+    """
+    width = EXPONENT_WIDTH if math.isinf(high - low) else None
+    return within_limits(_exponent(law), low, high, width)
 
 
 def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
-    """Return yes if an exponent, or the gap of two, is at least `limit`.
-
-    An interval that contains the limit counts as yes if it is at most `EXPONENT_WIDTH` wide.
-    """
-    return within_limits(_exponent(law), at_least=limit, width=EXPONENT_WIDTH)
+    """Return yes if an exponent is at least `limit`, by the rule of :func:`is_inside`."""
+    return is_inside(law, limit, math.inf)
 
 
 def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
-    """Return yes if an exponent is at most `limit`, by the same rule as :func:`is_at_least`."""
-    return within_limits(_exponent(law), at_most=limit, width=EXPONENT_WIDTH)
+    """Return yes if an exponent is at most `limit`, by the rule of :func:`is_inside`."""
+    return is_inside(law, -math.inf, limit)
 
 
 def correlated(r: float, n: int, limit: float) -> Answer:
