@@ -1002,6 +1002,19 @@ def test_missing_sets_leave_a_count_undecided_only_if_they_could_change_it(tmp_p
     assert _most_of(8, [False] * 4).holds is False  # the other four are no more than half
 
 
+@pytest.mark.parametrize("name", ["srbo-2", "srbo-3", "srbo-4"])
+def test_runs_of_the_configs_that_a_claim_names_are_judged(name, tmp_path):
+    kept = Kept()
+    SCENES[name].build(kept)
+    kept.cells = {f"my_{config}": cells for config, cells in kept.cells.items()}
+    evidence = judging.gather_evidence([kept.write(tmp_path)])
+    claim = replace(ALL[name], configs=tuple(f"my_{config}" for config in ALL[name].configs))
+    assert [one.outcome for one in judging.judge([claim, ALL[name]], evidence)] == [
+        SUPPORTED,
+        NOT_TESTED,
+    ]
+
+
 def test_another_accuracy_of_one_table_contradicts_that_screening_is_safe(tmp_path):
     kept = Kept()
     SCENES["srbo-1"].build(kept)

@@ -61,7 +61,6 @@ _ALL_DATASETS = (*_TABLES4_TO_7_DATASETS, *_TABLE8_DATASETS[2:], *_MNIST_DATASET
 EXACT, EXACT_ENDING, SAMPLE, TOGETHER = "exact", "-pairwise", "sample", "paths"
 #: Smallest ratio of two sizes between which growth is judged.
 MIN_SIZE_RATIO = 4.0
-_TABLES_OF_TWO_QP_SOLVERS = ("srbo_table8", "srbo_table9_11")
 #: The kernels of the tables of paths, and Table XII's names of the other groups of data sets.
 KERNEL_OF_TABLE = {"srbo_table4": "linear", "srbo_table5": "rbf", "srbo_table6": "linear",
            "srbo_table7": "rbf"}  # fmt: skip
@@ -197,12 +196,13 @@ def _speedups(
 def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether screening pays more on larger sets, and doesn't pay on small ones."""
     metric = claim.metrics[0]
-    for source in evidence.runs_that_count("srbo_fig5"):
+    figure5, *tables = claim.configs
+    for source in evidence.runs_that_count(figure5):
         speedups = _speedups(source, "sizes", metric, SUPERVISED_PAIR[0])
         for dataset in dict.fromkeys(name for name, _, _ in speedups):
             points = [(size, estimate) for name, size, estimate in speedups if name == dataset]
             yield from _grows(claim, part_label(source, "fig5", dataset), points)
-    for config, (screened, _) in PATHS.items():
+    for config, (screened, _) in zip(tables, PATHS.values(), strict=True):
         for source in evidence.runs_that_count(config):
             block = _timed_block(source)
             speedups = _speedups(source, block, metric, screened)
@@ -273,7 +273,8 @@ _DCDM_SOLVERS = {
 def dcdm_beside_qp(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's largest lead over the QP library reaches the limit."""
     ratio, apart = claim.metrics
-    for source in evidence.runs_that_count("srbo_fig8") or evidence.runs_that_count("srbo_table8"):
+    figure8, table8 = claim.configs
+    for source in evidence.runs_that_count(figure8) or evidence.runs_that_count(table8):
         for block in ("linear", "rbf"):
             for name, what in _DCDM_SOLVERS.items():
                 pair = f"{name}{VERSUS}nu-svm-quadprog"
@@ -343,23 +344,23 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
         for number in published.numbers(claim.paper)
         if number.metric == "wilcoxon_p"
     }
-    for config, (screened, plain) in PATHS.items():
+    paths = list(zip(claim.configs[: len(PATHS)], PATHS.items(), strict=True))
+    for config, (table, (screened, plain)) in paths:
         for source in evidence.runs_that_count(config):
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
-            beside = f"printed {printed['small', KERNEL_OF_TABLE[config], plain]:g}"
+            beside = f"printed {printed['small', KERNEL_OF_TABLE[table], plain]:g}"
             what = part_label(source, config.removeprefix("srbo_"))
-            groups.append((f"{what} ({beside})", pairs, _N_DATASETS[config] - len(pairs)))
-    for config in _TABLES_OF_TWO_QP_SOLVERS:
+            groups.append((f"{what} ({beside})", pairs, _N_DATASETS[table] - len(pairs)))
+    for config, table in zip(claim.configs[len(PATHS) :], GROUPS_OF, strict=True):
         for source in evidence.runs_that_count(config):
             for block in ("linear", "rbf"):
                 for by in ("quadprog", "dcdm"):
                     names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
                     pairs = _pairs(source, block, claim.metrics[0], *names)
                     what = part_label(source, config.removeprefix("srbo_"), block, by)
-                    beside = f"printed {printed[GROUPS_OF[config], block, by]:g}"
-                    groups.append(
-                        (f"{what} ({beside})", pairs, len(_DATASETS_OF[config]) - len(pairs))
-                    )
+                    beside = f"printed {printed[GROUPS_OF[table], block, by]:g}"
+                    n_missing = len(_DATASETS_OF[table]) - len(pairs)
+                    groups.append((f"{what} ({beside})", pairs, n_missing))
     groups = [group for group in groups if group[1]]
     tests = [
         signed_rank([a.value for a, _ in pairs], [b.value for _, b in pairs])
@@ -377,7 +378,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     below = [answer.holds for answer in answers]
     parts = [
         part
-        for config, (screened, _) in PATHS.items()
+        for config, (_, (screened, _)) in paths
         for source in evidence.runs_that_count(config)
         for part in untested(claim, source, [_timed_block(source)], screened)
     ]
