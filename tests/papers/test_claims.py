@@ -30,6 +30,7 @@ from svmbench.papers.judging.measures import (
     is_at_most,
     is_inside,
     is_lower,
+    is_most,
     is_within,
 )
 from svmbench.papers.judging.verdict import (
@@ -43,7 +44,6 @@ from svmbench.papers.judging.verdict import (
     decide,
     scale_of,
 )
-from svmbench.papers.srbo.checks import _most_of
 from svmbench.report.numbers.estimates import Estimate, difference
 from svmbench.report.numbers.statistics import Interval, PowerLaw
 from svmbench.report.output.builder import read_spec
@@ -179,6 +179,11 @@ def test_an_interval_that_crosses_a_limit_decides_only_if_it_is_narrow():
     assert is_inside(law(1.6, 1.4, 1.8), 0.8, 1.3).holds is False
     assert is_inside(PowerLaw(1.0, None, None, 1.0, 2), 0.8, 1.3).holds is None
     assert is_inside(None, 0.8, 1.3).holds is None
+
+
+def test_an_answer_has_no_truth_value():
+    with pytest.raises(TypeError, match="read its attribute holds"):
+        bool(counted(1.0, at_most=0.0))
 
 
 def test_a_few_points_say_in_the_verdict_that_they_decide_nothing(tmp_path):
@@ -997,9 +1002,9 @@ def test_missing_sets_leave_a_count_undecided_only_if_they_could_change_it(tmp_p
     assert "on 7 of 11 sets" in found.parts[0].measured
     assert "best of 40 settings against that of 8" in found.parts[0].measured
     wins = [True] * 7 + [False] * 4
-    assert _most_of(13, wins).holds is True
-    assert _most_of(14, wins).holds is None
-    assert _most_of(8, [False] * 4).holds is False  # the other four are no more than half
+    assert is_most(wins, 13).holds is True
+    assert is_most(wins, 14).holds is None
+    assert is_most([False] * 4, 8).holds is False  # the other four are no more than half
 
 
 @pytest.mark.parametrize("name", ["srbo-2", "srbo-3", "srbo-4"])

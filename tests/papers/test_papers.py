@@ -124,13 +124,13 @@ def test_checks_of_others_run_only_when_they_are_trusted(
     assert mark.exists()
 
 
-def test_a_bool_of_a_check_decides_nothing(own: Path, tmp_path: Path) -> None:
+def test_a_bool_of_a_check_is_an_error_with_its_place(own: Path, tmp_path: Path) -> None:
     code = CHECKS.replace('counted(claim.limits["points"], at_least=1.0)', "True")
     (own / "checks.py").write_text(code.replace("own-1", "own-1"))
     (tmp_path / "results").mkdir()
     judging.CHECKS.pop("own-1", None)
-    found = verdict(tmp_path / "results", trust=True)
-    assert (found.outcome, found.parts[0].holds) == (judging.NOT_TESTED, None)
+    with pytest.raises(ConfigError, match="own-1: its check gives 'all' the answer True: it must"):
+        verdict(tmp_path / "results", trust=True)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from svmbench.base.paper_folders import papers
 from svmbench.experiment.config.requested_metrics import reported_metrics
 from svmbench.papers import judging
 from svmbench.papers.judging.entries import LINEAR_WINDOW, read_claims
-from svmbench.papers.judging.measures import NO_ANSWER, counted, is_most
+from svmbench.papers.judging.measures import is_most
 from svmbench.papers.srbo.checks import ARTIFICIAL
 from svmbench.report.reading import published
 
@@ -391,14 +391,14 @@ def test_a_lead_at_every_size_is_open_where_a_planned_size_was_not_run(solver, t
 
 
 def test_a_majority_is_open_while_open_answers_could_turn_it():
-    yes, no = counted(1.0, at_least=0.0), counted(1.0, at_most=0.0)
-    assert is_most([yes, yes, no]).holds is True
-    assert is_most([yes, no]).holds is False  # no more than half
-    assert is_most([yes, yes, NO_ANSWER, no]).holds is None
-    assert is_most([yes, yes], 5).holds is None
-    assert is_most([yes] * 3, 5).holds is True
-    assert is_most([no] * 3, 5).holds is False
-    assert is_most([no] * 2, 5).holds is None
+    assert is_most([True, True, False]).holds is True
+    assert is_most([True, False]).holds is False  # no more than half
+    assert is_most([True, True, None, False]).holds is None
+    assert is_most([True, True], 5).holds is None
+    assert is_most([True] * 3, 5).holds is True
+    assert is_most([False] * 3, 5).holds is False
+    assert is_most([False] * 2, 5).holds is None
+    assert is_most([True] * 3 + [False], 4, 0.75).holds is False
 
 
 def test_a_method_that_leads_at_one_size_keeps_cpsp_from_dominating(tmp_path):

@@ -219,9 +219,9 @@ def updates(claim: Claim, evidence: Evidence) -> list[Part]:
         if not points:
             continue
         law = growth(points)
-        holds = is_at_most(law, claim.limits["exponent"] + claim.limits["apart"])
+        answer = is_at_most(law, claim.limits["exponent"] + claim.limits["apart"])
         measured = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
-        parts.append(Part(f"time to {operation} a sample", holds, measured, claim.printed))
+        parts.append(Part(f"time to {operation} a sample", answer, measured, claim.printed))
     apart = [
         value
         for operation in ("add", "remove")
@@ -231,8 +231,8 @@ def updates(claim: Claim, evidence: Evidence) -> list[Part]:
         measured = (
             f"weights at most {max(apart):.1g} from those of retraining, relative (updates.csv)"
         )
-        holds = counted(max(apart), at_most=claim.limits["same"])
-        parts.append(Part("equal to retraining", holds, measured.replace("e-", "e−")))
+        answer = counted(max(apart), at_most=claim.limits["same"])
+        parts.append(Part("equal to retraining", answer, measured.replace("e-", "e−")))
     elif parts:
         parts.append(Part("equal to retraining", None, "updates.csv compares times, not models"))
     return parts
@@ -309,7 +309,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             better = max(ours, key=lambda name: solvers[name].value)
             behind = {name: difference(solvers[name], solvers[better], metric) for name in others}
             best = max(behind, key=lambda name: behind[name].value)
-            holds, lacking = undecided_if_missing(
+            answer, lacking = undecided_if_missing(
                 all_of(is_within(gap, limit) for gap in behind.values()),
                 unfinished(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
             )
@@ -317,7 +317,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             measured += f"{format_signed(-behind[best].value)} against {best}{lacking}"
             yield Part(
                 part_label(source, condition_text(condition)),
-                holds,
+                answer,
                 measured,
                 printed_text(claim, claim.where, condition[0], metric, (better, best), " %"),
                 cells_of(*(solvers[name] for name in (*ours, *others))),

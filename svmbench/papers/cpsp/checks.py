@@ -79,10 +79,10 @@ def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 behind = difference(solvers["exact"], cpsp, metric)
                 lead = format_signed(-behind.value)
                 text = f"{format_value(metric, cpsp.value)} %, {lead} to the exact one"
-                holds = is_within(behind, claim.limits["points"])
+                answer = is_within(behind, claim.limits["points"])
                 cells = cells_of(cpsp, solvers["exact"])
                 what = part_label(source, f"{dataset}, beside the exact")
-                yield Part(what, holds, text, "", cells, stand_in=stand_in)
+                yield Part(what, answer, text, "", cells, stand_in=stand_in)
             if dataset != _OCR0:
                 yield from _beside_sampled(claim, source, dataset, solvers)
             for name in GREEDY:
@@ -114,22 +114,21 @@ def _beside_sampled(
     best = max(others, key=lambda name: others[name].value)
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
     missing = unfinished(source, ["table1"], dataset, SAMPLED)
-    holds, lacking = undecided_if_missing(is_above(ahead), missing)
+    answer, lacking = undecided_if_missing(is_above(ahead), missing)
     text = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
     cells = cells_of(solvers["cpsp"], *others.values())
     what = part_label(source, f"{dataset}, beside Nyström and ICF")
-    return [Part(what, holds, text, "", cells, stand_in=dataset in claim.stand_ins)]
+    return [Part(what, answer, text, "", cells, stand_in=dataset in claim.stand_ins)]
 
 
 def _on_most(source: Source, name: str, leads: list[_AccuracyLead]) -> Part:
     """Judge if CPSP is above a method on more than half of the paper's sets."""
-    answers = [is_above(lead.ahead) for lead in leads]
-    sure = [answer.holds for answer in answers]
+    sure = [is_above(lead.ahead).holds for lead in leads]
     text = ", ".join(f"{format_signed(lead.ahead.value)} on {lead.dataset}" for lead in leads)
     text += f": ahead on {sure.count(True)}, behind on {sure.count(False)} of {_N_DATASETS} sets"
     what = part_label(source, f"most sets, beside {name}")
     cells = cells_of(*(estimate for lead in leads for estimate in lead.both))
-    return Part(what, is_most(answers, _N_DATASETS), text, "", cells)
+    return Part(what, is_most(sure, _N_DATASETS), text, "", cells)
 
 
 _TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
@@ -169,7 +168,7 @@ def dominates(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                     continue
                 pairs = [(solvers["cpsp"][k], solvers[rival][k]) for k in common]
                 ahead = [_widened(difference(*pair, metric), len(common)) for pair in pairs]
-                holds = _nowhere_below(ahead)
+                answer = _nowhere_below(ahead)
                 least = min(range(len(common)), key=lambda index: ahead[index].value)
                 worst = format_signed(ahead[least].value)
                 text = f"{worst} points at k = {common[least]:g} at worst, "
@@ -177,7 +176,7 @@ def dominates(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 text += f"k = {common[0]:g} to {common[-1]:g}"
                 what = part_label(source, f"{dataset}, beside {rival}")
                 cells = cells_of(*(estimate for pair in pairs for estimate in pair))
-                yield Part(what, holds, text, "", cells, stand_in=stand_in)
+                yield Part(what, answer, text, "", cells, stand_in=stand_in)
         yield from untested(claim, source, ["fig1"], "cpsp", *RIVALS)
 
 
@@ -232,11 +231,11 @@ def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
             # Each solver stopped within the limit of its least objective, relatively.
             same = claim.limits["same"]
-            holds = all_of(
+            answer = all_of(
                 within_limits(Interval(ratio, ratio - same, ratio + same), at_most=1.0 + same)
                 for ratio in ratios.values()
             )
-            yield Part(what, holds, text.replace("-", "−"), "", cells,
+            yield Part(what, answer, text.replace("-", "−"), "", cells,
                      stand_in=stand_in)  # fmt: skip
         yield from untested(claim, source, ["fig2"], "cpsp")
 
@@ -310,8 +309,8 @@ def _fewest_and_fast(
         for name, k in smallest.items()
     )
     cpsp, others = smallest["cpsp"], {name: k for name, k in smallest.items() if name != "cpsp"}
-    holds = all_of(within_limits(_minus(cpsp, other), at_most=0.0) for other in others.values())
-    parts = [Part(f"{what}, vectors", holds, f"k that reaches it: {sizes}", "", cells)]
+    answer = all_of(within_limits(_minus(cpsp, other), at_most=0.0) for other in others.values())
+    parts = [Part(f"{what}, vectors", answer, f"k that reaches it: {sizes}", "", cells)]
     spent = {
         name: cost
         for name, k in smallest.items()
@@ -321,11 +320,11 @@ def _fewest_and_fast(
         fastest = min((name for name in spent if name != "cpsp"), key=lambda n: spent[n].value)
         most = claim.limits["among"]
         slower = {name: quotient(spent["cpsp"], cost) for name, cost in spent.items()}
-        holds = all_of(
+        answer = all_of(
             within_limits(slower[name], at_most=most) for name in spent if name != "cpsp"
         )
         text = f"{times_between(slower[fastest])} the time of {fastest}"
-        parts.append(Part(f"{what}, time", holds, text, "", cells))
+        parts.append(Part(f"{what}, time", answer, text, "", cells))
     return parts
 
 
@@ -366,11 +365,11 @@ def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             if not points:
                 continue
             law = growth((k, estimate.value) for k, estimate in points)
-            holds = is_inside(law, limits["basis_low"], limits["basis_high"])
+            answer = is_inside(law, limits["basis_low"], limits["basis_high"])
             text = f"{spelt(law)}, k {points[0][0]:g} to {points[-1][0]:g}"
             yield Part(
                 part_label(source, f"{dataset}, in k"),
-                holds,
+                answer,
                 text,
                 claim.printed,
                 cells_of(*(estimate for _, estimate in points)),
@@ -382,7 +381,7 @@ def _straight(claim: Claim, part: Part) -> Part:
     """Return a part that also asks which share of the times' variance a rising line explains."""
     pairs = [(measured(cell, "n_train"), measured(cell, claim.metrics[0])) for cell in part.cells]
     points = [(n, time) for n, time in pairs if n is not None and time is not None]
-    if len(points) < _MIN_LINE_POINTS or not isinstance(part.answer, Answer):
+    if len(points) < _MIN_LINE_POINTS or part.answer is None:
         return replace(part, answer=NO_ANSWER)
     without = [_explained_pct(points[:i] + points[i + 1 :]) for i in range(len(points))]
     share = Interval(_explained_pct(points), min(without), max(without))
@@ -449,10 +448,10 @@ def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             least = min(range(len(sizes)), key=lambda index: ahead[index].value)
             text = f"{format_signed(ahead[least].value)} points to the linear machine at "
             text += f"k = {sizes[least]:g} at worst, of k = {sizes[0]:g} to {sizes[-1]:g}"
-            holds = _nowhere_below(ahead)
+            answer = _nowhere_below(ahead)
             cells = cells_of(linear[dataset], *(curve[k] for k in sizes))
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            yield Part(what, holds, text, "", cells, stand_in=stand_in)
+            yield Part(what, answer, text, "", cells, stand_in=stand_in)
 
 
 @check("cpsp-8", datasets=[name for name in _DATASETS if name != "a9a"])
@@ -498,10 +497,10 @@ def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 target, *(estimate for c in solvers.values() for estimate in c.values())
             )
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            holds = all_of(
+            answer = all_of(
                 within_limits(lead, at_least=claim.limits["ratio"]) for lead in leads.values()
             )
-            yield Part(what, holds, text, "", cells, stand_in=stand_in)
+            yield Part(what, answer, text, "", cells, stand_in=stand_in)
 
 
 def _leads_on_text(
@@ -609,6 +608,6 @@ def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text = ", ".join(f"{times_between(lead)} on {name}" for name, lead in leads.items())
             text = f"support vectors over k, of {len(leads)} sets: {text}"
             lead = Interval(leads[most].value, low, high)
-            holds = within_limits(lead, at_least=claim.limits["ratio"])
+            answer = within_limits(lead, at_least=claim.limits["ratio"])
             what = part_label(source, "the sparsest set")
-            yield Part(what, holds, text, "", cells_of(*used))
+            yield Part(what, answer, text, "", cells_of(*used))

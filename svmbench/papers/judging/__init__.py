@@ -26,6 +26,7 @@ from svmbench.papers.judging.checks import CHECKS, load_checks
 from svmbench.papers.judging.cuts import is_repeatable, to_decide, with_cuts
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 from svmbench.papers.judging.evidence import Evidence, Source, gather_by_machine, gather_evidence
+from svmbench.papers.judging.measures import Answer
 from svmbench.papers.judging.verdict import (
     NOT_TESTED,
     MachineVerdict,
@@ -287,7 +288,15 @@ def _parts(claim: Claim, evidence: Evidence, paper: Paper) -> list[Part]:
     if problems:
         raise ConfigError([f"{entry}: {problem}" for problem in problems])
     try:
-        return list(declared.check(claim, evidence))
+        parts = list(declared.check(claim, evidence))
+        for part in parts:
+            if not isinstance(part.answer, Answer | None):
+                raise ConfigError(
+                    f"{entry}: its check gives {line(part.what, 60)!r} the answer"
+                    f" {line(repr(part.answer), 60)}: it must be an Answer of"
+                    " svmbench.papers.judging.measures, or None"
+                )
+        return parts
     except SvmbenchError:
         raise
     except Exception as error:

@@ -9,7 +9,7 @@ without an interval, it is undecided. The point estimate decides nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,6 +140,10 @@ class Answer:
             isinstance(criterion, Criterion) and criterion.single for criterion in self.criteria
         )
 
+    def __bool__(self) -> bool:
+        """Raise TypeError: an undecided answer is neither true nor false."""
+        raise TypeError("an Answer is neither true nor false: read its attribute holds")
+
 
 #: The answer if nothing was measured that could decide.
 NO_ANSWER = Answer()
@@ -171,25 +175,26 @@ def counted(value: float, at_least: float = -math.inf, at_most: float = math.inf
     return within_limits(Interval(value, value, value), at_least, at_most)
 
 
-def is_most(answers: Iterable[Answer], total: int = 0) -> Answer:
-    """Return yes if more than half of the answers are yes.
+def is_most(cases: Sequence[bool | None], total: int = 0, share: float = 0.5) -> Answer:
+    """Return yes if more than a share of the cases hold.
 
-    It is undecided if the undecided answers could change that.
+    The share has no interval, because the paper has no other cases. Undecided and missing cases
+    leave the answer undecided only if they could change it.
 
     Parameters
     ----------
-    answers : iterable of Answer
+    cases : sequence of bool or None
+        Whether each case holds; None if undecided.
     total : int, default=0
-        Number of answers with the missing ones, which are undecided; 0 for no missing ones.
+        Number of cases with the missing ones, which are undecided; 0 for no missing ones.
+    share : float, default=0.5
     """
-    answered = [answer.holds for answer in answers]
-    n = max(total, len(answered))
+    n = max(total, len(cases))
     if not n:
         return NO_ANSWER
-    yes, no = answered.count(True), answered.count(False)
-    return within_limits(
-        Interval(yes / n, yes / n, (n - no) / n), at_least=math.nextafter(0.5, 1.0)
-    )
+    yes, no = cases.count(True), cases.count(False)
+    least = math.nextafter(share, 1.0)
+    return within_limits(Interval(yes / n, yes / n, (n - no) / n), at_least=least)
 
 
 def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:

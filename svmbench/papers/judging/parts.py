@@ -40,9 +40,9 @@ def fastest_parts(
             continue
         own = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
-        holds = all_of(is_lower(own, estimate, metric) for estimate in others.values())
-        holds, lacking = undecided_if_missing(
-            holds, unfinished(source, blocks, condition[0], rivals)
+        answer = all_of(is_lower(own, estimate, metric) for estimate in others.values())
+        answer, lacking = undecided_if_missing(
+            answer, unfinished(source, blocks, condition[0], rivals)
         )
         measured = f"{solver} {format_seconds(own.value)}, "
         measured += f"{quickest} {format_seconds(others[quickest].value)}"
@@ -52,7 +52,7 @@ def fastest_parts(
         parts.append(
             Part(
                 part_label(source, condition_text(condition)),
-                holds,
+                answer,
                 measured + lacking,
                 printed,
                 cells_of(own, *others.values()),
@@ -76,20 +76,20 @@ def within_best(
             continue
         best = max(present, key=lambda name: present[name].value)
         behind = difference(present[best], present[solver], metric)
-        holds = all_of(
+        answer = all_of(
             is_within(difference(estimate, present[solver], metric), limit)
             for name, estimate in present.items()
             if name != solver
         )
-        holds, lacking = undecided_if_missing(
-            holds, unfinished(source, blocks, condition[0], rivals)
+        answer, lacking = undecided_if_missing(
+            answer, unfinished(source, blocks, condition[0], rivals)
         )
         text = f"{solver} {format_value(metric, present[solver].value)} %, "
         text += f"{format_signed(-behind.value)} against {best}" if best != solver else "the best"
         parts.append(
             Part(
                 part_label(source, f"{solver} on {condition_text(condition)}"),
-                holds,
+                answer,
                 text + lacking,
                 printed_text(claim, claim.where, condition[0], metric, (solver, best), " %"),
                 cells_of(*present.values()),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from svmbench.base import escape
-from svmbench.papers.judging.measures import Answer, Criterion
+from svmbench.papers.judging.measures import Criterion
 from svmbench.papers.judging.verdict import Part
 
 #: Largest number of parts that a page shows before it folds the others.
@@ -152,7 +152,7 @@ def alternative_text(parts: Sequence[Part]) -> str:
 
 
 def _row(part: Part) -> _Row:
-    criteria = part.answer.criteria if isinstance(part.answer, Answer) else ()
+    criteria = part.criteria
     known = tuple(
         criterion for criterion in criteria if isinstance(criterion, Criterion) and _ends(criterion)
     )

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from svmbench.papers.judging.entries import EVERY, MOST, Claim
-from svmbench.papers.judging.measures import Answer, Criterion
+from svmbench.papers.judging.measures import Answer, Criterion, SideTest
 from svmbench.report.numbers.statistics import Interval
 from svmbench.report.numbers.summary import measured
 from svmbench.report.reading.records import CellResult
@@ -74,10 +74,7 @@ class Part:
     @property
     def holds(self) -> bool | None:
         """True if the part holds; None if its interval is too wide or missing."""
-        # Another type than Answer, such as a bool from a user's check, has no interval.
-        if self.smoke_test or not isinstance(self.answer, Answer):
-            return None
-        return self.answer.holds
+        return None if self.smoke_test or self.answer is None else self.answer.holds
 
     @property
     def subject(self) -> str:
@@ -90,10 +87,14 @@ class Part:
         return PART_OUTCOMES[self.holds]
 
     @property
+    def criteria(self) -> tuple[Criterion | SideTest, ...]:
+        """The criteria of the answer; none without an answer."""
+        return () if self.answer is None else self.answer.criteria
+
+    @property
     def deciding(self) -> Criterion | None:
         """The criterion that decides the answer: one that fails, else an undecided one."""
-        criteria = self.answer.criteria if isinstance(self.answer, Answer) else ()
-        known = [criterion for criterion in criteria if isinstance(criterion, Criterion)]
+        known = [criterion for criterion in self.criteria if isinstance(criterion, Criterion)]
         order = (False, None, True)
         return min(known, key=lambda criterion: order.index(criterion.holds), default=None)
 
@@ -112,7 +113,7 @@ class Part:
     @property
     def single_times(self) -> bool:
         """True if the part rests on the margin of times that were measured once."""
-        return isinstance(self.answer, Answer) and self.answer.single
+        return self.answer is not None and self.answer.single
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON holds them."""
@@ -127,10 +128,7 @@ class Part:
             "cut": self.cut,
             "smoke_test": self.smoke_test,
             "single_times": self.single_times,
-            "criteria": [
-                criterion.to_json()
-                for criterion in (self.answer.criteria if isinstance(self.answer, Answer) else ())
-            ],
+            "criteria": [criterion.to_json() for criterion in self.criteria],
             "records": sorted({cell.key for cell in self.cells}),
         }
 
@@ -300,7 +298,7 @@ class Verdict:
         """
         order = (False, True, None) if self.outcome == CONTRADICTED else (True, False, None)
         telling = min(
-            (part for part in self.parts if part.cells or part.answer),
+            (part for part in self.parts if part.cells or part.answer is not None),
             key=lambda part: (order.index(part.holds), part.stand_in, bool(part.cut)),
             default=None,
         )
@@ -441,7 +439,7 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
     if not decided:
         phrases = [f"undecided: {_texts(undecided)}"] if undecided else []
         phrases += _open_phrases([], without_data, missing)
-        known = any(part.cells or isinstance(part.answer, Answer) for part in undecided)
+        known = any(part.cells or part.answer is not None for part in undecided)
         outcome = UNDECIDED if known else NOT_TESTED
         return outcome, "; ".join(phrases) or "no kept record to judge it from"
     if failed:

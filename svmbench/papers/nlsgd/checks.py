@@ -86,7 +86,7 @@ def competitive(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 sets = _common(table, names, (ours, *RIVALS))
                 for rival in RIVALS if sets else ():
                     ahead = _averaged(table, sets, rival, ours)
-                    holds = is_within(ahead, claim.limits["points"])
+                    answer = is_within(ahead, claim.limits["points"])
                     behind = Interval(-ahead.value, _minus(ahead.high), _minus(ahead.low))
                     text = f"{behind.spelt()} points over {len(sets)} sets"
                     text += "" if ahead.low is not None else ", of a single outer fold each"
@@ -94,7 +94,7 @@ def competitive(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                         *(table[name][solver] for name in sets for solver in (ours, rival))
                     )
                     what = part_label(source, f"{ours} beside {rival}, {kind}")
-                    yield Part(what, holds, text, "", cells)
+                    yield Part(what, answer, text, "", cells)
         yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
 
 
@@ -137,20 +137,20 @@ def _ratio(
     if sum(stopped):
         text += f"; {sum(stopped):,.0f} of {rival}'s fits ended at their limit of steps"
     cells = cells_of(*(table[each][name] for each in sets for name in ("nl-sgd", rival)))
-    holds = within_limits(faster, at_least=max(1.0, claim.limits["share"] * printed))
+    answer = within_limits(faster, at_least=max(1.0, claim.limits["share"] * printed))
     return Part(
-        part_label(source, f"beside {rival}, {kind}"), holds, text, format_ratio(printed), cells
+        part_label(source, f"beside {rival}, {kind}"), answer, text, format_ratio(printed), cells
     )
 
 
 def _first(claim: Claim, source: Source, table: _EstimatesByDataset, name: str) -> Part:
     metric, nl_sgd = claim.metrics[0], table[name]["nl-sgd"]
     others = {rival: table[name][rival] for rival in RIVALS}
-    holds = all_of(is_lower(nl_sgd, estimate, metric) for estimate in others.values())
+    answer = all_of(is_lower(nl_sgd, estimate, metric) for estimate in others.values())
     quickest = min(others, key=lambda rival: others[rival].value)
     text = f"nl-sgd {format_seconds(nl_sgd.value)}, "
     text += f"{quickest} {format_seconds(others[quickest].value)}"
-    return Part(part_label(source, name), holds, text, "", cells_of(nl_sgd, *others.values()))
+    return Part(part_label(source, name), answer, text, "", cells_of(nl_sgd, *others.values()))
 
 
 @check("nlsgd-3", "points", datasets=_DATASETS)
@@ -213,11 +213,11 @@ def _enough(
     output: str,
 ) -> Part:
     ahead = _averaged(table, sets, *pair)
-    holds = is_within(ahead, claim.limits["points"])
+    answer = is_within(ahead, claim.limits["points"])
     text = f"two epochs are {ahead.spelt()} points ahead on {', '.join(sets)}"
     text += "" if ahead.low is not None else ", of a single outer fold"
     cells = cells_of(*(table[name][solver] for name in sets for solver in pair))
-    return Part(part_label(source, f"1 against 2 epochs, {output}"), holds, text, "", cells)
+    return Part(part_label(source, f"1 against 2 epochs, {output}"), answer, text, "", cells)
 
 
 #: The data sets on which the paper finds two epochs better than five.
@@ -241,11 +241,11 @@ def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         for name in _common(table, (*_SMALL_DATASETS, *_MEDIUM_DATASETS), ("nl-sgd", *RIVALS)):
             best = max(RIVALS, key=lambda rival: table[name][rival].value)
             behind = _averaged(table, [name], best, "nl-sgd")
-            holds = is_within(behind, claim.limits["points"])
+            answer = is_within(behind, claim.limits["points"])
             ahead = Interval(0.0 - behind.value, _minus(behind.high), _minus(behind.low))
             cells = cells_of(*(table[name][solver] for solver in ("nl-sgd", *RIVALS)))
             what = part_label(source, name)
-            yield Part(what, holds, f"{ahead.spelt()} points beside {best}", "", cells)
+            yield Part(what, answer, f"{ahead.spelt()} points beside {best}", "", cells)
         yield from untested(claim, source, [_PRINTED_BLOCK], "nl-sgd", *RIVALS)
 
 
@@ -261,9 +261,9 @@ def fewer_epochs_are_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             pairs = [(solvers[a], solvers[b]) for a, b in names if a in solvers and b in solvers]
             if not pairs:
                 continue
-            holds = all_of(is_lower(a, b, metric) for a, b in pairs)
+            answer = all_of(is_lower(a, b, metric) for a, b in pairs)
             ratios = [b.value / a.value for a, b in pairs]
             text = f"{more} epochs take {format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
             text += f" the time of {'one' if fewer == 1 else fewer}"
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
-            yield Part(part_label(source, name), holds, text, "", cells)
+            yield Part(part_label(source, name), answer, text, "", cells)

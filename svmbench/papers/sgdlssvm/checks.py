@@ -137,11 +137,11 @@ def _trend(claim: Claim, source: Source, what: str, points: _SizeCurve, sign: fl
     measured = (
         f"Spearman {correlation.rho:+.2f} over {len(points)} values (p {correlation.p:.2g}): {text}"
     )
-    holds = correlated(sign * correlation.rho, len(points), claim.limits["correlation"])
+    answer = correlated(sign * correlation.rho, len(points), claim.limits["correlation"])
     dataset = str(points[0][1].cells[0].dataset)
     return Part(
         part_label(source, what),
-        holds,
+        answer,
         measured.replace("-", "−"),
         "",
         cells_of(*(estimate for _, estimate in points)),
@@ -164,11 +164,11 @@ def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Par
         )
         for side in (True, False)
     )
-    holds = is_lower(small, large, metric) if small and large else NO_ANSWER
+    answer = is_lower(small, large, metric) if small and large else NO_ANSWER
     measured = f"the least time, {format_seconds(least.value)}, at t={t:g}"
     cells = cells_of(*(estimate for _, estimate in points))
     return Part(
-        part_label(source, f"{dataset}, best t"), holds, measured, claim.printed, cells,
+        part_label(source, f"{dataset}, best t"), answer, measured, claim.printed, cells,
         stand_in=dataset in claim.stand_ins,
     )  # fmt: skip
 
@@ -211,9 +211,9 @@ def logarithmic(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 measured += "the last decades add "
                 measured += f"{', '.join(f'{count:,.0f}' for count in added)}"
                 what = part_label(source, block, dataset)
-                holds = all_of(counted(ratio, at_most=claim.limits["factor"]) for ratio in factors)
+                answer = all_of(counted(ratio, at_most=claim.limits["factor"]) for ratio in factors)
                 yield Part(
-                    what, holds, measured, "", cells_of(*(estimate for _, estimate in points))
+                    what, answer, measured, "", cells_of(*(estimate for _, estimate in points))
                 )
 
 

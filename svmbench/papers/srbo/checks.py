@@ -219,7 +219,7 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
     sizes = [size for size, _ in points]
     correlation = rank_correlation(sizes, [estimate.value for _, estimate in points])
     differ = max(sizes) >= MIN_SIZE_RATIO * min(sizes)
-    holds = (
+    answer = (
         correlated(correlation.rho, len(points), claim.limits["correlation"])
         if differ
         else NO_ANSWER
@@ -229,7 +229,7 @@ def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> lis
     text += f"{format_ratio(points[-1][1].value)} at {points[-1][0]:,.0f}"
     text += "" if differ else f"; sizes differ by less than {MIN_SIZE_RATIO:g} times"
     cells = cells_of(*(estimate for _, estimate in points))
-    return [Part(f"{what}, grows", holds, text.replace("-", "−"), claim.printed, cells)]
+    return [Part(f"{what}, grows", answer, text.replace("-", "−"), claim.printed, cells)]
 
 
 def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) -> list[Part]:
@@ -250,14 +250,12 @@ def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) 
         sides = [answer.holds for answer in answers]
         faster, slower = sides.count(True), sides.count(False)
         n = len(sets)
-        holds = _most_of(
-            n, sides if pays else [None if side is None else not side for side in sides]
-        )
+        answer = is_most(sides if pays else [None if side is None else not side for side in sides])
         text = f"faster on {faster}, slower on {slower} and either on "
         text += f"{n - faster - slower} of {len(sets)} sets of "
         text += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
         name = f"{what}, pays on large sets" if pays else f"{what}, not on small ones"
-        parts.append(Part(name, holds, text, "", cells_of(*sets)))
+        parts.append(Part(name, answer, text, "", cells_of(*sets)))
     return parts
 
 
@@ -318,8 +316,8 @@ def _largest(claim: Claim, what: str, leads: list[_RaceLead]) -> Part:
     least = min(lead.ratio.value for lead in leads)
     text += f"{format_ratio(least)} at least, over {len(leads)} sets; "
     text += f"objectives up to {max(lead.apart for lead in leads):.1g} apart"
-    holds = within_limits(interval(best.ratio, "ratio"), at_least=claim.limits["ratio"])
-    return Part(what, holds, text, claim.printed, cells_of(*(lead.ratio for lead in leads)))
+    answer = within_limits(interval(best.ratio, "ratio"), at_least=claim.limits["ratio"])
+    return Part(what, answer, text, claim.printed, cells_of(*(lead.ratio for lead in leads)))
 
 
 @check("srbo-10", datasets=_TABLE8_DATASETS)
@@ -391,7 +389,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
         for (what, pairs, _), test, p in zip(groups, tests, corrected, strict=True)
     )
     cells = cells_of(*(estimate for _, pairs, _ in groups for pair in pairs for estimate in pair))
-    most = Part("most groups", is_most(answers, N_GROUPS), text, claim.printed, cells)
+    most = Part("most groups", is_most(below, N_GROUPS), text, claim.printed, cells)
     return [most, *parts]
 
 
@@ -449,11 +447,10 @@ def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text += f"{losses} (signed ranks: p {test.p_greater:.2g}){_settings(source)}"
             what = part_label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
-            holds = _most_of(
-                _N_DATASETS[config], [a > b for a, b in zip(ours, theirs, strict=True)]
-            )
+            above = [a > b for a, b in zip(ours, theirs, strict=True)]
+            answer = is_most(above, _N_DATASETS[config])
             cut = _fewer_values(source, block, names[0])
-            yield Part(what, holds, text, claim.printed, cells, cut=cut)
+            yield Part(what, answer, text, claim.printed, cells, cut=cut)
             yield from untested(claim, source, [block], names[0])
 
 
@@ -486,18 +483,6 @@ def _fewer_values(source: Source, block: str, solver: str) -> str:
     return f"{share} on {len(fewer)} of {len(numbers)} sets"
 
 
-def _most_of(total: int, answers: Sequence[bool | None], share: float = 0.5) -> Answer:
-    """Return yes if more than a share of the paper's cases hold.
-
-    The count has no interval, because these cases are all there are. Open and missing cases leave
-    the answer undecided only if they could change it.
-    """
-    n = max(total, len(answers))
-    yes, no = answers.count(True), answers.count(False)
-    least = math.nextafter(share, 1.0)
-    return within_limits(Interval(yes / n, yes / n, (n - no) / n), at_least=least, width=0.0)
-
-
 @check("srbo-6", datasets=_TABLES4_TO_7_DATASETS)
 def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether OC-SVM's AUC and its accuracy are above KDE's on most sets."""
@@ -515,9 +500,9 @@ def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 text = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
                 cells = cells_of(*(estimate for pair in pairs for estimate in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
-                holds = _most_of(_N_DATASETS[config], answers)
+                answer = is_most(answers, _N_DATASETS[config])
                 cut, label = _fewer_values(source, block, detector), part_label(source, what)
-                yield Part(label, holds, text, claim.printed, cells, cut=cut)
+                yield Part(label, answer, text, claim.printed, cells, cut=cut)
             block, (detector,) = _exact(source, "oc-svm")
             yield from untested(claim, source, [block], detector)
 
@@ -544,10 +529,10 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
             text += f"{min(estimate.value for estimate in shares):.1f} to "
             text += f"{max(estimate.value for estimate in shares):.1f} %"
             what = config.removeprefix("srbo_")
-            holds = _most_of(_N_DATASETS[config], above)
+            answer = is_most(above, _N_DATASETS[config])
             cells = cells_of(*shares)
             cut, label = _fewer_values(source, block, screened), part_label(source, what)
-            parts.append(Part(label, holds, text, claim.printed, cells, cut=cut))
+            parts.append(Part(label, answer, text, claim.printed, cells, cut=cut))
             parts += untested(claim, source, [block], screened)
     return parts
 
@@ -569,8 +554,8 @@ def _in_graphs(claim: Claim, source: Source) -> list[Part]:
     cells = tuple(cell for graph in known for cell in graphs[graph])
     n_values = len({cell.dimensions["solver.nu"] for cell in cells})
     fewer = f"{n_values} of {N_NU} values of nu" if n_values < N_NU else ""
-    what, holds = part_label(source, "fig4"), _most_of(N_GRAPHS, above)
-    return [Part(what, holds, text, "", cells, cut=fewer)]
+    what, answer = part_label(source, "fig4"), is_most(above, N_GRAPHS)
+    return [Part(what, answer, text, "", cells, cut=fewer)]
 
 
 def _screened_pct(cells: Sequence[CellResult], counter: str) -> float | None:
@@ -605,9 +590,9 @@ def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text += f"{answers.count(False)}; {format_ratio(min(ratios))} to "
             text += f"{format_ratio(max(ratios))}"
             share = claim.limits["share_pct"] / 100.0
-            holds = _most_of(N_DIGIT_CASES, answers, share)
+            answer = is_most(answers, N_DIGIT_CASES, share)
             what, cells = part_label(source, "screening"), cells_of(*leads)
-            yield Part(what, holds, text, claim.printed, cells)
+            yield Part(what, answer, text, claim.printed, cells)
         for block in ("linear", "rbf"):
             pairs = _pairs(source, block, time, "nu-svm-quadprog", "nu-svm-dcdm")
             if pairs:
@@ -623,8 +608,10 @@ def _shorter(claim: Claim, what: str, pairs: _EstimatePairs) -> Part:
     text += f" over {test.n} sets, "
     text += f"p {test.p_greater:.2g}"
     other = signed_rank([b.value for _, b in pairs], [a.value for a, _ in pairs])
-    holds = Answer((SideTest(test.p_greater, other.p_greater, level),))
-    return Part(what, holds, text, "", cells_of(*(estimate for pair in pairs for estimate in pair)))
+    answer = Answer((SideTest(test.p_greater, other.p_greater, level),))
+    return Part(
+        what, answer, text, "", cells_of(*(estimate for pair in pairs for estimate in pair))
+    )
 
 
 @check("srbo-9", datasets=_TABLE4_DATASETS)
@@ -658,6 +645,6 @@ def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text = f"larger on {larger}, smaller on {smaller} and either on "
             text += f"{len(sets) - larger - smaller} of {len(sets)} sets; "
             text += f"p {more:.2g} (smaller: {less:.2g})"
-            holds = _most_of(_N_DATASETS[linear], sides)
+            answer = is_most(sides, _N_DATASETS[linear])
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
-            yield Part(part_label(source, "RBF against linear"), holds, text, claim.printed, cells)
+            yield Part(part_label(source, "RBF against linear"), answer, text, claim.printed, cells)
