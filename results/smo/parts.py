@@ -133,7 +133,8 @@ def charge_all(clock: Clock) -> None:
         for name in ("fill", "take_off", "whole", "block", "rows"):
             if callable(vars(cls).get(name)):
                 clock.charge(cls, name, "values")
-    clock.charge(pairs, "add_up", "values")
+    for name in ("add_up", "correct_gauss"):
+        clock.charge(pairs, name, "values")
     for owner in (solver, working_sets):
         clock.charge(owner, "steps_on_matrix", "steps")
     clock.charge(solver, "shrinking_steps", "steps")

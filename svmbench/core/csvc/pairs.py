@@ -38,6 +38,8 @@ from svmbench.core.csvc.smo import (
     why_stop,
 )
 from svmbench.core.csvc.solver import (
+    CHECK_SAFETY,
+    CHECK_WIDTH,
     CONTINUE,
     DONE,
     RelativeTolerance,
@@ -48,6 +50,7 @@ from svmbench.core.csvc.solver import (
 )
 from svmbench.core.kernels.kernels import MIB, KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.prediction import add_up
+from svmbench.core.kernels.products import gauss_double, squared_lengths
 from svmbench.core.kernels.rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.models.ovo_model import JointSolution, Layout, OwnPairs
 from svmbench.core.numeric.arrays import raw
@@ -315,6 +318,43 @@ def is_near(
     return near
 
 
+@compiled
+def correct_gauss(
+    points: tuple[np.ndarray, np.ndarray],  # the samples (n, d), and their squared lengths
+    gamma: float,
+    places: np.ndarray,  # int (n_variables,): the sample of each variable
+    ranges: np.ndarray,  # int (m, 3): where each fixed sum of a pair begins, and the pair's end
+    tols: np.ndarray,  # (m,)
+    bounds: Bounds,
+    linear: np.ndarray,
+    variables: tuple[np.ndarray, np.ndarray],
+) -> int:
+    """Do ``solver.correct_near`` for several pairs, of RBF kernels; return the values computed."""
+    (X, lengths), (all_beta, all_v), evaluations = points, variables, 0
+    for q in range(len(tols)):
+        begin, middle, end = ranges[q]
+        beta, v, own = all_beta[begin:end], all_v[begin:end], places[begin:end]
+        support = np.flatnonzero(beta)
+        multipliers, others = beta[support], own[support]
+        Z, squares = X[others], lengths[others]
+        done, width, error = np.zeros(len(v), dtype=np.bool_), CHECK_WIDTH * tols[q], 0.0
+        while True:
+            first = is_near(begin, middle, bounds, variables, width)
+            near = np.concatenate((first, is_near(middle, end, bounds, variables, width)))
+            at = np.flatnonzero(near & ~done)
+            if len(at):
+                K = np.dot(X[own[at]], Z.T)
+                gauss_double(K, lengths[own[at]], squares, gamma)
+                exact = linear[begin + at] - np.dot(K, multipliers)
+                error = max(error, np.max(np.abs(exact - v[at])))
+                v[at], done[at] = exact, True
+                evaluations += K.size
+            if width >= CHECK_SAFETY * error:
+                break
+            width = 2.0 * CHECK_SAFETY * error
+    return evaluations
+
+
 class ClassRows:
     """Kernel values of samples with all samples of a class, made when pairs ask for them.
 
@@ -488,13 +528,12 @@ class PairSearch:
         `last` (n_pairs,) has the violation at the last check of each pair; changed in place.
         """
         pairs = pairs[(self.reasons[pairs] != MAX_ITER) & ~self.is_alone[pairs]]
-        all_of_few = len(self.layout.order) <= CHECK_ALL_MAX_SAMPLES
-        if all_of_few:
+        if len(self.layout.order) <= CHECK_ALL_MAX_SAMPLES:
             self.correct_all(pairs)
+        else:
+            self.correct_some(pairs)
         self.checks += len(pairs)
         for p in pairs:
-            if not all_of_few:
-                self.correct(int(p))
             violation, tol = self.violation(int(p))
             verdict = judge_check(violation, last[p], tol, self.reasons[p])
             if verdict == DONE:
@@ -522,6 +561,27 @@ class PairSearch:
         v[chosen] = (
             self.linear[chosen] - sums_of_pairs[layout.places[chosen], layout.others[chosen]]
         )
+
+    def correct_some(self, pairs: np.ndarray) -> None:
+        """Replace the gradients by their values in float64 where a pair could violate."""
+        inputs = self.source.inputs()
+        assert inputs is not None, "pairs are trained together from inputs"
+        X, function = inputs
+        if function.name == "rbf" and isinstance(X, np.ndarray):
+            lengths = squared_lengths(X)
+            if not function.cancels(lengths, lengths):
+                offsets = self.layout.offsets
+                ranges = np.column_stack([offsets[:-1], self.second_sums(), offsets[1:]])[pairs]
+                tols = np.array([self.violation(int(p))[1] for p in pairs])
+                given = (X, lengths), function.gamma, self.layout.places, ranges, tols
+                self.evaluations += correct_gauss(*given, self.bounds, self.linear, self.variables)
+                return
+        for p in pairs:
+            self.correct(int(p))
+
+    def second_sums(self) -> np.ndarray:
+        """Return where the variables of a second fixed sum begin, of each pair: at its end."""
+        return self.layout.offsets[1:]
 
     def correct(self, p: int) -> None:
         """Replace the gradients by their values in float64 where the pair could violate."""
@@ -612,4 +672,5 @@ def warm_up_pairs() -> None:
         search.take_steps(ClassRows(maker, layout.starts, 1.0, ThreadPool(1)))
         search.check(np.arange(3), np.full(3, np.inf))
         search.correct(0)
+        search.correct_some(np.arange(3))
         search.solution({})

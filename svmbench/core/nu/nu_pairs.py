@@ -421,6 +421,11 @@ class NuPairSearch(PairSearch):
         parts = ((chosen.start, middle), (middle, chosen.stop))
         return np.concatenate([is_near(*at, self.bounds, self.variables, width) for at in parts])
 
+    def second_sums(self) -> np.ndarray:
+        """Return where the variables of the second class begin, of each pair."""
+        layout = self.layout
+        return layout.offsets[:-1] + np.diff(layout.starts)[layout.first]
+
     def tolerance_alone(self, p: int) -> RelativeTolerance:
         """Return the tolerance of pair `p` where it is solved alone."""
         problem = self.problem(p)
@@ -573,4 +578,5 @@ def warm_up_nu_pairs() -> None:
         search.check(np.arange(3), np.full(3, np.inf))
         search.correct_all(np.arange(3))
         search.correct(0)
+        search.correct_some(np.arange(3))
         search.solution({})

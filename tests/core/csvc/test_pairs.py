@@ -430,3 +430,38 @@ def test_a_row_is_made_at_the_classes_of_its_pairs_alone(monkeypatch):
     model = CSVC(gamma=0.05).fit(X, y)
     whole_rows = len(y) * len(model.support_)
     assert model.counters_["kernel_evaluations"] < 0.7 * whole_rows
+
+
+def search_of_three_classes(function):
+    """Return a search on samples of three classes, with a gradient that errs by about 1e-3."""
+    draw = np.random.default_rng(3)
+    y = np.sort(draw.integers(0, 3, size=30))
+    source = KernelSource.from_inputs(draw.normal(size=(30, 4)), function)
+    layout = Layout.of(y, [0, 0, 1], [1, 2, 2])
+    bound = np.ones(len(layout.places))
+    search = pairs.PairSearch(
+        source, layout, bound, ThreadPool(1), tol=1e-3, max_iter=9, cache_mb=1.0
+    )
+    (beta, v), share = search.variables, draw.choice([0.0, 0.4, 1.0], size=len(bound))
+    beta[:] = share * layout.signs
+    for p in range(3):
+        chosen = layout.variables(p)
+        at = layout.places[chosen]
+        v[chosen] = layout.signs[chosen] - source.block(at, at) @ beta[chosen]
+    exact = v.copy()
+    v += draw.normal(scale=1e-3, size=len(v))
+    return search, exact
+
+
+@pytest.mark.parametrize("name", ["rbf", "linear"])
+def test_pairs_are_corrected_together_as_each_alone(name):
+    function = KernelFunction(name, 0.3)
+    (search, exact), (alone, _) = (search_of_three_classes(function) for _ in range(2))
+    search.correct_some(np.array([0, 2]))
+    for p in (0, 2):
+        alone.correct(p)
+    assert_allclose(search.variables[1], alone.variables[1], rtol=1e-12, atol=1e-12)
+    others = search.layout.variables(1)
+    is_right = np.abs(search.variables[1] - exact) < 1e-10
+    assert not np.any(is_right[others])
+    assert np.count_nonzero(is_right) > 0
