@@ -42,7 +42,7 @@ ALLOWED = {
     "report": allowed_imports("### Inside `report`"),
 }
 #: How many imports between packages there may be at most (pairs), and how many levels.
-MOST_EDGES = {"": 40, "core": 28, "experiment": 11, "report": 10}
+MOST_EDGES = {"": 41, "core": 28, "experiment": 11, "report": 10}
 MOST_LEVELS = {"": 7, "core": 6, "experiment": 5, "report": 5}
 
 

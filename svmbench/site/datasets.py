@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from svmbench.report.numbers.ratios import DeclaredName, trains
 from svmbench.report.numbers.summary import group, summarise_folds
 from svmbench.report.output.builder import Content
-from svmbench.report.reading.records import VERSUS, CellResult, take_apart
+from svmbench.report.reading.records import VERSUS, CellResult, split_races
 from svmbench.report.tables.best import contests
 from svmbench.site.standings import quantity_of
 
@@ -111,7 +111,7 @@ def outcomes_of(
     """Yield time and accuracy of every finished setting, in the order of the runs."""
     for slug, content in contents:
         run = content.run
-        cells = [cell for cell in take_apart(run.cells) if _is_single(cell)]
+        cells = [cell for cell in split_races(run.cells) if _is_single(cell)]
         cells = [cell for cell in cells if trains(run, cell)]
         for members in group(cells).values():
             first = members[0]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from svmbench.base import escape
-from svmbench.report.numbers.summary import measured, metric_names
+from svmbench.report.numbers.summary import metric_names, value_of
 from svmbench.report.output.builder import Content
-from svmbench.report.reading.records import take_apart
+from svmbench.report.reading.records import split_races
 
 #: Names of the files.
 _CSV, _CROISSANT = "records.csv", "croissant.json"
@@ -69,7 +69,7 @@ def write_download(
     cells = [
         (slug, content.run, cell)
         for slug, content in contents
-        for cell in take_apart(content.run.cells)
+        for cell in split_races(content.run.cells)
     ]
     metrics = sorted(metric_names([cell for _, _, cell in cells]))
     path = folder / _CSV
@@ -84,7 +84,7 @@ def write_download(
                 cell.environment,
             ]  # fmt: skip
             texts = [escape.csv_field("" if field is None else str(field)) for field in row]
-            values_of = {name: measured(cell, name) for name in (*cell.metrics, *cell.counters)}
+            values_of = {name: value_of(cell, name) for name in (*cell.metrics, *cell.counters)}
             values = (values_of.get(metric) for metric in metrics)
             writer.writerow(
                 [*texts, *("" if value is None else f"{value:.10g}" for value in values)]

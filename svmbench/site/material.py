@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from svmbench.base.errors import ResultsError
-from svmbench.papers.judging.verdict import Ages, Verdict
+from svmbench.papers.judging.verdict import Verdict
 from svmbench.report.reading.folders import bare_folders, runs_below
 from svmbench.report.reading.records import Run
+from svmbench.schema.rechecks import Ages
 
 
 class AgesLookup(Protocol):

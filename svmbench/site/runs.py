@@ -19,7 +19,6 @@ from svmbench.base.files import (
     write_text,
 )
 from svmbench.base.paper_folders import papers
-from svmbench.papers.judging.verdict import Ages
 from svmbench.report.output.builder import Content, exponents
 from svmbench.report.plots.curves import Curves, exponents_csv
 from svmbench.report.plots.drawing import code_digest, draw_plot, drawing_key
@@ -32,6 +31,7 @@ from svmbench.report.reading.wording import status_word
 from svmbench.report.tables.grids import TableGrid, grid_of
 from svmbench.report.tables.layout import wide_csv
 from svmbench.report.tables.tidy import tidy_lines
+from svmbench.schema.rechecks import Ages
 from svmbench.site.ranks import RankingView, show_rankings
 
 #: Largest number of sentences about changes of one run on a page.

@@ -11,10 +11,10 @@ from svmbench.papers.judging.checks import (
     cells_of,
     check,
     condition_text,
+    first_missing_cells,
     part_label,
     printed_text,
     undecided_if_missing,
-    unfinished,
     untested,
 )
 from svmbench.papers.judging.entries import LINEAR_WINDOW, Claim
@@ -112,7 +112,7 @@ def falsvm_tens_of_times(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     metric = claim.metrics[0]
     for source in evidence.runs_that_count(claim.configs[0]):
         largest: dict[str, tuple[float, dict[str, Estimate]]] = {}
-        for (dataset, _), solvers in estimates(source.block("fig1"), metric).items():
+        for (dataset, _), solvers in estimates(source.finished_cells("fig1"), metric).items():
             if "alsvm" in solvers and "falsvm" in solvers:
                 size = size_of(solvers["alsvm"].cells[0]) or 0.0
                 if size >= largest.get(dataset, (0.0, {}))[0]:
@@ -145,7 +145,9 @@ def _by_dimension(
 ) -> dict[str, dict[str, list[tuple[float, Estimate]]]]:
     """Return a metric against the number of features, by data set and solver."""
     curves: dict[str, dict[str, list[tuple[float, Estimate]]]] = {}
-    for (dataset, swept), solvers in estimates(source.block(block), claim.metrics[0]).items():
+    for (dataset, swept), solvers in estimates(
+        source.finished_cells(block), claim.metrics[0]
+    ).items():
         x = dict(swept).get("features")
         for name in names:
             if isinstance(x, int | float) and name in solvers:
@@ -301,7 +303,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the better of ALSVM and FALSVM is at most the limit below the other solvers."""
     metric, limit = claim.metrics[0], claim.limits["points"]
     for source in evidence.runs_that_count(claim.configs[0]):
-        for condition, solvers in estimates(source.block(_PRINTED_BLOCK), metric).items():
+        for condition, solvers in estimates(source.finished_cells(_PRINTED_BLOCK), metric).items():
             ours, others = ([name for name in names if name in solvers]
                            for names in (_TABLE2_SOLVERS[:2], _TABLE2_SOLVERS[2:]))  # fmt: skip
             if not ours or not others:
@@ -311,7 +313,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             best = max(behind, key=lambda name: behind[name].value)
             answer, lacking = undecided_if_missing(
                 all_of(is_within(gap, limit) for gap in behind.values()),
-                unfinished(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
+                first_missing_cells(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
             )
             measured = f"{better} {format_value(metric, solvers[better].value)} %, "
             measured += f"{format_signed(-behind[best].value)} against {best}{lacking}"

@@ -10,9 +10,9 @@ from statistics import NormalDist, correlation
 from svmbench.papers.judging.checks import (
     cells_of,
     check,
+    first_missing_cells,
     part_label,
     undecided_if_missing,
-    unfinished,
     untested,
 )
 from svmbench.papers.judging.entries import Claim
@@ -44,7 +44,7 @@ from svmbench.report.numbers.estimates import (
     total,
 )
 from svmbench.report.numbers.statistics import Interval
-from svmbench.report.numbers.summary import measured
+from svmbench.report.numbers.summary import value_of
 from svmbench.report.reading.records import CellResult
 
 #: Methods that draw their vectors before training, and methods that choose them greedily.
@@ -71,7 +71,7 @@ def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     metric = claim.metrics[0]
     for source in evidence.runs_that_count(claim.configs[0]):
         leads: dict[str, list[_AccuracyLead]] = {name: [] for name in GREEDY}
-        for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
+        for (dataset, _), solvers in estimates(source.finished_cells("table1"), metric).items():
             if "cpsp" not in solvers:
                 continue
             cpsp, stand_in = solvers["cpsp"], dataset in claim.stand_ins
@@ -113,7 +113,7 @@ def _beside_sampled(
         return []
     best = max(others, key=lambda name: others[name].value)
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
-    missing = unfinished(source, ["table1"], dataset, SAMPLED)
+    missing = first_missing_cells(source, ["table1"], dataset, SAMPLED)
     answer, lacking = undecided_if_missing(is_above(ahead), missing)
     text = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
     cells = cells_of(solvers["cpsp"], *others.values())
@@ -137,7 +137,7 @@ _TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
 def _curves(source: Source, block: str, metric: str) -> _TradeOffs:
     """Return a metric by data set, solver and number of basis vectors."""
     curves: _TradeOffs = {}
-    for (dataset, swept), solvers in estimates(source.block(block), metric).items():
+    for (dataset, swept), solvers in estimates(source.finished_cells(block), metric).items():
         k = dict(swept).get(BASIS)
         if isinstance(k, int | float):
             for name, estimate in solvers.items():
@@ -244,7 +244,7 @@ def _of_exact(source: Source, metric: str) -> dict[str, Estimate]:
     """Return a metric of the exact machine by data set."""
     return {
         dataset: solvers["exact"]
-        for (dataset, _), solvers in estimates(source.block("exact"), metric).items()
+        for (dataset, _), solvers in estimates(source.finished_cells("exact"), metric).items()
         if "exact" in solvers
     }
 
@@ -379,7 +379,7 @@ def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 def _straight(claim: Claim, part: Part) -> Part:
     """Return a part that also asks which share of the times' variance a rising line explains."""
-    pairs = [(measured(cell, "n_train"), measured(cell, claim.metrics[0])) for cell in part.cells]
+    pairs = [(value_of(cell, "n_train"), value_of(cell, claim.metrics[0])) for cell in part.cells]
     points = [(n, time) for n, time in pairs if n is not None and time is not None]
     if len(points) < _MIN_LINE_POINTS or part.answer is None:
         return replace(part, answer=NO_ANSWER)
@@ -404,7 +404,7 @@ def few_active(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     for source in evidence.runs_that_count(claim.configs[0]):
         yield from growth_parts(claim, source, "examples", ["cpsp"], (-flat, flat), metric)
         largest: dict[str, Estimate] = {}
-        for (dataset, _), solvers in estimates(source.block("examples"), metric).items():
+        for (dataset, _), solvers in estimates(source.finished_cells("examples"), metric).items():
             cpsp = solvers.get("cpsp")
             if cpsp and cpsp.value >= largest.get(dataset, Estimate(0.0)).value:
                 largest[dataset] = cpsp
@@ -434,7 +434,7 @@ def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             condition[0]: solvers[LINEAR_MACHINE]
             for other in evidence.all_runs(claim.configs[1])
             if other.profile == source.profile
-            for condition, solvers in estimates(other.block("table1"), metric).items()
+            for condition, solvers in estimates(other.finished_cells("table1"), metric).items()
             if LINEAR_MACHINE in solvers
         }
         for dataset, solvers in _curves(source, "fig1", metric).items():
@@ -459,7 +459,7 @@ def rbf_above_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the exact machine with the RBF kernel is more accurate than the linear one."""
     metric = claim.metrics[0]
     for source in evidence.runs_that_count(claim.configs[0]):
-        for (dataset, _), solvers in estimates(source.block("table1"), metric).items():
+        for (dataset, _), solvers in estimates(source.finished_cells("table1"), metric).items():
             if dataset == _ADULT or not {"exact", LINEAR_MACHINE} <= solvers.keys():
                 continue
             ahead = difference(solvers["exact"], solvers[LINEAR_MACHINE], metric)

@@ -43,8 +43,8 @@ def as_good_and_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether AUC is within the limit of LIBSVM's one-class SVM, at a fraction of its time."""
     score, time = claim.metrics
     for source in evidence.runs_that_count(claim.configs[0]):
-        scores = estimates(source.block(*BLOCKS), score)
-        costs = estimates(source.block(*BLOCKS), time)
+        scores = estimates(source.finished_cells(*BLOCKS), score)
+        costs = estimates(source.finished_cells(*BLOCKS), time)
         for condition, solvers in scores.items():
             for name in OURS:
                 what = part_label(source, f"{name} on {condition_text(condition)}")
@@ -120,7 +120,7 @@ def linear_and_bounded(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
     """Judge for each data set if FOSVM1's iterations grow at most linearly with 1/theta."""
     curves: dict[str, _Curve] = {}
-    for (dataset, swept), solvers in estimates(source.block("theta"), metric).items():
+    for (dataset, swept), solvers in estimates(source.finished_cells("theta"), metric).items():
         theta = dict(swept).get("solver.theta")
         if isinstance(theta, int | float) and theta > 0 and "fosvm1" in solvers:
             curves.setdefault(dataset, []).append((1.0 / theta, solvers["fosvm1"]))
@@ -138,7 +138,7 @@ def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
 def _by_solver(source: Source, metric: str, prefix: str) -> dict[str, _Curve]:
     """Return a metric against the number of rows, by the solver's label."""
     curves: dict[str, _Curve] = {}
-    for solvers in estimates(source.block("scaling"), metric).values():
+    for solvers in estimates(source.finished_cells("scaling"), metric).values():
         for name, estimate in solvers.items():
             size = size_of(estimate.cells[0])
             if name.startswith(prefix) and size:
@@ -186,8 +186,10 @@ def constant_and_sampled(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             holds = is_at_most(law, claim.limits["exponent"])
             yield _law(source, f"{name}, time", holds, points)
     for source in evidence.runs_that_count(claim.configs[1]):
-        low, high = (estimates(source.block("draws"), f"hit_{end}_pct") for end in ("low", "high"))
-        for condition, solvers in estimates(source.block("draws"), hits).items():
+        low, high = (
+            estimates(source.finished_cells("draws"), f"hit_{end}_pct") for end in ("low", "high")
+        )
+        for condition, solvers in estimates(source.finished_cells("draws"), hits).items():
             if dict(condition[1]).get("solver.n_candidates") != claim.limits["candidates"]:
                 continue
             for name, estimate in solvers.items():

@@ -23,7 +23,13 @@ from svmbench.base.errors import ConfigError, SvmbenchError, suggestion
 from svmbench.base.escape import line
 from svmbench.base.paper_folders import FULL_PROFILE, Paper, papers
 from svmbench.papers.judging.checks import CHECKS, load_checks
-from svmbench.papers.judging.cuts import is_repeatable, to_decide, with_cuts
+from svmbench.papers.judging.cuts import (
+    is_repeatable,
+    mark_smoke_tests,
+    runs_by_key,
+    to_decide,
+    with_cut,
+)
 from svmbench.papers.judging.entries import Claim, limit_problems, read_claims
 from svmbench.papers.judging.evidence import Evidence, Source, gather_by_machine, gather_evidence
 from svmbench.papers.judging.measures import Answer
@@ -122,7 +128,7 @@ def judge(
         Default: ages are not looked up.
     trust : bool, default=False
         Whether the checks of papers run that don't ship with this package. Without it their claims
-        stay undecided, and the verdicts say so.
+        are not tested, and the verdicts say so.
 
     Raises
     ------
@@ -201,7 +207,12 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     if not load_checks(paper, trust=trust):
         why = f"its check is other people's code, which --trust runs: {paper.folder}/checks.py"
         return Verdict(claim, NOT_TESTED, why, trusted=False)
-    parts = with_cuts(_parts(claim, evidence, paper), claim, paper, evidence)
+    source_of = runs_by_key(claim, paper, evidence)
+    names_datasets = bool(CHECKS[claim.id].datasets)
+    parts = [
+        part if part.smoke_test else with_cut(part, source_of, names_datasets=names_datasets)
+        for part in mark_smoke_tests(_parts(claim, evidence, paper), source_of)
+    ]
     sources = _used(claim, evidence, [cell for part in parts for cell in part.cells])
     sources = sources or [
         source for config in claim.configs for source in evidence.runs_that_count(config)
@@ -232,7 +243,9 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
 def _notes(verdict: Verdict, evidence: Evidence, sources: Sequence[Source]) -> tuple[str, ...]:
     """Return what a verdict leaves out or rests on, a sentence each: its `notes`."""
     claim = verdict.claim
-    notes = [note for source in sources for note in (*source.notes, *_unfinished(source))]
+    notes = [
+        note for source in sources for note in (*source.notes, *_note_on_missing_results(source))
+    ]
     notes += [
         f"The profile {source.run.profile} of {source.run.name} has changed since this run: the "
         "command makes other records now."
@@ -363,7 +376,7 @@ def _used(claim: Claim, evidence: Evidence, cells: Iterable[CellResult]) -> list
     return of_claim or used
 
 
-def _unfinished(source: Source) -> list[str]:
+def _note_on_missing_results(source: Source) -> list[str]:
     """Name a run with cells that have no result, also if these failed or reached a time limit."""
     n_missing = sum(
         cell.status not in {"ok", "unavailable", "skipped"} for cell in source.run.cells

@@ -130,7 +130,7 @@ def cells_of(*estimates: Estimate | None) -> tuple[CellResult, ...]:
     return tuple(cell for estimate in estimates if estimate is not None for cell in estimate.cells)
 
 
-def unfinished(
+def first_missing_cells(
     source: Source, blocks: Sequence[str], dataset: str, solvers: Iterable[str]
 ) -> dict[str, CellResult]:
     """Return the solvers without a result on a data set, each with a cell that gives the reason.
@@ -171,7 +171,7 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str)
     """
     parts = []
     for dataset in dict.fromkeys(str(cell.dataset) for cell in source.planned(*blocks)):
-        missing = unfinished(source, blocks, dataset, solvers)
+        missing = first_missing_cells(source, blocks, dataset, solvers)
         if not missing:
             continue
         cell = next(iter(missing.values()))

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svmbench.base.paper_folders import FULL_PROFILE, Paper, shipped_config
-from svmbench.papers.judging.checks import CHECKS
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN_STATUSES, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
@@ -45,18 +44,9 @@ _MAX_NAMED_DATASETS = 3
 _Settings = Mapping[str, Any]
 
 
-def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, evidence: Evidence) -> list[Part]:
-    """Return the parts, each with a sentence on what its runs lack of the paper's protocol.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-    claim : Claim
-    paper : Paper
-        The paper of the claim.
-    evidence : Evidence
-    """
-    source_of: dict[str, Source] = {}  # the run of each cell, by the cell's key
+def runs_by_key(claim: Claim, paper: Paper, evidence: Evidence) -> dict[str, Source]:
+    """Return the run of each cell of a claim's paper, by the cell's key."""
+    source_of: dict[str, Source] = {}
     for sources in evidence.sources.values():
         for source in sources:
             if source.run.paper == paper.key:
@@ -70,27 +60,40 @@ def with_cuts(parts: Sequence[Part], claim: Claim, paper: Paper, evidence: Evide
     for source in {id(source): source for source in source_of.values()}.values():
         for cell in source.run.cells:
             source_of.setdefault(cell.key, source)
+    return source_of
+
+
+def mark_smoke_tests(parts: Sequence[Part], source_of: Mapping[str, Source]) -> list[Part]:
+    """Return the parts; those with records of the smoke test are marked, and decide nothing.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    source_of : mapping of str to Source
+        The run of each cell, by the cell's key.
+    """
+    smoke_tests = {key for key, source in source_of.items() if source.profile == SMOKE_TEST_PROFILE}
     return [
-        _with_cut(part, source_of, names_datasets=bool(CHECKS[claim.id].datasets)) for part in parts
+        replace(part, smoke_test=any(cell.key in smoke_tests for cell in part.cells))
+        for part in parts
     ]
 
 
-def _with_cut(part: Part, source_of: dict[str, Source], *, names_datasets: bool) -> Part:
-    """Return a part that names its cut data sets, and at the end the profiles of its runs.
+def with_cut(part: Part, source_of: Mapping[str, Source], *, names_datasets: bool) -> Part:
+    """Return a part with a phrase on what its runs lack of the paper's protocol.
 
-    The cuts that the check itself names come after the data sets. For a claim that names no data
-    sets, the rows of the config's full protocol count as all rows.
+    The phrase names the cut data sets, then the cuts that the check itself names, and at the end
+    the profiles of the runs. For a claim that names no data sets, the rows of the config's full
+    protocol count as all rows.
     """
     pairs = [(cell, source_of[cell.key]) for cell in part.cells if cell.key in source_of]
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
-    if SMOKE_TEST_PROFILE in profiles:
-        return replace(part, smoke_test=True)
     rows_of: dict[str, str] = {}  # of each cut data set, how many rows it has
     fewer: dict[str, None] = {}
     for source in {id(source): source for _, source in pairs}.values():
         cells = [cell for cell, run_of in pairs if run_of is source]
         fewer.update(dict.fromkeys(fewer_settings(source.run, cells)))
-        fewer.update(dict.fromkeys(_unfinished(source, cells)))
+        fewer.update(dict.fromkeys(_cells_not_run(source, cells)))
         if not names_datasets and source.profile == FULL_PROFILE:
             continue
         for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset):
@@ -107,7 +110,7 @@ def _with_cut(part: Part, source_of: dict[str, Source], *, names_datasets: bool)
     )
 
 
-def _unfinished(source: Source, cells: Sequence[CellResult]) -> list[str]:
+def _cells_not_run(source: Source, cells: Sequence[CellResult]) -> list[str]:
     """Return how many of a part's planned cells are not run.
 
     A part on one data set has the planned cells of its solvers and blocks on this set; a part that

@@ -25,9 +25,16 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.report.numbers.forecasts import Forecaster, timed_cells
+from svmbench.report.numbers.summary import elsewhere
 from svmbench.report.reading.folders import folders_with_tables, is_contributed, runs_below
 from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
-from svmbench.report.reading.records import CellResult, Run, read_run, take_apart, used_environments
+from svmbench.report.reading.records import (
+    CellResult,
+    Run,
+    read_run,
+    split_races,
+    used_environments,
+)
 
 #: The profile that only shows that everything runs.
 SMOKE_TEST_PROFILE = "quick"
@@ -79,13 +86,13 @@ class Source:
         counts = Counter(cell.environment for cell in self.cells if cell.status == "ok")
         return ", ".join(name for name, _ in counts.most_common())
 
-    def block(self, *names: str) -> list[CellResult]:
+    def finished_cells(self, *blocks: str) -> list[CellResult]:
         """Return the cells of some blocks that have a result."""
-        return [cell for cell in self.planned(*names) if cell.status == "ok"]
+        return [cell for cell in self.planned(*blocks) if cell.status == "ok"]
 
-    def planned(self, *names: str) -> list[CellResult]:
+    def planned(self, *blocks: str) -> list[CellResult]:
         """Return all cells of some blocks, with a result or without."""
-        return [cell for cell in self.cells if cell.block in names]
+        return [cell for cell in self.cells if cell.block in blocks]
 
     def n_results(self) -> int:
         """Return the number of results."""
@@ -273,7 +280,7 @@ def _source(run: Run) -> Source:
             f"{left_out} of {counts.total()} results come from another environment "
             f"({', '.join(others)}) than the others ({group}) and are left out."
         )
-    cells = [_elsewhere(cell) if cell.environment_group in others else cell for cell in run.cells]
+    cells = [elsewhere(cell) if cell.environment_group in others else cell for cell in run.cells]
     return Source(run, tuple(_with_races_apart(cells)), group, tuple(notes))
 
 
@@ -292,13 +299,8 @@ def _with_races_apart(cells: list[CellResult]) -> list[CellResult]:
         replace(part, metrics={**metrics_of[part.key], **part.metrics})
         if metrics_of.get(part.key)
         else part
-        for part in take_apart(cells)
+        for part in split_races(cells)
     ]
-
-
-def _elsewhere(cell: CellResult) -> CellResult:
-    reason = f"measured in environment {cell.environment_group}"
-    return replace(cell, status="elsewhere", reason=reason, metrics={}, spread={}, counters={})
 
 
 def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from svmbench.papers.judging.checks import (
     cells_of,
     condition_text,
+    first_missing_cells,
     part_label,
     printed_text,
     undecided_if_missing,
-    unfinished,
 )
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Source
@@ -34,7 +34,7 @@ def fastest_parts(
 ) -> list[Part]:
     """Return for each data set whether a solver is faster than every rival."""
     metric, parts = claim.metrics[0], []
-    for condition, solvers in estimates(source.block(*blocks), metric).items():
+    for condition, solvers in estimates(source.finished_cells(*blocks), metric).items():
         others = {name: solvers[name] for name in rivals if name in solvers and name != solver}
         if solver not in solvers or not others:
             continue
@@ -42,7 +42,7 @@ def fastest_parts(
         quickest = min(others, key=lambda name: others[name].value)
         answer = all_of(is_lower(own, estimate, metric) for estimate in others.values())
         answer, lacking = undecided_if_missing(
-            answer, unfinished(source, blocks, condition[0], rivals)
+            answer, first_missing_cells(source, blocks, condition[0], rivals)
         )
         measured = f"{solver} {format_seconds(own.value)}, "
         measured += f"{quickest} {format_seconds(others[quickest].value)}"
@@ -70,7 +70,7 @@ def within_best(
     `rivals` must name the solver itself, too: without it there is no part.
     """
     metric, limit, parts = claim.metrics[0], claim.limits["points"], []
-    for condition, solvers in estimates(source.block(*blocks), metric).items():
+    for condition, solvers in estimates(source.finished_cells(*blocks), metric).items():
         present = {name: solvers[name] for name in rivals if name in solvers}
         if solver not in present or len(present) < 2:
             continue
@@ -82,7 +82,7 @@ def within_best(
             if name != solver
         )
         answer, lacking = undecided_if_missing(
-            answer, unfinished(source, blocks, condition[0], rivals)
+            answer, first_missing_cells(source, blocks, condition[0], rivals)
         )
         text = f"{solver} {format_value(metric, present[solver].value)} %, "
         text += f"{format_signed(-behind.value)} against {best}" if best != solver else "the best"
@@ -110,7 +110,7 @@ def growth_parts(
     """Return for each data set and solver whether a metric's exponent in N is in a window."""
     metric = metric or claim.metrics[0]
     series: dict[tuple[str, str], list[tuple[float, Estimate]]] = {}
-    for (dataset, _), by_solver in estimates(source.block(block), metric).items():
+    for (dataset, _), by_solver in estimates(source.finished_cells(block), metric).items():
         for solver in solvers:
             size = size_of(by_solver[solver].cells[0]) if solver in by_solver else None
             if size:

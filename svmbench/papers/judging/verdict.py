@@ -10,9 +10,8 @@ from typing import Any
 from svmbench.papers.judging.entries import EVERY, MOST, Claim
 from svmbench.papers.judging.measures import Answer, Criterion, SideTest
 from svmbench.report.numbers.statistics import Interval
-from svmbench.report.numbers.summary import measured
+from svmbench.report.numbers.summary import value_of
 from svmbench.report.reading.records import CellResult
-from svmbench.schema.rechecks import Ages as Ages  # the site takes it from here
 
 #: The outcomes of a claim.
 SUPPORTED, MIXED, CONTRADICTED, UNDECIDED, NOT_TESTED = OUTCOMES = (
@@ -412,7 +411,7 @@ def size_of(cell: CellResult) -> float | None:
     rows = cell.dimensions.get("rows")
     if isinstance(rows, int | float):
         return float(rows)
-    return measured(cell, "n_train")
+    return value_of(cell, "n_train")
 
 
 def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tuple[str, str]:

@@ -29,7 +29,7 @@ from svmbench.report.numbers.estimates import (
     total,
 )
 from svmbench.report.numbers.statistics import Interval
-from svmbench.report.numbers.summary import measured
+from svmbench.report.numbers.summary import value_of
 
 _PRINTED_BLOCK = "all-rows"
 OURS, RIVALS = ("nl-sgd", "nl-sgd-picked"), ("mn-svm", "nn-isda")
@@ -49,7 +49,7 @@ _EstimatesByDataset = Mapping[str, Mapping[str, Estimate]]
 def _by_set(source: Source, blocks: Sequence[str], metric: str) -> dict[str, dict[str, Estimate]]:
     return {
         condition[0]: solvers
-        for condition, solvers in estimates(source.block(*blocks), metric).items()
+        for condition, solvers in estimates(source.finished_cells(*blocks), metric).items()
     }
 
 
@@ -130,7 +130,7 @@ def _ratio(
     faster = quotient(sums[rival], sums["nl-sgd"])
     printed = claim.limits[f"{rival.replace('-', '_')}_{kind.partition(' ')[0]}"]
     stopped = [
-        sum(measured(cell, "unconverged_fits") or 0.0 for cell in table[each][rival].cells)
+        sum(value_of(cell, "unconverged_fits") or 0.0 for cell in table[each][rival].cells)
         for each in sets
     ]
     text = f"{times_between(faster)}, mean CPU times over {len(sets)} sets"

@@ -49,7 +49,7 @@ def _table2(evidence: Evidence) -> tuple[list[Source], list[str]]:
     sources = evidence.runs_that_count("sgdlssvm_table2") or evidence.runs_that_count(
         "sgdlssvm_fig1"
     )
-    by_exact_solvers = [source for source in sources if source.block("chosen")]
+    by_exact_solvers = [source for source in sources if source.finished_cells("chosen")]
     if not by_exact_solvers:
         return sources, ["cv"]
     return [
@@ -120,7 +120,7 @@ _SizeCurve = list[tuple[float, Estimate]]
 def _series(source: Source, block: str, metric: str, over: str) -> dict[str, _SizeCurve]:
     """Return a metric of every data set against a dimension, ascending."""
     series: dict[str, _SizeCurve] = {}
-    for (dataset, swept), solvers in estimates(source.block(block), metric).items():
+    for (dataset, swept), solvers in estimates(source.finished_cells(block), metric).items():
         x = dict(swept).get(over)
         for estimate in solvers.values():
             if isinstance(x, int | float):

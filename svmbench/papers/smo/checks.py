@@ -73,7 +73,7 @@ def _paired_times(source: Source, block: str, metric: str, first: str, second: s
         for cell in source.planned(block)
         if cell.solver in known and cell.status not in known[cell.solver]
     ]
-    for solvers in estimates(source.block(block), metric).values():
+    for solvers in estimates(source.finished_cells(block), metric).values():
         if first in solvers and second in solvers:
             size = size_of(solvers[first].cells[0])
             if size and solvers[first].value > 0:
@@ -323,13 +323,13 @@ def _counted(claim: Claim, source: Source, config: str) -> list[Part]:
     table, limit = config.removeprefix("smo_"), claim.limits["off_pct"]
     subsets: list[tuple[float, str, Estimate]] = []
     beside: list[float] = []
-    for (dataset, _), solvers in estimates(source.block(SUBSETS), bound).items():
+    for (dataset, _), solvers in estimates(source.finished_cells(SUBSETS), bound).items():
         printed = published.lookup(claim.paper, table, dataset, bound, "smo")
         if printed and "smo" in solvers:
             off = 100.0 * (solvers["smo"].value / printed - 1.0)
             subsets.append((off, f"{dataset} {solvers['smo'].value:.0f} instead of {printed:.0f}",
                           solvers["smo"]))  # fmt: skip
-    for (dataset, _), solvers in estimates(source.block(SUBSETS), free).items():
+    for (dataset, _), solvers in estimates(source.finished_cells(SUBSETS), free).items():
         printed = published.lookup(claim.paper, table, dataset, free, "smo")
         if printed and "smo" in solvers:
             beside.append(100.0 * abs(solvers["smo"].value / printed - 1.0))
@@ -446,7 +446,9 @@ def slower_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             other = next(iter(alike), None)
             if other is None:
                 continue
-            first, second = (estimates(run.block(SUBSETS), metric) for run in (source, other))
+            first, second = (
+                estimates(run.finished_cells(SUBSETS), metric) for run in (source, other)
+            )
             both = [
                 (first[condition]["smo"], second[condition]["smo"])
                 for condition in first

@@ -26,7 +26,7 @@ from svmbench.papers.judging.verdict import Part, size_of
 from svmbench.report.numbers.comparisons import holm, rank_correlation
 from svmbench.report.numbers.estimates import Estimate, difference, estimates, interval
 from svmbench.report.numbers.statistics import Interval, SignedRank, signed_rank, win_draw_loss
-from svmbench.report.numbers.summary import measured
+from svmbench.report.numbers.summary import value_of
 from svmbench.report.reading import published
 from svmbench.report.reading.records import VERSUS, CellResult
 
@@ -86,14 +86,14 @@ def safe(claim: Claim, evidence: Evidence) -> list[Part]:
                 [
                     estimate
                     for estimate in _all(complete, metric, solver)
-                    if _tested_at(estimate, solver) not in seen
+                    if _case_of(estimate, solver) not in seen
                 ]
                 for metric in (wrong, cases)
             )
             if not of_wrong:
                 continue
             if source.profile == FULL_PROFILE:
-                seen |= {_tested_at(estimate, solver) for estimate in of_wrong}
+                seen |= {_case_of(estimate, solver) for estimate in of_wrong}
             n_wrong = round(sum(estimate.value for estimate in of_wrong))
             n_cases = round(sum(estimate.value for estimate in of_cases))
             sets = {estimate.cells[0].dataset for estimate in of_wrong}
@@ -118,7 +118,7 @@ def _same_accuracy(claim: Claim, source: Source, table: str, by: str) -> list[Pa
     cases = [
         (f"{condition[0]}, {block}", solvers[plain], solvers[screened])
         for block in blocks
-        for condition, solvers in estimates(source.block(block), metric).items()
+        for condition, solvers in estimates(source.finished_cells(block), metric).items()
         if {plain, screened} <= solvers.keys()
     ]
     if not cases:
@@ -146,7 +146,7 @@ def _with_all_results(source: Source) -> Source:
     return replace(source, cells=tuple(cells))
 
 
-def _tested_at(estimate: Estimate, solver: str) -> tuple[str, str, str | None]:
+def _case_of(estimate: Estimate, solver: str) -> tuple[str, str, str | None]:
     """Return what tells a test of a rule from others: the rule, the block and the data set."""
     return solver, estimate.cells[0].block, estimate.cells[0].dataset
 
@@ -157,22 +157,22 @@ def _all(source: Source, metric: str, solver: str) -> list[Estimate]:
     return [
         solvers[solver]
         for block in blocks
-        for solvers in estimates(source.block(block), metric).values()
+        for solvers in estimates(source.finished_cells(block), metric).values()
         if solver in solvers
     ]
 
 
-def _exact(source: Source, *solvers: str) -> tuple[str, tuple[str, ...]]:
+def _block_and_names(source: Source, *solvers: str) -> tuple[str, tuple[str, ...]]:
     """Return the block with the solutions at all values of nu, and the solvers' names there."""
     if any(cell.block == EXACT for cell in source.cells):
         return EXACT, tuple(name + EXACT_ENDING for name in solvers)
     return TOGETHER, tuple("c-svm-bounded" if name == "c-svm" else name for name in solvers)
 
 
-def _solved(evidence: Evidence, config: str) -> list[Source]:
+def _runs_at_all_nu(evidence: Evidence, config: str) -> list[Source]:
     """Return the runs of a table with its solutions at all values of nu, else its older runs."""
     sources = evidence.runs_that_count(config)
-    return [source for source in sources if _exact(source)[0] == EXACT] or sources
+    return [source for source in sources if _block_and_names(source)[0] == EXACT] or sources
 
 
 def _timed_block(source: Source) -> str:
@@ -185,7 +185,7 @@ def _speedups(
 ) -> list[tuple[str, float, Estimate]]:
     """Return data set, size (`size_of`) and speed-up of every race of a solver."""
     speedups = []
-    for (dataset, _), solvers in estimates(source.block(block), metric).items():
+    for (dataset, _), solvers in estimates(source.finished_cells(block), metric).items():
         size = size_of(solvers[solver].cells[0]) if solver in solvers else None
         if size:
             speedups.append((dataset, size, solvers[solver]))
@@ -296,7 +296,7 @@ class _RaceLead:
 
 
 def _leads(source: Source, block: str, ratio: str, apart: str, pair: str) -> list[_RaceLead]:
-    cells = source.block(block)
+    cells = source.finished_cells(block)
     objectives = estimates(cells, apart)
     leads = []
     for condition, solvers in estimates(cells, ratio).items():
@@ -385,7 +385,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     text = f"below {level:g} in {below.count(True)} of {N_GROUPS} groups, not in "
     text += f"{below.count(False)}, undecided in {below.count(None)}: "
     text += "; ".join(
-        _tested(what, pairs, test, p)
+        _test_text(what, pairs, test, p)
         for (what, pairs, _), test, p in zip(groups, tests, corrected, strict=True)
     )
     cells = cells_of(*(estimate for _, pairs, _ in groups for pair in pairs for estimate in pair))
@@ -410,7 +410,7 @@ def _p_value(pairs: _EstimatePairs, n_missing: int) -> Interval:
     )
 
 
-def _tested(what: str, pairs: _EstimatePairs, test: SignedRank, corrected: float) -> str:
+def _test_text(what: str, pairs: _EstimatePairs, test: SignedRank, corrected: float) -> str:
     """Return the result of a group's test in words."""
     wins, draws, losses = win_draw_loss([b.value for _, b in pairs], [a.value for a, _ in pairs])
     text = f"{what}: p {test.p_greater:.2g}, corrected {corrected:.2g}, over {test.n} sets, "
@@ -426,7 +426,7 @@ def _pairs(
     """Return two solvers' results on every set that has both."""
     return [
         (solvers[first], solvers[second])
-        for solvers in estimates(source.block(block), metric).values()
+        for solvers in estimates(source.finished_cells(block), metric).values()
         if first in solvers and second in solvers
     ]
 
@@ -435,8 +435,8 @@ def _pairs(
 def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether nu-SVM's best accuracy is above C-SVM's on more than half of the sets."""
     for config in claim.configs:
-        for source in _solved(evidence, config):
-            block, names = _exact(source, "nu-svm", "c-svm")
+        for source in _runs_at_all_nu(evidence, config):
+            block, names = _block_and_names(source, "nu-svm", "c-svm")
             pairs = _pairs(source, block, claim.metrics[0], *names)
             if not pairs:
                 continue
@@ -456,7 +456,7 @@ def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 
 def _settings(source: Source) -> str:
     """Return a phrase on the numbers of settings of which each is the best; "" if unknown."""
-    block, names = _exact(source, "nu-svm", "c-svm")
+    block, names = _block_and_names(source, "nu-svm", "c-svm")
     ours, theirs = (_n_values(source, block, name) for name in names)
     if not ours or not theirs:
         return ""
@@ -466,7 +466,7 @@ def _settings(source: Source) -> str:
 
 def _n_values(source: Source, block: str, solver: str) -> list[float]:
     """Return how many values of its grid a solver took on each set, over all widths."""
-    sets = estimates(source.block(block), "n_values").values()
+    sets = estimates(source.finished_cells(block), "n_values").values()
     return [solvers[solver].value for solvers in sets if solver in solvers]
 
 
@@ -487,9 +487,9 @@ def _fewer_values(source: Source, block: str, solver: str) -> str:
 def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether OC-SVM's AUC and its accuracy are above KDE's on most sets."""
     for config in claim.configs:
-        for source in _solved(evidence, config):
+        for source in _runs_at_all_nu(evidence, config):
             for metric in claim.metrics:
-                block, (detector,) = _exact(source, "oc-svm")
+                block, (detector,) = _block_and_names(source, "oc-svm")
                 pairs = _pairs(source, block, metric, detector, "kde")
                 if not pairs:
                     continue
@@ -503,7 +503,7 @@ def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 answer = is_most(answers, _N_DATASETS[config])
                 cut, label = _fewer_values(source, block, detector), part_label(source, what)
                 yield Part(label, answer, text, claim.printed, cells, cut=cut)
-            block, (detector,) = _exact(source, "oc-svm")
+            block, (detector,) = _block_and_names(source, "oc-svm")
             yield from untested(claim, source, [block], detector)
 
 
@@ -515,11 +515,11 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
         part for source in evidence.runs_that_count(figure4) for part in _in_graphs(claim, source)
     ]
     for config in tables:
-        for source in _solved(evidence, config):
-            block, (screened,) = _exact(source, PATHS[config][0])
+        for source in _runs_at_all_nu(evidence, config):
+            block, (screened,) = _block_and_names(source, PATHS[config][0])
             shares = [
                 solvers[screened]
-                for solvers in estimates(source.block(block), claim.metrics[0]).values()
+                for solvers in estimates(source.finished_cells(block), claim.metrics[0]).values()
                 if screened in solvers
             ]
             if not shares:
@@ -540,7 +540,7 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
 def _in_graphs(claim: Claim, source: Source) -> list[Part]:
     """Judge if more than half of the samples are screened in most graphs of Figure 4."""
     graphs: dict[tuple[str, str], list[CellResult]] = {}
-    for cell in source.block("linear", "rbf"):
+    for cell in source.finished_cells("linear", "rbf"):
         if "solver.nu" in cell.dimensions:
             graphs.setdefault((cell.block, str(cell.dataset)), []).append(cell)
     ratios = {graph: _screened_pct(cells, claim.metrics[1]) for graph, cells in graphs.items()}
@@ -562,7 +562,7 @@ def _screened_pct(cells: Sequence[CellResult], counter: str) -> float | None:
     """Return the percentage of screened multipliers of a path; None without the counters."""
     settled = unsettled = 0.0
     for cell in cells:
-        counts = [measured(cell, name) for name in (counter, "screened_zero", "screened_one")]
+        counts = [value_of(cell, name) for name in (counter, "screened_zero", "screened_one")]
         if None in counts:
             return None
         unsettled += counts[0] or 0.0
@@ -578,7 +578,7 @@ def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         leads = [
             solvers[f"srbo-nu-svm-{by}"]
             for block in ("linear", "rbf")
-            for solvers in estimates(source.block(block), speedup).values()
+            for solvers in estimates(source.finished_cells(block), speedup).values()
             for by in ("quadprog", "dcdm")
             if f"srbo-nu-svm-{by}" in solvers
         ]

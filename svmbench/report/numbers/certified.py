@@ -15,8 +15,8 @@ from statistics import median
 
 from svmbench.report.numbers.comparisons import holm, performance_profile
 from svmbench.report.numbers.statistics import signed_rank
-from svmbench.report.numbers.summary import measured
-from svmbench.report.reading.records import CellResult, Run, take_apart
+from svmbench.report.numbers.summary import value_of
+from svmbench.report.reading.records import CellResult, Run, split_races
 
 #: Relative gaps of a board, as metrics name them, and the one that ranks its solvers.
 ACCURACIES = ("1e-2", "1e-3", "1e-5")
@@ -139,7 +139,7 @@ def boards(runs: Iterable[tuple[str, Run]]) -> list[Board]:
             if not cell.is_race or cell.status != "ok":
                 continue
             board, problem_id = (run.name, str(cell.solver)), (cell.block, _problem_name(cell))
-            parts = [part for part in take_apart([cell]) if part.solver in board[1].split("|")]
+            parts = [part for part in split_races([cell]) if part.solver in board[1].split("|")]
             claims.setdefault(board, {})[problem_id] = parts
             times = {str(part.solver): _times(part) for part in parts}
             if all(times.values()):
@@ -167,7 +167,7 @@ def _times(part: CellResult) -> dict[str, float | None]:
     names = {each: TIME_TO.format(each) for each in ACCURACIES}
     if not any(name in part.metrics for name in names.values()):
         return {}
-    return {each: measured(part, name) for each, name in names.items()}
+    return {each: value_of(part, name) for each, name in names.items()}
 
 
 def _standings(

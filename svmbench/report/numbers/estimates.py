@@ -14,7 +14,7 @@ from svmbench.report.numbers.statistics import (
     student_quantile,
     welch_difference,
 )
-from svmbench.report.numbers.summary import measured, registered_count, summarise_folds
+from svmbench.report.numbers.summary import registered_count, summarise_folds, value_of
 from svmbench.report.reading.records import CellResult
 from svmbench.report.reading.wording import is_timing
 
@@ -74,7 +74,7 @@ class Estimate:
 def estimate(cells: Sequence[CellResult], metric: str) -> Estimate | None:
     """Estimate a metric over cells that differ in the fold only; return None without values."""
     finished = [cell for cell in cells if cell.status == "ok"]
-    values = [(cell, value) for cell in finished if (value := measured(cell, metric)) is not None]
+    values = [(cell, value) for cell in finished if (value := value_of(cell, metric)) is not None]
     if not values:
         return None
     summary = summarise_folds([cell for cell, _ in values], metric)
@@ -178,7 +178,7 @@ def _single(estimated: Estimate, metric: str) -> Interval:
 
 def _times(cells: Sequence[CellResult]) -> list[float]:
     """Return the CPU seconds of some paths, which records have as a mean over their values."""
-    measurements = ((measured(cell, "cpu_time_s"), measured(cell, "n_values")) for cell in cells)
+    measurements = ((value_of(cell, "cpu_time_s"), value_of(cell, "n_values")) for cell in cells)
     return [mean * (n_values or 1.0) for mean, n_values in measurements if mean is not None]
 
 
@@ -246,8 +246,8 @@ def test_rows(cell: CellResult) -> float | None:
     Records of a fit to all rows lack the number. Their scores are those of the data set's own test
     part if the number of correct rows that follows from the accuracy is whole.
     """
-    recorded = measured(cell, "n_test")
-    share = measured(cell, "accuracy_pct")
+    recorded = value_of(cell, "n_test")
+    share = value_of(cell, "accuracy_pct")
     if recorded is not None or share is None:
         return recorded
     n_test = registered_count(str(cell.dataset), "n_test")
@@ -294,11 +294,11 @@ def _positives(*several: Estimate) -> list[tuple[int, int]]:
     are whole for every solver: recall times the count, and that product divided by the precision.
     """
     cells = [cell for estimated in several for cell in estimated.cells]
-    sizes = {int(measured(cell, "n_test") or 0) for cell in cells}
+    sizes = {int(value_of(cell, "n_test") or 0) for cell in cells}
     n_test = sizes.pop() if len(sizes) == 1 else 0
     n_positive, known = np.arange(1, n_test), False
     for cell in cells:
-        recall, precision = (measured(cell, f"{name}_pct") for name in ("recall", "precision"))
+        recall, precision = (value_of(cell, f"{name}_pct") for name in ("recall", "precision"))
         if not recall or not precision:  # no row was called positive
             continue
         hits = recall / 100.0 * n_positive
@@ -316,7 +316,7 @@ def _positives(*several: Estimate) -> list[tuple[int, int]]:
 def test_share(estimated: Estimate) -> float:
     """Return test rows over training rows, from the first fold that has both numbers."""
     for cell in estimated.cells:
-        test, train = measured(cell, "n_test"), measured(cell, "n_train")
+        test, train = value_of(cell, "n_test"), value_of(cell, "n_train")
         if test and train:
             return test / train
     return 0.0

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmbench.base.paper_folders import papers
-from svmbench.report.numbers.summary import FILLED_SHARE, measured, registered_count
+from svmbench.report.numbers.summary import FILLED_SHARE, registered_count, value_of
 from svmbench.report.reading.records import CellResult, Run
 from svmbench.schema.record import CELL_OVERHEAD_S
 
@@ -246,7 +246,7 @@ def swept_of(dimensions: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
 
 def _rows_used(cell: CellResult) -> float:
     """Return how many rows a cell trained on and predicted, those of a separate test part too."""
-    return (measured(cell, "n_train") or 0.0) + (measured(cell, "n_test") or 0.0)
+    return (value_of(cell, "n_train") or 0.0) + (value_of(cell, "n_test") or 0.0)
 
 
 def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:

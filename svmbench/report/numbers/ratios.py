@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from svmbench.report.numbers.certified import MIN_RANKED_PROBLEMS, RANKED_AT, TIME_TO
-from svmbench.report.numbers.summary import measured
-from svmbench.report.reading.records import CellResult, Run, take_apart
+from svmbench.report.numbers.summary import value_of
+from svmbench.report.reading.records import CellResult, Run, split_races
 
 #: Prefixes of the names of the reference solvers, and their names in words. scikit-learn's NuSVC is
 #: its copy of LIBSVM's.
@@ -204,17 +204,17 @@ def trains(run: Run, cell: CellResult) -> bool:
 
 def _of_race(run: Run, cell: CellResult, slug: str, declared: DeclaredName) -> Iterator[Ratio]:
     """Yield the ratios of a race between a solver and a reference solver."""
-    by_name = {part.solver: part for part in take_apart([cell])}
+    by_name = {part.solver: part for part in split_races([cell])}
     for key in cell.metrics:
         metric, *owners = key.split(":")
         if metric != "ratio" or len(owners) != 2:
             continue
         first, second = owners
-        value = measured(by_name[f"{first} vs {second}"], "ratio")
+        value = value_of(by_name[f"{first} vs {second}"], "ratio")
         spread = cell.spread.get(key)
         if f"{_TO_CERTIFIED}:{first}" in cell.metrics:
             # Sums over several settings can't be compared: compare times to a certified accuracy.
-            time, time_of_reference = (measured(by_name[name], _TO_CERTIFIED) for name in owners)
+            time, time_of_reference = (value_of(by_name[name], _TO_CERTIFIED) for name in owners)
             value, spread = (time_of_reference / time if time and time_of_reference else None), None
         if not value or value <= 0.0:
             continue
@@ -245,7 +245,7 @@ def _excess(solver: CellResult, pair: CellResult) -> float | None:
     # A difference without a value says that the two minimise different functions.
     if "objective_difference" in pair.metrics and pair.metrics["objective_difference"] is None:
         return math.inf
-    return measured(solver, "excess_objective")
+    return value_of(solver, "excess_objective")
 
 
 def _problem(cell: CellResult) -> str:
@@ -264,7 +264,7 @@ def _class_of(run: Run, cell: CellResult, reference: str) -> str:
         return f"linear classifier, {beside}"
     if run.blocks.get(cell.block, {}).get("task") == "multiclass":
         return f"kernel classifier, several classes, {beside}"
-    rows = measured(cell, "n_train") or 0
+    rows = value_of(cell, "n_train") or 0
     size = "up to" if rows <= SMALL_ROWS else "more than"
     return f"kernel classifier, {size} {SMALL_ROWS:,} rows, {beside}"
 

@@ -60,7 +60,7 @@ class Summary:
         Reasons for undefined values on finished folds, each once.
     environments : tuple of str
         Ids of the environments of the folds.
-    false_claim : bool
+    false_convergence : bool
         True for a time of a racer that says it converged, and did not; for a ratio, of one of both.
     """
 
@@ -78,7 +78,7 @@ class Summary:
     disturbed: bool = False
     unresolved: bool = False
     undefined: tuple[str, ...] = ()
-    false_claim: bool = False
+    false_convergence: bool = False
 
     @property
     def partial(self) -> bool:
@@ -94,7 +94,7 @@ class Summary:
         """Return why the value is not compared with others, to end a sentence; "" if it is."""
         if self.value is None:
             return "they have no value"
-        if self.false_claim:
+        if self.false_convergence:
             return "their solvers did not converge as reported"
         if self.unresolved:
             return "they are shorter than the clock can tell"
@@ -115,7 +115,7 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
     """
     finished = [cell for cell in cells if cell.status == "ok"]
     values_of_cells = [
-        (cell, value) for cell in finished if (value := measured(cell, metric)) is not None
+        (cell, value) for cell in finished if (value := value_of(cell, metric)) is not None
     ]
     value = spread = low = high = None
     if values_of_cells:
@@ -144,7 +144,8 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
         undefined=tuple(
             dict.fromkeys(cell.undefined[metric] for cell in finished if metric in cell.undefined)
         ),
-        false_claim=is_timing(metric) and any(cell.has_false_claim for cell, _ in values_of_cells),
+        false_convergence=is_timing(metric)
+        and any(cell.has_false_convergence for cell, _ in values_of_cells),
     )
 
 
@@ -165,20 +166,21 @@ def by_environment_group(cells: Sequence[CellResult]) -> dict[str, list[CellResu
         return {next(iter(groups), ""): list(cells)}
     return {
         name: [
-            cell if cell.status != "ok" or cell.environment_group == name else _elsewhere(cell)
+            cell if cell.status != "ok" or cell.environment_group == name else elsewhere(cell)
             for cell in cells
         ]
         for name in groups
     }
 
 
-def _elsewhere(cell: CellResult) -> CellResult:
+def elsewhere(cell: CellResult) -> CellResult:
+    """Return a cell without its values, with the status of another environment's results."""
     no_values: dict[str, Any] = {"metrics": {}, "spread": {}, "counters": {}, "undefined": {}}
     reason = f"measured in environment {cell.environment}"
     return replace(cell, status="elsewhere", reason=reason, **no_values)
 
 
-def measured(cell: CellResult, metric: str) -> float | None:
+def value_of(cell: CellResult, metric: str) -> float | None:
     """Return the finite value of a metric or counter of a cell, or None.
 
     A time of a training that is shorter than the clock can tell counts as `CLOCK_RESOLUTION_S`.
@@ -204,7 +206,7 @@ def metric_names(cells: Sequence[CellResult]) -> list[str]:
     return [
         name
         for name in names
-        if any(name in cell.undefined or measured(cell, name) is not None for cell in cells)
+        if any(name in cell.undefined or value_of(cell, name) is not None for cell in cells)
     ]
 
 
@@ -344,7 +346,7 @@ def rows_of(cell: CellResult) -> float:
     swept = cell.dimensions.get("rows")
     if isinstance(swept, int | float):
         return float(swept)
-    n_test = measured(cell, "n_test") or 0.0
+    n_test = value_of(cell, "n_test") or 0.0
     if n_test == registered_count(str(cell.dataset), "n_test"):
         n_test = 0.0
-    return (measured(cell, "n_train") or 0.0) + n_test
+    return (value_of(cell, "n_train") or 0.0) + n_test

@@ -17,13 +17,13 @@ from svmbench.report.numbers.summary import (
     Summary,
     by_environment_group,
     group,
-    measured,
     summarise_folds,
+    value_of,
 )
 from svmbench.report.plots.kinds import kind_of
 from svmbench.report.reading import published
 from svmbench.report.reading.provenance import missing_short
-from svmbench.report.reading.records import VERSUS, CellResult, Run, take_apart
+from svmbench.report.reading.records import VERSUS, CellResult, Run, split_races
 from svmbench.report.reading.wording import label_of
 from svmbench.report.tables.layout import mixes_kernels, read_checked, varying_fields
 from svmbench.schema.record import IDENTITY, canonical
@@ -202,7 +202,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
         for cell in run.block_cells(name)
         if spec.dataset in (None, cell.dataset)
     ]
-    cells = take_apart(whole)
+    cells = split_races(whole)
     y = _clock(spec, cells)
     panels = []
     placed = {spec.x, spec.series, spec.across}
@@ -252,8 +252,8 @@ def _clock(spec: PlotSpec, cells: Sequence[CellResult]) -> str:
     requested = str(spec.y)
     if not kind_of(spec).fits or requested != "train_time_s":
         return requested
-    timed = [cell for cell in cells if measured(cell, "train_time_s") is not None]
-    have_both = all(measured(cell, "cpu_time_s") is not None for cell in timed)
+    timed = [cell for cell in cells if value_of(cell, "train_time_s") is not None]
+    have_both = all(value_of(cell, "cpu_time_s") is not None for cell in timed)
     return "cpu_time_s" if timed and have_both else requested
 
 
@@ -272,7 +272,7 @@ def _by_environment_group(name: str, cells: Sequence[CellResult]) -> dict[str, l
 def _lacking(spec: PlotSpec, y: str, cells: Sequence[CellResult]) -> list[str]:
     """Return the data sets, with solvers, whose finished cells lack the drawn metric."""
     # In a race, some metrics belong to pairs and others to single solvers.
-    kinds = {VERSUS in str(cell.solver) for cell in cells if measured(cell, y) is not None}
+    kinds = {VERSUS in str(cell.solver) for cell in cells if value_of(cell, y) is not None}
     races = {cell.key for cell in cells if VERSUS in str(cell.solver)}
     solvers_of: dict[str, dict[str, None]] = {}
     datasets = dict.fromkeys(str(cell.dataset) for cell in cells if cell.status == "ok")
@@ -280,7 +280,7 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[CellResult]) -> list[str]:
         if cell.key in races and (VERSUS in str(cell.solver)) not in (kinds or {True}):
             continue
         if cell.status == "ok" and (
-            measured(cell, y) is None or _x_value(cell, str(spec.x)) is None
+            value_of(cell, y) is None or _x_value(cell, str(spec.x)) is None
         ):
             solvers_of.setdefault(str(cell.dataset), {})[str(cell.solver or "")] = None
     alike = {tuple(solvers) for solvers in solvers_of.values()}
@@ -378,7 +378,7 @@ def _x_value(cell: CellResult, name: str) -> Any:
         return value if isinstance(value, str | int | float) else None
     if name in IDENTITY or is_dimension(name):
         return cell.value(name)
-    return measured(cell, name)
+    return value_of(cell, name)
 
 
 def _point(x: Any, summary: Summary) -> PlotPoint:

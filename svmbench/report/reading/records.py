@@ -1,6 +1,6 @@
 """Read a run folder: the plan, the newest record of every cell, the environments.
 
-``newest.py`` reads the records as a stream. :func:`take_apart` splits races, which compare several
+``newest.py`` reads the records as a stream. :func:`split_races` splits races, which compare several
 solvers in one cell, into ordinary cells, so that tables and plots need no special case: the name of
 a race's metric names its solver (``cpu_time_s:a``) or its pair (``ratio:a:b``, the speed of a
 relative to b), and each solver and each pair becomes a cell.
@@ -55,9 +55,9 @@ class CellResult:
     first environment of the folder that equals this one but for commit and load: the same machine,
     Python and packages. Means over folds are taken within it. `folds` is the number of folds over
     which the values are means; 0 for one fit with its repeats. `wall_s` is how long the cell ran; 0
-    if its record doesn't say it. `convergence_confirmed`, of a part of a race, has each solver that
-    ran at a single setting, reported that it converged, and has a certified bound: True if the
-    bound confirms that it converged.
+    if its record doesn't say it. `convergence_confirmed` is filled only in cells split from races:
+    for each racer that ran at a single setting, reported convergence and has a certified bound,
+    whether the bound confirms it.
     """
 
     key: str
@@ -99,7 +99,7 @@ class CellResult:
         return getattr(self, name) if name in IDENTITY else self.dimensions.get(name)
 
     @property
-    def has_false_claim(self) -> bool:
+    def has_false_convergence(self) -> bool:
         """True if a solver reported that it converged, and its certified bound shows it did not."""
         return not all(self.convergence_confirmed.values())
 
@@ -522,7 +522,7 @@ def used_environments(cells: Iterable[CellResult]) -> list[str]:
     return list(dict.fromkeys(cell.environment for cell in cells if cell.environment))
 
 
-def take_apart(cells: Sequence[CellResult]) -> list[CellResult]:
+def split_races(cells: Sequence[CellResult]) -> list[CellResult]:
     """Replace every race by a cell for each pair and for each solver.
 
     An unfinished race has no metrics. Its pairs are those of finished races between the same
@@ -543,13 +543,13 @@ def take_apart(cells: Sequence[CellResult]) -> list[CellResult]:
             continue
         solvers = (cell.solver or "").split("|")
         owners_of_pairs = list(pairs[cell.solver]) or [(solvers[0], name) for name in solvers[1:]]
-        apart.extend(_pair(cell, owners) for owners in owners_of_pairs)
-        apart.extend(_part(cell, name, (name,)) for name in solvers)
+        apart.extend(_cell_of_pair(cell, owners) for owners in owners_of_pairs)
+        apart.extend(_cell_of_racer(cell, name, (name,)) for name in solvers)
     return apart
 
 
-def _pair(cell: CellResult, owners: tuple[str, ...]) -> CellResult:
-    part = _part(cell, VERSUS.join(owners), owners)
+def _cell_of_pair(cell: CellResult, owners: tuple[str, ...]) -> CellResult:
+    part = _cell_of_racer(cell, VERSUS.join(owners), owners)
     objectives = [cell.metrics.get(f"objective:{name}") for name in owners]
     if "objective_difference" in part.metrics or not all(map(_is_number, objectives)):
         return part
@@ -559,7 +559,7 @@ def _pair(cell: CellResult, owners: tuple[str, ...]) -> CellResult:
     return replace(part, metrics={**part.metrics, "objective_difference": difference})
 
 
-def _part(cell: CellResult, name: str, owners: tuple[str, ...]) -> CellResult:
+def _cell_of_racer(cell: CellResult, name: str, owners: tuple[str, ...]) -> CellResult:
     return replace(
         cell,
         solver=name,

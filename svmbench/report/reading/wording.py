@@ -21,8 +21,8 @@ DISTURBED_MARK = "‡"
 #: Mark of times that are shorter than the clock can tell.
 UNRESOLVED_MARK = "§"
 #: Mark of times of a racer that says it converged, which its certificate contradicts.
-FALSE_CLAIM_MARK = "¶"
-MARKS = (PARTIAL_MARK, CONTENDED_MARK, DISTURBED_MARK, UNRESOLVED_MARK, FALSE_CLAIM_MARK)
+FALSE_CONVERGENCE_MARK = "¶"
+MARKS = (PARTIAL_MARK, CONTENDED_MARK, DISTURBED_MARK, UNRESOLVED_MARK, FALSE_CONVERGENCE_MARK)
 
 _LABELS = {
     "n_samples": "samples",

@@ -12,7 +12,7 @@ from svmbench.report.reading.records import Run, used_environments
 from svmbench.report.reading.wording import (
     CONTENDED_MARK,
     DISTURBED_MARK,
-    FALSE_CLAIM_MARK,
+    FALSE_CONVERGENCE_MARK,
     PARTIAL_MARK,
     UNRESOLVED_MARK,
 )
@@ -102,7 +102,7 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
             f" {CLOCK_RESOLUTION_S:g} s, and is not compared."
         )
         notes.append((text,))
-    if any(entry.summary.false_claim for entry in entries):
+    if any(entry.summary.false_convergence for entry in entries):
         liars = dict.fromkeys(
             name
             for entry in entries
@@ -110,7 +110,7 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
             if not is_true
         )
         text = (
-            f"{FALSE_CLAIM_MARK} Not for equal work, and not compared: {' and '.join(liars)}"
+            f"{FALSE_CONVERGENCE_MARK} Not for equal work, and not compared: {' and '.join(liars)}"
             " stopped as if converged, and the certificate says that the objective may be more than"
             " 1 % above the optimum."
         )

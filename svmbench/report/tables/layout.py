@@ -23,12 +23,12 @@ from svmbench.report.numbers.summary import (
     summarise_folds,
 )
 from svmbench.report.reading import wording
-from svmbench.report.reading.records import VERSUS, CellResult, Run, take_apart
+from svmbench.report.reading.records import VERSUS, CellResult, Run, split_races
 from svmbench.report.reading.units import SECONDS, Unit
 from svmbench.report.reading.wording import (
     CONTENDED_MARK,
     DISTURBED_MARK,
-    FALSE_CLAIM_MARK,
+    FALSE_CONVERGENCE_MARK,
     PARTIAL_MARK,
     UNRESOLVED_MARK,
 )
@@ -128,7 +128,7 @@ def read_checked(model: type[SpecType], raw: Mapping[str, Any], where: str) -> S
 
 def lay_out(run: Run, spec: TableSpec, *, allow_contended: bool = False) -> Table:
     """Arrange the summaries of a block in rows and columns."""
-    cells = take_apart(run.block_cells(spec.block))
+    cells = split_races(run.block_cells(spec.block))
     varying = varying_fields(cells)
     across = spec.column_fields
     fixed = (*spec.row_fields, *across)
@@ -252,7 +252,8 @@ def wide_csv(run: Run, table: Table) -> str:
     """Return a table as CSV, with separate columns for numbers and statuses.
 
     Each column is named ``<column>.<metric>``, with ``.sd`` (or ``.low``/``.high``), ``.folds``,
-    ``.published``, ``.difference`` and ``.status`` after it.
+    ``.published``, ``.difference`` and ``.status`` after it. With one fold, ``.sd`` is the spread
+    that its record has: half the interquartile range of the repeats.
     """
     suffixes = ["", ".sd", ".folds"]
     shown = [table.entries.get((r, c, m)) for r in table.row_keys for c, m in table.columns]
@@ -294,7 +295,7 @@ def _csv_fields(entry: TableEntry | None) -> dict[str, str]:
         state = f"{state}, contended"
     if summary.disturbed:
         state = f"{state}, outside load"
-    if summary.false_claim:
+    if summary.false_convergence:
         state = f"{state}, false claim"
     return {
         "": wording.csv_number(summary.value),
@@ -317,7 +318,8 @@ class EntryText:
     value, spread : str
         The number or the word for its status; the spread.
     marks, folds : str
-        Marks of a disturbed time and of a false claim; number of folds with a value.
+        All marks but that of missing folds; with missing folds, their mark and the numbers of folds
+        with a value and in the plan.
     printed : str
         The paper's number, and the difference from it.
     """
@@ -343,7 +345,7 @@ def entry_text(
     entry : TableEntry or None
         None for an unplanned combination, whose text is empty.
     allow_contended : bool, default False
-        True to mark no times.
+        True to leave out the marks * and ‡ of times that other work disturbed.
     unit : Unit, optional
         Unit of a time instead of seconds; the paper's number then shows its own unit.
     """
@@ -356,7 +358,7 @@ def entry_text(
         marks += CONTENDED_MARK if summary.contended else ""
         marks += DISTURBED_MARK if summary.disturbed else ""
     marks += UNRESOLVED_MARK if summary.unresolved else ""
-    marks += FALSE_CLAIM_MARK if summary.false_claim else ""
+    marks += FALSE_CONVERGENCE_MARK if summary.false_convergence else ""
     if summary.partial:
         folds = f"{PARTIAL_MARK}{summary.folds}/{summary.planned}"
     if comparison.published is not None:

@@ -15,7 +15,7 @@ from svmbench.report.numbers.summary import (
     summarise_folds,
 )
 from svmbench.report.reading import wording
-from svmbench.report.reading.records import CellResult, Run, take_apart
+from svmbench.report.reading.records import CellResult, Run, split_races
 from svmbench.report.tables.layout import Table
 from svmbench.schema.specs import TableSpec
 
@@ -70,7 +70,7 @@ def tidy_lines(
                         writer.writerow(_fields(row))
                         yield out.text
     for block in dict.fromkeys(cell.block for cell in run.cells):
-        cells = take_apart(run.block_cells(block))
+        cells = split_races(run.block_cells(block))
         metrics = [name for name in metric_names(cells) if name not in shown.get(block, ())]
         for members in group(cells).values():
             of_members = set(metric_names(members))

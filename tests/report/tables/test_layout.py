@@ -155,7 +155,7 @@ def test_a_time_of_false_convergence_has_no_difference_from_the_printed_one(tmp_
         for entry in content.tables[0].entries.values()
         if entry.summary.metric == "train_time_s"
     )
-    wrong = replace(entry.summary, false_claim=True)
+    wrong = replace(entry.summary, false_convergence=True)
     assert entry.comparison.difference is not None
     assert compare_with_paper(wrong, entry.cell, "table2").difference is None
 

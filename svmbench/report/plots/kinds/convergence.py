@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svmbench.base.errors import DamagedResultsError
-from svmbench.report.numbers.summary import measured
+from svmbench.report.numbers.summary import value_of
 from svmbench.report.plots.axes import COLOURS, draw_points, log_ticks
 from svmbench.report.plots.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.plots.kinds import Kind
@@ -69,7 +69,7 @@ def collect_traces(run: Run, spec: PlotSpec) -> Curves:
 
 def _panel(spec: PlotSpec, title: str, cells: Sequence[CellResult]) -> Panel:
     lowest = [value for cell in cells for _, value in _path(spec, cell)]
-    lowest += [v for cell in cells if (v := measured(cell, "objective")) is not None]
+    lowest += [v for cell in cells if (v := value_of(cell, "objective")) is not None]
     best = min(lowest, default=0.0)
     scale = abs(best) or 1.0
     curves: dict[str, list[PlotPoint]] = {}
@@ -103,7 +103,7 @@ def _path(spec: PlotSpec, cell: CellResult) -> list[tuple[float, float]]:
     if cell.trace:
         pairs = [(float(row[column]), float(row[2])) for row in cell.trace]
         return [(x, value) for x, value in pairs if math.isfinite(value)]
-    x, value = measured(cell, instead), measured(cell, "objective")
+    x, value = value_of(cell, instead), value_of(cell, "objective")
     return [(x, value)] if x is not None and value is not None else []
 
 

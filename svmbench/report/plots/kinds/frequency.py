@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svmbench.report.numbers.summary import measured
+from svmbench.report.numbers.summary import value_of
 from svmbench.report.plots.axes import COLOURS
 from svmbench.report.plots.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.plots.kinds import Kind
@@ -33,7 +33,7 @@ def collect_frequencies(run: Run, spec: PlotSpec) -> Curves:
         known = [
             cell
             for cell in members
-            if measured(cell, "hit_pct") is not None and _places(cell, list(along))
+            if value_of(cell, "hit_pct") is not None and _places(cell, list(along))
         ]
         if known:
             panels.append(Panel(title, _series(known, list(along))))
@@ -47,7 +47,7 @@ def collect_frequencies(run: Run, spec: PlotSpec) -> Curves:
         lacking=tuple(
             f"{cell.dataset} ({cell.solver})"
             for cell in cells
-            if cell.status == "ok" and cell.dimensions and measured(cell, "hit_pct") is None
+            if cell.status == "ok" and cell.dimensions and value_of(cell, "hit_pct") is None
         ),
     )
 
@@ -63,13 +63,13 @@ def _series(cells: list[CellResult], along: list[str]) -> tuple[Series, ...]:
     for cell in cells:
         x = _places(cell, along)[0]
         value, low, high = (
-            measured(cell, name) for name in ("hit_pct", "hit_low_pct", "hit_high_pct")
+            value_of(cell, name) for name in ("hit_pct", "hit_low_pct", "hit_high_pct")
         )
         if value is not None:
             interval = (value if low is None else low, value if high is None else high)
             points[_OBSERVED].append(PlotPoint(x, value, *interval, False, False))
         for name, metric in _LINES.items():
-            line = measured(cell, metric)
+            line = value_of(cell, metric)
             if line is not None:
                 points[name].append(PlotPoint(x, line, line, line, False, False))
     return tuple(
