@@ -271,8 +271,7 @@ _DCDM_SOLVERS = {
 def dcdm_beside_qp(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether DCDM's largest lead over the QP library reaches the limit."""
     ratio, apart = claim.metrics
-    figure8, table8 = claim.configs
-    for source in evidence.runs_that_count(figure8) or evidence.runs_that_count(table8):
+    for source in evidence.runs_that_count(claim.configs[0]):
         for block in ("linear", "rbf"):
             for name, what in _DCDM_SOLVERS.items():
                 pair = f"{name}{VERSUS}nu-svm-quadprog"
