@@ -196,11 +196,10 @@ def claims_to_decide(evidence: Evidence) -> dict[str, list[str]]:
     evidence : Evidence
     """
     from svmbench.papers import judging
-    from svmbench.papers.judging.cuts import NONE_MISSING
 
     by_config: dict[str, list[str]] = {}
     for verdict in judging.judge(judging.read_all_claims(), evidence):
-        if not verdict.is_decided and not verdict.to_decide.startswith(NONE_MISSING):
+        if not verdict.is_decided and verdict.missing_cells != 0:
             for config in verdict.claim.configs:
                 by_config.setdefault(config, []).append(verdict.claim.id)
     return by_config

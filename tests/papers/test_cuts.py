@@ -188,10 +188,11 @@ def test_only_missing_cells_of_a_claims_own_solvers_are_counted():
     forecaster = Forecaster([Timed(work_of(source.run, done), done.wall_s)])
     part = judging.Part("iris", None, "", cells=(done,))
     said = "1 missing cell of nlsgd_table2 at profile paper, less than a minute"
-    assert to_decide([part], [source], forecaster) == said
+    assert to_decide([part], [source], forecaster) == (said, 1)
     assert to_decide([], [source], forecaster) == (
         "2 missing cells of nlsgd_table2 at profile paper, less than a minute; "
-        "no record tells how long 1 of them take"
+        "no record tells how long 1 of them take",
+        2,
     )
 
 
@@ -199,10 +200,11 @@ def test_a_claim_that_no_missing_cell_can_decide_has_no_hours():
     done = planned("nl-sgd", 0, "ok", n_train=120)
     whole = source_of(done, planned("nl-sgd", 0, "unavailable", "usps"))
     forecaster = Forecaster([Timed(work_of(whole.run, done), 9000.0)])
-    said = to_decide([], [whole], forecaster)
+    said, n_missing = to_decide([], [whole], forecaster)
+    assert n_missing == 0
     assert said.startswith("no cell of nlsgd_table2 at profile paper is missing")
     # A cell that would reach the limit of its config, two hours, decides nothing.
-    late = to_decide([], [source_of(done, planned("nl-sgd", 1))], forecaster)
+    late, _ = to_decide([], [source_of(done, planned("nl-sgd", 1))], forecaster)
     assert late == (
         "1 missing cell of nlsgd_table2 at profile paper, "
         "1 of them would end at their time limit and decide nothing"

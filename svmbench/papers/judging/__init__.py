@@ -228,6 +228,9 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     stand_ins = {*claim.stand_ins, *others, *(f"{name}+test" for name in others)}
     scale = scale_of(outcome, parts, CHECKS[claim.id].datasets, stand_ins)
     verdict = _with_profiles(Verdict(claim, outcome, reason, tuple(parts), scale), sources)
+    text, n_missing = (
+        ("", None) if verdict.is_decided else to_decide(parts, sources, evidence.forecaster)
+    )
     return replace(
         verdict,
         notes=_notes(verdict, evidence, sources),
@@ -236,7 +239,8 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),
-        to_decide="" if verdict.is_decided else to_decide(parts, sources, evidence.forecaster),
+        to_decide=text,
+        missing_cells=n_missing,
     )
 
 

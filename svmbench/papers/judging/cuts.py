@@ -36,8 +36,6 @@ _COUNTS = {
     "repeats": "repeats",
     "samples": "samples",
 }
-#: The beginning of the sentence on a claim without missing cells.
-NONE_MISSING = "no cell of"
 #: Largest number of data sets named in a reason.
 _MAX_NAMED_DATASETS = 3
 
@@ -223,11 +221,13 @@ class Missing:
     timeout_s: float
 
 
-def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Forecaster) -> str:
-    """Return which cells of an undecided claim's full protocol are missing, and how long they take.
+def to_decide(
+    parts: Sequence[Part], sources: Sequence[Source], forecaster: Forecaster
+) -> tuple[str, int | None]:
+    """Return which cells of an undecided claim's full protocol are missing, and their number.
 
-    The cells of a data set are those that a kept run plans. "" if no kept run has the counts of a
-    full protocol.
+    The text says how long they take; it is "" if no kept run has the counts of a full protocol. The
+    number is None if no kept run tells it. The cells of a data set are those that a kept run plans.
 
     Parameters
     ----------
@@ -242,20 +242,19 @@ def to_decide(parts: Sequence[Part], sources: Sequence[Source], forecaster: Fore
         if run.full_counts:
             runs.setdefault(run.name, []).append(run)
     if not runs:
-        return ""
+        return "", None
     where = f"{', '.join(runs)} at profile {FULL_PROFILE}"
     missing = [cells for of_config in runs.values() for cells in missing_work(of_config)]
     missing = of_parts(missing, parts)
     if not missing and _has_other_blocks(runs, parts):
-        return f"{where}, whose blocks are others than the kept runs have: no record tells how long"
+        why = "whose blocks are others than the kept runs have: no record tells how long"
+        return f"{where}, {why}", None
     if not missing:
-        return (
-            f"{NONE_MISSING} {where} is missing whose data are here: "
-            "it takes more repeats, more seeds or other data"
-        )
-    n_cells = round(sum(cells.number for cells in missing))
+        why = "it takes more repeats, more seeds or other data"
+        return f"no cell of {where} is missing whose data are here: {why}", 0
+    n_cells = max(1, round(sum(cells.number for cells in missing)))
     cells = f"{n_cells:,} missing {'cell' if n_cells == 1 else 'cells'} of {where}"
-    return f"{cells}, {_time_text(missing, forecaster)}"
+    return f"{cells}, {_time_text(missing, forecaster)}", n_cells
 
 
 def missing_work(runs: Sequence[Run]) -> list[Missing]:

@@ -225,6 +225,8 @@ class Verdict:
     to_decide : str
         The missing cells of an undecided claim's full protocol, and how long they take, if kept
         runs tell it.
+    missing_cells : int or None
+        Their number; None if kept runs don't tell it, or for a decided claim.
     from_kept : bool
         Whether it rests on kept records because the runs that were to be judged don't decide it.
     cpus : tuple of str
@@ -250,6 +252,7 @@ class Verdict:
     age_details: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     to_decide: str = ""
+    missing_cells: int | None = None
     from_kept: bool = False
     cpus: tuple[str, ...] = ()
     by_printed: str = ""
