@@ -438,23 +438,22 @@ def update_gradient_select_first(
     """
     wide_vectors()
     n = len(v)
-    # m is max(m, 0), but M is -min(M, 0): the violation is m + M.
-    m, M, most, piece = 0.0, 0.0, 0.0, -1
+    most_rise, most_fall, most, piece = 0.0, 0.0, 0.0, -1  # max(m, 0), -min(M, 0)
     for start in range(0, n, SELECTION_PIECE):
         stop = start + SELECTION_PIECE
         values, scale = v[start:stop], inverse[start:stop]
         first, second = rows[i, start:stop], rows[j, start:stop]
         raised, lowered = up[start:stop], down[start:stop]
-        high, low, best = 0.0, 0.0, 0.0
+        rise_here, fall_here, best = 0.0, 0.0, 0.0
         for k in range(len(values)):
             w = values[k] - (ti * np.float64(first[k]) + tj * np.float64(second[k]))
             values[k] = w
             rise, fall = w + np.float64(raised[k]), np.float64(lowered[k]) - w
-            high, low = larger(high, rise), larger(low, fall)
+            rise_here, fall_here = larger(rise_here, rise), larger(fall_here, fall)
             # The own best step of k, v_k / K_kk, gains v_k^2 / (2 K_kk); 0 where a bound stops it.
             d = larger(larger(rise, fall), 0.0)
             best = larger(best, d * (d * scale[k]))
-        m, M = max(m, high), max(M, low)
+        most_rise, most_fall = max(most_rise, rise_here), max(most_fall, fall_here)
         if best > most:
             most, piece = best, start
     k = piece
@@ -463,7 +462,7 @@ def update_gradient_select_first(
         if d * (d * inverse[k]) == most:
             break
         k += 1
-    return k, m + M
+    return k, most_rise + most_fall
 
 
 @compiled

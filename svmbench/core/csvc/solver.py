@@ -12,8 +12,8 @@ Given
 Returned
     beta and v once m - M <= tol, or once the duality gap is at most `max_gap` (reason ``GAP``).
 The choice (``solve_qp``)
-    A precomputed matrix, or under 500 samples: ``smo`` on it; shrunk if one sum is fixed and there
-    are 1,000 samples or more.
+    A precomputed matrix, or under 500 samples: ``smo`` on it. With one fixed sum, or with several
+    and no `max_gap`, it shrinks from 1,000 samples on.
     Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
     With an RBF kernel of few features, a row of this matrix is computed when a step first reads it
     (``LazyMatrix``), as long as steps read few rows beside those of the start. For the ν-SVC: with
@@ -114,9 +114,9 @@ FULL_MATRIX_MAX_SAMPLES = 2000
 #: of the variables is not 0 at the start.
 LAZY_MAX_FEATURES, LAZY_MAX_START = 12, 0.25
 
-#: A lazy matrix is first judged after LAZY_FIRST_STEPS steps. All rows are computed once the share
-#: LAZY_MAX_ROWS of them was read; or if the violation has not fallen although each step computed
-#: more than LAZY_MANY_ROWS new rows on average.
+#: A lazy matrix is first judged after LAZY_FIRST_STEPS steps. All rows are computed once the steps
+#: since the last check in float64 have read the share LAZY_MAX_ROWS of them anew; or if the
+#: violation has not fallen although each step computed over LAZY_MANY_ROWS new rows on average.
 LAZY_FIRST_STEPS, LAZY_MAX_ROWS, LAZY_MANY_ROWS = 32, 0.25, 1.5
 
 #: If several sums are fixed, all rows are also computed after LAZY_MAX_STEPS steps a sample: Newton
@@ -249,13 +249,12 @@ def solve_qp(
     criteria = StoppingCriteria(
         tol.tol if isinstance(tol, RelativeTolerance) else tol, max_iter, max_gap
     )
-    is_stored = source.inputs() is None
-    if is_stored or source.n_samples < FLOAT32_MIN_SAMPLES:
+    if source.is_stored or source.n_samples < FLOAT32_MIN_SAMPLES:
         K = source.whole(cache_mb)
         if K is not None:
             result = _solve_on_matrix(K, problem, start, criteria, relative)
             settle_at_bounds(problem.low, problem.high, result.beta)
-            return replace(result, checks=None if is_stored else 0)
+            return replace(result, checks=None if source.is_stored else 0)
     with ThreadPool(n_jobs) as pool:
         result = Refinement(source, problem, pool, cache_mb).run(start, criteria, relative)
     settle_at_bounds(problem.low, problem.high, result.beta)

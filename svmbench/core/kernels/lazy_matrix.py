@@ -20,7 +20,7 @@ COLUMN_PIECE = 512
 
 @compiled_sums
 def difference_column(X: np.ndarray, i: int, factor: np.float32, out: np.ndarray) -> None:
-    """Write the column of sample `i` from features by rows, float32 of shape (d, n)."""
+    """Write kernel row `i` from squared differences; `X` is float32 (d, n), one feature a row."""
     d, n = X.shape
     squares, power = (
         np.empty(COLUMN_PIECE, dtype=np.float32),

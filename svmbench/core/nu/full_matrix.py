@@ -127,8 +127,9 @@ class OnFullMatrix(KernelParameters, KernelSolver):
         Of a solution of a path: ``delta_s``, ``screening_s``, ``solve_s``, seconds of wall time.
     screening_ : str
         Of a solution of a path: ``"on"``, ``"first"`` (nothing to screen with), ``"tested"``
-        (solved whole, because that was forecast to be faster), ``"off"`` (not tested: it has not
-        paid of late, or a larger nu is known to have no margin) or ``"none"``.
+        (solved whole: that was forecast to be faster, or corollary 2 fixes more than the sum
+        allows), ``"off"`` (not tested: it has not paid of late, or a larger nu is known to have
+        no margin) or ``"none"``.
     screened_ : ndarray of int8 of shape (n_samples,)
         Of a solution of a path: -1 where screening settled the multiplier at 0, 1 where at its
         upper bound, 0 where it was left.

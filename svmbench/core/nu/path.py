@@ -111,11 +111,11 @@ class PathStep:
     """The solution of a path at one sum, its screened multipliers and its times."""
 
     total: float
-    # at_zero, at_one bool (n,): screened multipliers
+    # at_zero, at_one bool (n,): screened multipliers; none if the whole problem was solved
     at_zero: np.ndarray
     at_one: np.ndarray
-    # ``"on"``, ``"off"`` (not tested, or w = 0 is known), ``"tested"`` (tested, and solved whole
-    # because that was forecast to be faster), ``"first"`` or ``"none"``
+    # ``"on"``, ``"off"`` (not tested, or w = 0 is known), ``"tested"`` (tested, and solved whole:
+    # that was forecast to be faster, or corollary 2 fixes too many), ``"first"`` or ``"none"``
     screening: str = "none"
     # delta_s, screening_s, solve_s: wall time, seconds
     delta_s: float = 0.0
@@ -350,18 +350,21 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
         feasible = bilevel(problem, last, delta, settings)
         state.delta = feasible.a - last.a
         ball = screening.srbo_ball(problem, last, feasible)
-    chosen = time.perf_counter()
+    delta_done = time.perf_counter()
     if settings.screen == "corollary-2":
         at_zero, at_one = screening.corollary_2(problem, last, feasible)
     else:
         at_zero, at_one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
     tested = time.perf_counter()
     # Corollary 2 can fix too many multipliers to reach the sum: then solve the whole problem.
+    done = "on"
     if np.count_nonzero(at_one) <= problem.sum <= len(at_one) - np.count_nonzero(at_zero):
         state.solved(solve_unscreened(problem, feasible, at_zero, at_one, settings))
     else:
+        done = "tested"
+        at_zero[:], at_one[:] = False, False
         state.solved(_solved(problem, settings, feasible))
-    step = PathStep(problem.sum, at_zero, at_one, "on", chosen - start, tested - chosen)
+    step = PathStep(problem.sum, at_zero, at_one, done, delta_done - start, tested - delta_done)
     step.solve_s = time.perf_counter() - tested
     return step
 
@@ -429,7 +432,7 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
         step.solve_s = time.perf_counter() - start
         return step
     feasible = _descended(problem, plain)
-    chosen = time.perf_counter()
+    delta_done = time.perf_counter()
     at_zero, at_one = empty.copy(), empty.copy()
     for ball in (
         screening.srbo_ball(problem, state.point, feasible),
@@ -447,9 +450,10 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
         state.solved(solve_unscreened(problem, feasible, at_zero, at_one, settings))
     else:
         state.n_untested, state.pause = state.pause, min(2 * state.pause, LONGEST_PAUSE)
+        at_zero, at_one = empty, empty
         state.solved(_solved(problem, settings, plain))
-    step = PathStep(problem.sum, at_zero, at_one, "on" if pays else "tested", chosen - start)
-    step.screening_s, step.solve_s = tested - chosen, time.perf_counter() - tested
+    step = PathStep(problem.sum, at_zero, at_one, "on" if pays else "tested", delta_done - start)
+    step.screening_s, step.solve_s = tested - delta_done, time.perf_counter() - tested
     return step
 
 

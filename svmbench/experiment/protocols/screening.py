@@ -18,15 +18,18 @@ Three ways to measure paths
                   stand for the grid. The first of two neighbours starts from a solution that is
                   many values away, a wider step than on the whole path. So only the second one
                   counts in times and screening ratios; both count in accuracies and objectives.
+                  `srbo-descent` forecasts from the last solution and pauses after a test that did
+                  not pay, so at neighbours it decides otherwise than on a whole path.
     Draws         ``screening_sample``: a random sample, for solvers that take days for a path.
 
 One cell is a data set and all solvers. At each gamma every solver follows its own path on the same
 rows: either one path after the other, which keeps one kernel matrix at a time, or value by value in
 turn, so that a drift of the machine doesn't change ratios of times. The time is the mean time of a
-value without the kernel matrix (which `prepare` makes), as in the SRBO paper. The accuracy is the
-best over the grid *on the test rows*, as that paper prints it: since it is chosen after the test,
-it describes the grid and not the accuracy that a user would get. A value without a margin (w = 0)
-has no score and no objective: its decision values are rounding.
+value without the kernel matrix (which `prepare` makes), as in the SRBO paper: ``train_time_s`` is
+wall time, and ``speedup`` (a ratio under the table's usual name) a ratio of CPU times. The accuracy
+is the best over the grid *on the test rows*, as that paper prints it: since it is chosen after the
+test, it describes the grid and not the accuracy that a user would get. A value without a margin (w
+= 0) has no score and no objective: its decision values are rounding.
 """
 
 from __future__ import annotations

@@ -306,6 +306,22 @@ def test_a_path_on_which_screening_never_pays_is_the_path_without(monkeypatch):
         assert step.point.newton_steps == same.point.newton_steps
 
 
+@needs_jit
+def test_a_value_that_is_solved_whole_has_no_screened_multipliers(monkeypatch):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = (X[:300] - X.min(axis=0)) / np.ptp(X, axis=0), 2.0 * y[:300] - 1.0
+    Q = KernelFunction("rbf", 0.5).between(X, X) * np.outer(y, y)
+    totals = 300 * np.arange(0.5, 0.51, 0.001)
+    settings = PathSettings(screen="srbo-descent", tol=1e-6)
+    monkeypatch.setattr(path, "MIN_SOLUTION_OVER_TEST", 0.0)
+    for share, done in ((np.inf, "on"), (0.0, "tested")):
+        monkeypatch.setattr(path, "MAX_FORECAST_SHARE", share)
+        steps = list(path.follow_nu(Q, totals, settings))
+        screened = [step.n_screened for step in steps if step.screening == done]
+        assert screened
+        assert all(screened) if done == "on" else not any(screened)
+
+
 def test_dvi_settles_nothing_wrongly_and_much():
     X, y = make_problem(n=20 if JIT_DISABLED else 60, d=4)
     y = y.astype(float)
