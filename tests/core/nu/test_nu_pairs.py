@@ -42,17 +42,21 @@ WAYS = {
 }
 
 
+#: Constants of compiled loops, which have their values at compilation. To set them would write
+#: loops with other values into the cache of compiled code, for all later processes.
+COMPILED_IN = ("COPY_STEPS", "STEPS_A_SAMPLE")
+
+
 def set_way(name, monkeypatch):
     for constant, value in WAYS[name].items():
+        if constant in COMPILED_IN and not JIT_DISABLED:
+            continue
         monkeypatch.setattr(pairs if hasattr(pairs, constant) else nu_pairs, constant, value)
 
 
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
-    if not JIT_DISABLED and not WAYS[request.param].keys().isdisjoint(
-        ("COPY_STEPS", "STEPS_A_SAMPLE")
-    ):
-        # Compiled loops have the constants in them.
+    if not JIT_DISABLED and not WAYS[request.param].keys().isdisjoint(COMPILED_IN):
         honest = nu_pairs.NuPairSearch.take_steps_of
 
         def few(self, runs, table, so_far):
