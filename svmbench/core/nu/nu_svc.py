@@ -36,8 +36,13 @@ from svmbench.core.contract.declaration import KERNELS
 from svmbench.core.contract.registry import declare
 from svmbench.core.csvc.pairs import suits_joint_training
 from svmbench.core.csvc.problem import thresholds
-from svmbench.core.csvc.solver import RelativeTolerance, solve_qp, warm_up_solver
-from svmbench.core.kernels.kernels import KernelSource
+from svmbench.core.csvc.solver import (
+    FULL_MATRIX_MAX_SAMPLES,
+    RelativeTolerance,
+    solve_qp,
+    warm_up_solver,
+)
+from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.models.kernel_base import KernelClassifier, KernelParameters, KernelSolution
 from svmbench.core.models.ovo_model import JointData, JointSolution
 from svmbench.core.nu.nu_pairs import solve_nu_pairs, warm_up_nu_pairs
@@ -127,6 +132,10 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         super().warm_up_rest()
         warm_up_solver(np.array([0, 0, 1, 1]))
         warm_up_nu_pairs()
+        # Working sets on groups: steps from zero would move nothing, since no multiplier can fall.
+        samples = np.linspace(0.0, 1.0, FULL_MATRIX_MAX_SAMPLES + 2)[:, None]
+        inputs = KernelSource.from_inputs(samples, KernelFunction("rbf", 1.0))
+        cls().solve(inputs, np.resize([1.0, -1.0], len(samples)))
         for dtype in (np.float32, np.float64):
             source = KernelSource.precomputed(np.eye(2, dtype=dtype))
             cls().solve(source, np.array([1.0, -1.0]))

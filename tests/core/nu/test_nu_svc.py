@@ -16,7 +16,9 @@ from small_problems import make_problem, needs_jit
 
 import svmbench
 from svmbench.base.compiled import JIT_DISABLED
-from svmbench.core.csvc import solver, working_sets
+from svmbench.core.contract.base import warm_up
+from svmbench.core.csvc import problem as qp_problem
+from svmbench.core.csvc import smo, solver, working_sets
 from svmbench.core.csvc.problem import least_gap
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource
 from svmbench.core.nu import nu_problem, nu_svc
@@ -32,6 +34,24 @@ def test_two_points_on_paper():
     assert model.expansion_.rho == pytest.approx(0.5)
     assert model.objective_ == pytest.approx(-0.125)
     assert model.dual_objective_ == pytest.approx(-0.125)
+
+
+@needs_jit
+def test_warm_up_leaves_nothing_to_compile():
+    compiled = [
+        value
+        for module in (qp_problem, smo, solver, working_sets)
+        for value in vars(module).values()
+        if hasattr(value, "nopython_signatures")
+    ]
+    warm_up(NuSVC)
+    known = {each.__name__: list(each.signatures) for each in compiled}
+    assert len(known["grouped_steps"]) > 1
+    for n in (100, 600, 1500, 3000):
+        X, y = make_problem(n=n, d=4)
+        NuSVC(nu=0.5).fit(X, y)
+        NuSVC(nu=0.6, tol=1e-6).fit(np.hstack([X, X, X, X]), y)  # nu with a margin
+    assert {each.__name__: list(each.signatures) for each in compiled} == known
 
 
 @needs_jit
