@@ -25,7 +25,7 @@ from svmbench.core.contract.base import warm_up
 from svmbench.core.csvc import CSVC
 from svmbench.core.csvc.path import stretch
 from svmbench.core.csvc.problem import label_bounds
-from svmbench.core.csvc.smo import NO_LIMIT, Bounds, StoppingCriteria, gradient, shrinking_steps
+from svmbench.core.csvc.smo import NO_GAP_TEST, Bounds, StoppingCriteria, gradient, shrinking_steps
 from svmbench.core.kernels.kernels import gauss_of_distances, squared_distances
 from svmbench.core.numeric.arrays import raw
 from svmbench.experiment.protocols import folds
@@ -140,9 +140,9 @@ def fit(
     K: np.ndarray, y: np.ndarray, C: float, by_gap: bool, beta: np.ndarray, v: np.ndarray
 ) -> int:
     """Solve from a start, in place; return the steps."""
-    limit = GAP * C * len(y) if by_gap else NO_LIMIT
+    max_gap = GAP * C * len(y) if by_gap else NO_GAP_TEST
     diag, bounds = raw(K.diagonal().copy()), Bounds(*label_bounds(y, C))
-    criteria, one_group = StoppingCriteria(TOL, 10**7, limit), np.zeros(len(y), dtype=np.int64)
+    criteria, one_group = StoppingCriteria(TOL, 10**7, max_gap), np.zeros(len(y), dtype=np.int64)
     return shrinking_steps(K, diag, bounds, criteria, beta, v, one_group)[0]
 
 
