@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import lzma
 import os
 import re
@@ -151,6 +152,33 @@ def test_every_package_is_in_its_table(package: str) -> None:
     there = {path.parent.name for path in folder.glob("*/__init__.py")}
     plain = {path.stem for path in folder.glob("[!_]*.py")}
     assert there | plain == set(ALLOWED[package])
+
+
+SCRIPTS = sorted([*ROOT.glob("results/*/*.py"), *ROOT.glob("scripts/*.py")])
+
+
+def missing_names(source: str) -> list[str]:
+    """Return the names that a script imports from the package and that are not there."""
+    missing = []
+    for node in ast.walk(parse(source)):
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "svmbench":
+            module = importlib.import_module(str(node.module))
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}".removeprefix("svmbench.")
+                if not hasattr(module, alias.name) and submodule not in NAMES:
+                    missing.append(f"{node.module}.{alias.name}")
+    return missing
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_import_names_that_are_there(script: Path) -> None:
+    assert missing_names(script.read_text("utf-8")) == []
+
+
+def test_a_missing_name_is_found() -> None:
+    assert missing_names("from svmbench.core.csvc.smo import NO_SUCH, Bounds") == [
+        "svmbench.core.csvc.smo.NO_SUCH"
+    ]
 
 
 def test_imports_are_seen() -> None:
