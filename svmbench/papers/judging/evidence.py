@@ -350,9 +350,9 @@ def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
     finished = [
         (other, pair)
         for other in others
+        for n_cells in [_n_cells(other)]
         for pair in _finished(other)
-        if pair not in done
-        and (other.profile != full.profile or _n_cells(other)[pair] >= planned[pair])
+        if pair not in done and (other.profile != full.profile or n_cells[pair] >= planned[pair])
     ]
     n_blocks = Counter((id(other.run), pair[1]) for other, pair in finished if pair in planned)
     chosen: dict[tuple[str, str | None], Source] = {}
