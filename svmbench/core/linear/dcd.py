@@ -15,7 +15,7 @@ Deviations
     - The active samples are shuffled before a pass (one multiply and one shift a draw, from a
       32-bit xorshift generator, the same with and without compiled code), not while it runs: the
       next rows are then known, and prefetched.
-    - alpha_i, Q'_ii and y_i lie next to each other: one cache line a sample instead of three.
+    - alpha_i, 1 / Q'_ii and y_i lie next to each other: one cache line a sample instead of three.
     - Samples may have weights v_i: C is C v_i. Without them the loop is compiled without them.
     - Samples that shrink are left out until all come back, instead of being kept at the end of the
       array.
@@ -34,7 +34,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 
 from svmbench.base.compiled import compiled, compiled_sums, prefetch
 from svmbench.core.contract.base import ClassWeight, TrainingData, Weighted
@@ -42,10 +41,10 @@ from svmbench.core.contract.linear_base import LinearClassifierWithC, LinearSolu
 from svmbench.core.contract.problems import HINGE, SQUARED_HINGE, LossProblem, Values, linear
 from svmbench.core.contract.registry import declare
 from svmbench.core.numeric.arrays import csr_parts, raw
-from svmbench.core.numeric.random import xorshift
+from svmbench.core.numeric.random import generator, xorshift
 
 #: Columns of `records`, and the number of its columns: the fourth is empty, for alignment.
-ALPHA, DIAGONAL, LABEL = 0, 1, 2
+ALPHA, INVERSE_DIAGONAL, LABEL = 0, 1, 2
 RECORD_WIDTH = 4
 
 #: Positions in `state`, an array that carries numbers from one call of compiled code to the next.
@@ -190,7 +189,7 @@ def passes_csr(
             PG_max = max(PG_max, PG)
             PG_min = min(PG_min, PG)
             if abs(PG) > SMALLEST_GRADIENT:
-                new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U_i)
+                new = min(max(alpha - G * records[i, INVERSE_DIAGONAL], 0.0), U_i)
                 records[i, ALPHA] = new
                 change = (new - alpha) * y
                 for entry in range(start, end):
@@ -229,8 +228,10 @@ def passes_dense(
         kept = 0
         for s in range(n_active):
             if s + VALUES_AHEAD < n_active:
-                prefetch(records, RECORD_WIDTH * active[s + VALUES_AHEAD])
-                prefetch(X, d * active[s + VALUES_AHEAD])
+                ahead = active[s + VALUES_AHEAD]
+                prefetch(records, RECORD_WIDTH * ahead)
+                for line in range(0, d, 8):
+                    prefetch(X, d * ahead + line)
             i = active[s]
             y = records[i, LABEL]
             alpha = records[i, ALPHA]
@@ -250,7 +251,7 @@ def passes_dense(
             PG_max = max(PG_max, PG)
             PG_min = min(PG_min, PG)
             if abs(PG) > SMALLEST_GRADIENT:
-                new = min(max(alpha - G / records[i, DIAGONAL], 0.0), U_i)
+                new = min(max(alpha - G * records[i, INVERSE_DIAGONAL], 0.0), U_i)
                 records[i, ALPHA] = new
                 change = (new - alpha) * y
                 for j in range(d):
@@ -264,20 +265,27 @@ def passes_dense(
     state[VISITS] += visits
 
 
+@compiled
 def is_optimal(
-    X: Any,
+    f: np.ndarray,
     records: np.ndarray,
-    bounds: tuple[float, float],  # U and D
+    D: float,
+    U: float,
     weights: np.ndarray | None,
-    w: np.ndarray,
     eps: float,
 ) -> bool:
-    """Return True if all projected gradients at `w`, and 0, differ by at most `eps`."""
-    U, D = bounds if weights is None else (bounds[0] * weights, bounds[1] / weights)
-    alpha = records[:, ALPHA]
-    G = records[:, LABEL] * (X @ w) - 1.0 + D * alpha
-    most = np.max(G, where=alpha > 0.0, initial=0.0)
-    return bool(most - np.min(G, where=alpha < U, initial=0.0) <= eps)
+    """Return True if all projected gradients where X w = `f`, and 0, differ by at most `eps`."""
+    most, least = 0.0, 0.0
+    for i in range(len(f)):
+        alpha, U_i, D_ii = records[i, ALPHA], U, D
+        if weights is not None:
+            U_i, D_ii = U * weights[i], D / weights[i]
+        G = records[i, LABEL] * f[i] - 1.0 + D_ii * alpha
+        if alpha > 0.0:
+            most = max(most, G)
+        if alpha < U_i:
+            least = min(least, G)
+    return most - least <= eps
 
 
 @dataclass(frozen=True)
@@ -309,7 +317,8 @@ def coordinate_descent(
     U = problem.upper(C)
     D = 0.0 if np.isfinite(U) else 1.0 / (2.0 * C)
     w = np.zeros(d)
-    active = np.arange(N, dtype=np.int32)
+    # Unsigned: compiled code needn't look for negative indices.
+    active = np.arange(N, dtype=np.uint32)
     limits = np.array([np.inf, -np.inf])
     state = np.zeros(STATE_SIZE, dtype=np.int64)
     state[N_ACTIVE], state[SEED] = N, parameters.seed
@@ -318,13 +327,14 @@ def coordinate_descent(
     parts: tuple[np.ndarray, ...]
     if sp.issparse(X):
         parts = csr_parts(X)
-        csr_squared_lengths(parts[0], parts[2], records[:, DIAGONAL])
+        lengths = np.empty(N)
+        csr_squared_lengths(parts[0], parts[2], lengths)
     else:
         parts = (raw(X),)
-        np.einsum("ij,ij->i", X, X, out=records[:, DIAGONAL])
+        lengths = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     # The gradient of a sample of zeros is -1: its multiplier goes to its bound in one step.
-    diagonal = records[:, DIAGONAL] + (D if weights is None else D / weights)
-    records[:, DIAGONAL] = np.maximum(diagonal, np.finfo(float).tiny)
+    diagonal = np.maximum(lengths + (D if weights is None else D / weights), np.finfo(float).tiny)
+    records[:, INVERSE_DIAGONAL] = 1.0 / diagonal
     run = passes_csr if sp.issparse(X) else passes_dense
     passes_a_call = 1 if parameters.trace else 1 + VALUES_A_CALL // (N + parts[0].size)
     points: list[tuple[float, int, float]] = []
@@ -333,7 +343,7 @@ def coordinate_descent(
         start = process_time()
         n_passes = min(passes_a_call, max_iter - int(state[PASSES]))
         run(*parts, records, D, U, weights, parameters.eps, n_passes, w, active, limits, state)
-        if state[CONVERGED] and not is_optimal(X, records, (U, D), weights, w, parameters.eps):
+        if state[CONVERGED] and not is_optimal(X @ w, records, D, U, weights, parameters.eps):
             state[CONVERGED] = 0
             limits[LARGEST], limits[SMALLEST] = np.inf, -np.inf
         seconds += process_time() - start
@@ -396,7 +406,7 @@ class _DualCoordinateDescent(Weighted, LinearClassifierWithC):
             eps=float(self.tol),
             max_iter=self.max_iter,
             bias=self.bias,
-            seed=int(check_random_state(self.random_state).randint(1, 2**31 - 1)),
+            seed=1 + int(2**31 * generator(self.random_state).random()),
             trace=self.trace,
         )
         if data.weights is None:
