@@ -14,9 +14,9 @@ Who calls whom::
 
     CSVC.fit (contract/base.py) -> KernelSolver.train (models/kernel_base.py) -> CSVC.solve
       |-- two classes ------------> solver.solve_qp
-      |                               |-- stored matrix or < 500 samples --> smo.shrinking_steps
-      |                               |-- up to 2,000 samples -------------> smo.steps_on_matrix
-      |                               |   (a ν-SVC's: smo.shrinking_steps)
+      |                               |-- stored matrix or < 500 samples --> solver.choose_steps
+      |                               |-- up to 2,000 samples -------------> solver.choose_steps
+      |                               |   (chooses smo.shrinking_steps or smo.steps_on_matrix)
       |                               |-- more ----------------------------> working_sets (calls
       |                               |                                      smo.steps_on_matrix)
       |                               '-- float32 --> solver.check_in_float64, then more steps

@@ -11,16 +11,18 @@ Given
     A source of kernel values, the problem, a feasible start.
 Returned
     beta and v once m - M <= tol, or once the duality gap is at most `max_gap` (reason ``GAP``).
-The choice (``solve_qp``)
-    A precomputed matrix, or under 500 samples: ``smo`` on it. With one fixed sum, or with several
-    and no `max_gap`, it shrinks from 1,000 samples on.
-    Up to 2,000 samples: ``smo`` without shrinking, on the full float32 matrix, with refinement.
-    With an RBF kernel of few features, a row of this matrix is computed when a step first reads it
-    (``LazyMatrix``), as long as steps read few rows beside those of the start. For the ν-SVC: with
-    shrinking, and Newton steps of the free variables, once the matrix is full.
-    More, or a matrix above `cache_mb`: working sets of some 512 samples (``working_sets``) on rows
-    in float32, with shrinking and refinement. Once over half of up to 8,192 samples are free (low <
-    beta < high), and `cache_mb` / 4 holds the full matrix, ``smo`` takes it (``ROWS_MISSING``).
+The choice of the matrix
+    ``solve_qp``: a precomputed matrix, or under 500 samples, as long as `cache_mb` holds it: the
+    full matrix in float64, or as it is stored, without refinement. Else refinement, on:
+    ``choose_matrix``: up to 2,000 samples, the full matrix in float32. With an RBF kernel of few
+    features, a row of it is computed when a step first reads it (``LazyMatrix``), as long as steps
+    read few rows beside those of the start. More samples, or a matrix above `cache_mb`: no matrix.
+    Later, ``ROWS_MISSING`` asks for the full matrix: if steps read many rows of a lazy one; or if
+    over half of up to 8,192 samples are free (low < beta < high), and `cache_mb` / 4 holds it.
+The choice of the steps
+    No matrix: ``working_sets`` of some 512 samples, on rows in float32, with shrinking.
+    A lazy matrix: ``smo.steps_on_matrix``, which doesn't shrink.
+    The full matrix: ``choose_steps``.
 Refinement (``Refinement``)
     Kernel values in float32 have errors of 1e-7, and a gradient summed from them errors of 1e-5.
     So after steps that ended with m - M <= tol, v is computed again in float64 for every sample
@@ -261,6 +263,35 @@ def solve_qp(
     return result
 
 
+def choose_steps(
+    n_sums: int, *, tests_gap: bool, is_refined: bool
+) -> Callable[[np.ndarray, QPProblem, StoppingCriteria, np.ndarray, np.ndarray], tuple[int, int]]:
+    """Return the function that takes steps on a full matrix: the only place that chooses it.
+
+    Its arguments are K, the problem, the criteria, beta and v. It changes beta and v in place, and
+    returns the number of steps and the stop reason.
+
+    Parameters
+    ----------
+    n_sums : int
+        Number of fixed sums.
+    tests_gap : bool
+        True if a small duality gap ends the search.
+    is_refined : bool
+        True if the gradient is checked in float64 afterwards. False if the whole search is on one
+        matrix, which is precomputed or in float64.
+    """
+    if n_sums == 1 and not is_refined:
+        # These steps test the duality gap, too.
+        return steps_with_shrinking
+    if n_sums > 1 and not tests_gap:
+        # With Newton steps of the free variables.
+        return steps_with_shrinking
+    if tests_gap:
+        return steps_until_gap
+    return steps_on_matrix
+
+
 def _solve_on_matrix(
     K: np.ndarray,
     problem: QPProblem,
@@ -275,15 +306,11 @@ def _solve_on_matrix(
     else:
         beta = np.array(start, dtype=np.float64)
         v = gradient(raw(K), raw(problem.linear), beta)
-    diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
-    tolerance = Tolerance(relative, criteria, problem, diag, (beta, v))
+    tolerance = Tolerance(relative, criteria, problem, K.diagonal(), (beta, v))
     result, end_reason = QPResult(beta, v, 0, None, CONVERGED, K.size), None
     while end_reason is None:
         part = tolerance.criteria(result.steps)
-        if problem.n_sums == 1:
-            steps, reason = shrinking_steps(raw(K), diag, bounds, part, beta, v, problem.group)
-        else:
-            steps, reason = search_on_matrix(K, problem, part, beta, v)
+        steps, reason = search_on_matrix(K, problem, part, beta, v, is_refined=False)
         result.steps += steps
         end_reason = tolerance.settle(reason, result.steps, beta, v)
     result.reason = end_reason
@@ -292,18 +319,32 @@ def _solve_on_matrix(
 
 
 def search_on_matrix(
+    K: np.ndarray,
+    problem: QPProblem,
+    criteria: StoppingCriteria,
+    beta: np.ndarray,
+    v: np.ndarray,
+    *,
+    is_refined: bool = True,
+) -> tuple[int, int]:
+    """Take the steps that ``choose_steps`` chooses; return their number and the stop reason."""
+    tests_gap = criteria.max_gap >= 0.0
+    take_steps = choose_steps(problem.n_sums, tests_gap=tests_gap, is_refined=is_refined)
+    return take_steps(K, problem, criteria, beta, v)
+
+
+def steps_with_shrinking(
     K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
 ) -> tuple[int, int]:
-    """Take steps on a matrix by the method that fits the problem.
+    """Take ``smo.shrinking_steps``: of several sums, with Newton steps of the free variables."""
+    diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
+    return shrinking_steps(raw(K), diag, bounds, criteria, beta, v, problem.group)
 
-    With a `max_gap`: ``smo.steps_on_matrix``, and the duality gap is tested at intervals.
-    Without: ``smo.shrinking_steps`` if several sums are fixed, else ``smo.steps_on_matrix``.
-    """
-    if criteria.max_gap < 0.0 and problem.n_sums > 1:
-        diag, bounds = raw(np.ascontiguousarray(K.diagonal())), Bounds(problem.low, problem.high)
-        return shrinking_steps(raw(K), diag, bounds, criteria, beta, v, problem.group)
-    if criteria.max_gap < 0.0:
-        return steps_on_matrix(K, problem, criteria, beta, v)
+
+def steps_until_gap(
+    K: np.ndarray, problem: QPProblem, criteria: StoppingCriteria, beta: np.ndarray, v: np.ndarray
+) -> tuple[int, int]:
+    """Take ``smo.steps_on_matrix``, and test the duality gap at intervals."""
     steps, look = 0, steps_between_checks(len(beta))
     while gap_of_problem(problem, beta, v) > criteria.max_gap:
         some = criteria._replace(max_iter=min(look, criteria.max_iter - steps))
@@ -338,7 +379,7 @@ class Refinement:
         if fits_float32(source, rows.diagonal):
             rows = float32_rows(source)
         exact = exact_values(source, rows)
-        K = self.matrix_of_few(rows, start, criteria.max_gap)
+        K = self.choose_matrix(rows, start, criteria.max_gap)
         if start is not None:
             result.beta = np.array(start, dtype=np.float64)
             self.set_gradient(rows, K, result)
@@ -346,7 +387,7 @@ class Refinement:
         # made: values of old rows, which the source does not count. last: violation at a check.
         made, checks, last = 0, 0, np.inf
         while True:
-            tol = tolerance.now
+            tol = tolerance.current
             inner = self.take_steps(rows, K, members, tolerance.criteria(result.steps), result)
             if result.reason == ROWS_MISSING:
                 K, members = rows.whole(K.K if isinstance(K, LazyMatrix) else None), everyone
@@ -394,7 +435,7 @@ class Refinement:
         result.evaluations += source.kernel_evaluations - before + made + rows.evaluations
         return result
 
-    def matrix_of_few(self, rows: Rows, start: np.ndarray | None, max_gap: float) -> Matrix | None:
+    def choose_matrix(self, rows: Rows, start: np.ndarray | None, max_gap: float) -> Matrix | None:
         """Return the matrix, lazy if few rows may be enough; None if there are many samples."""
         n, used = rows.n_samples, 0 if start is None else np.count_nonzero(start)
         if n > FULL_MATRIX_MAX_SAMPLES or n**2 * rows.diagonal.itemsize > self.cache_mb * MIB:
@@ -412,15 +453,15 @@ class Refinement:
         every step computed two rows.
         """
         problem, beta, v, look = self.problem, result.beta, result.v, LAZY_FIRST_STEPS
-        begin, most = up_low_sets(problem, beta, v).violation, result.steps + criteria.max_iter
+        begin, max_steps = up_low_sets(problem, beta, v).violation, result.steps + criteria.max_iter
         many_rows = np.count_nonzero(lazy.is_computed) + LAZY_MAX_ROWS * len(v)
         many_steps = LAZY_MAX_STEPS * len(v) if problem.n_sums > 1 else np.inf
         while True:
             before = np.count_nonzero(lazy.is_computed)
-            some = criteria._replace(max_iter=min(look, most - result.steps))
+            some = criteria._replace(max_iter=min(look, max_steps - result.steps))
             steps, result.reason = steps_on_matrix(lazy.K, problem, some, beta, v, lazy)
             result.steps += steps
-            if result.reason != MAX_ITER or result.steps == most:
+            if result.reason != MAX_ITER or result.steps == max_steps:
                 return
             n_computed = np.count_nonzero(lazy.is_computed)
             if (
@@ -460,19 +501,23 @@ class Refinement:
     ) -> int:
         """Take steps on the matrix `K`; if it is None, on `members`, by working sets.
 
-        Return why the steps in the last working set stopped.
+        Return why the steps stopped; of working sets, why those in the last set did.
         """
+        if K is None:
+            return self.steps_in_working_sets(rows, members, criteria, result)
         if isinstance(K, LazyMatrix):
             before = np.count_nonzero(K.is_computed)
             self.steps_on_lazy_matrix(K, criteria, result)
             result.evaluations += len(K.K) * int(np.count_nonzero(K.is_computed) - before)
             return result.reason
-        if K is not None:
-            steps, result.reason = search_on_matrix(
-                K, self.problem, criteria, result.beta, result.v
-            )
-            result.steps += steps
-            return result.reason
+        steps, result.reason = search_on_matrix(K, self.problem, criteria, result.beta, result.v)
+        result.steps += steps
+        return result.reason
+
+    def steps_in_working_sets(
+        self, rows: Rows, members: np.ndarray, criteria: StoppingCriteria, result: QPResult
+    ) -> int:
+        """Take steps on `members`; return why the steps in the last working set stopped."""
         active = ActiveSamples(members, self.problem, result.beta, result.v)
         sets = WorkingSetSearch(rows, active, criteria.tol, self.cache_mb, self.pool)
         result.reason = sets.run(criteria.max_iter, criteria.max_gap)
@@ -574,7 +619,15 @@ def exact_gradient(
 
 
 class Tolerance:
-    """The stopping rule: `now` is the violation to reach next, `most` the largest step count."""
+    """The stopping rule of a search.
+
+    Attributes
+    ----------
+    current : float
+        The violation to reach next.
+    max_steps : int
+        The largest number of steps in all, as far as is known now.
+    """
 
     def __init__(
         self,
@@ -585,21 +638,22 @@ class Tolerance:
         start: tuple[np.ndarray, np.ndarray],  # beta and v
     ) -> None:
         self.relative, self.problem, self.search = relative, problem, search
-        self.now, self.most = search.tol, search.max_iter
+        self.current, self.max_steps = search.tol, search.max_iter
         if relative is None:
             return
         beta, v = start
-        self.largest = float(np.max(np.abs(diagonal), initial=0.0))  # the largest kernel value
-        size = self.largest * float(np.sum(np.abs(beta)))
+        # No value of a positive semidefinite kernel is larger than the largest K_ii.
+        self.largest_kernel = float(np.max(np.abs(diagonal), initial=0.0))
+        size = self.largest_kernel * float(np.sum(np.abs(beta)))
         size += float(np.max(np.abs(problem.linear), initial=0.0))
         self.rounding = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * size
         # rho isn't known yet: begin relative to the start's violation; it has the kernel's scale.
         violation = up_low_sets(problem, beta, v).violation
-        self.now = max(search.tol * min(1.0, violation), self.rounding)
+        self.current = max(search.tol * min(1.0, violation), self.rounding)
 
     def criteria(self, steps: int) -> StoppingCriteria:
         """Return the criteria for the next steps, after `steps` steps in all."""
-        return StoppingCriteria(self.now, self.most - steps, self.search.max_gap)
+        return StoppingCriteria(self.current, self.max_steps - steps, self.search.max_gap)
 
     def settle(self, reason: int, steps: int, beta: np.ndarray, v: np.ndarray) -> int | None:
         """Return the reason to end the search; or set the violation to reach next, return None.
@@ -612,18 +666,18 @@ class Tolerance:
         violation = up_low_sets(self.problem, beta, v).violation
         if relative.can_vanish and not has_margin(self.problem, beta, v):
             # No margin is proven yet: go on, but for a limited number of steps.
-            if self.most == max_iter:
+            if self.max_steps == max_iter:
                 more = max(NO_MARGIN_STEPS_A_SAMPLE * len(v), NO_MARGIN_STEPS_AGAIN * steps)
-                self.most = min(steps + more, max_iter)
-            if reason == STALLED or violation <= self.rounding or steps >= self.most:
+                self.max_steps = min(steps + more, max_iter)
+            if reason == STALLED or violation <= self.rounding or steps >= self.max_steps:
                 return NO_MARGIN_CODE
-            self.now = max(CLOSER_TO_MARGIN * violation, self.rounding)
+            self.current = max(CLOSER_TO_MARGIN * violation, self.rounding)
             return None
-        self.most = max_iter
+        self.max_steps = max_iter
         wanted = self.wanted(relative, beta, v)
         if violation <= wanted:
             return CONVERGED
-        self.now = max(SHORT_OF_WANTED * wanted, self.rounding)
+        self.current = max(SHORT_OF_WANTED * wanted, self.rounding)
         return STALLED if reason == STALLED else None
 
     def wanted(self, relative: RelativeTolerance, beta: np.ndarray, v: np.ndarray) -> float:
@@ -637,23 +691,23 @@ class Tolerance:
         float32: its epsilon times ``||beta||``, for kernel values of 1.
         """
         relative = self.relative
-        if relative is None or (wanted := self.wanted(relative, beta, v)) >= self.now:
+        if relative is None or (wanted := self.wanted(relative, beta, v)) >= self.current:
             return False
-        error = float(np.finfo(np.float32).eps) * self.largest * float(np.linalg.norm(beta))
+        error = float(np.finfo(np.float32).eps) * self.largest_kernel * float(np.linalg.norm(beta))
         if SHORT_OF_WANTED * wanted <= CHECK_SAFETY * error:
             return False
         if relative.can_vanish and not has_margin(self.problem, beta, v):
             return False
-        self.now = SHORT_OF_WANTED * wanted
+        self.current = SHORT_OF_WANTED * wanted
         return True
 
 
 def has_margin(problem: QPProblem, beta: np.ndarray, v: np.ndarray) -> bool:
     """Return True if the duality gap proves w != 0 at the optimum of a ν-SVC or one-class SVM."""
     # -beta'v is beta'K beta: here p = 0, so that K beta = -v.
-    most = PROVES_MARGIN * -float(beta @ v)
+    max_gap = PROVES_MARGIN * -float(beta @ v)
     # The duality gap at a model's thresholds bounds the least one, and needs no sorting.
-    return gap_of_problem(problem, beta, v) < most or least_gap(problem, beta, v) < most
+    return gap_of_problem(problem, beta, v) < max_gap or least_gap(problem, beta, v) < max_gap
 
 
 def fits_float32(source: KernelSource, diagonal: np.ndarray) -> bool:

@@ -6,11 +6,12 @@ Given
     A maker of kernel rows, and a start with its gradient v = p - K beta.
 Returned
     beta and v in place, and why it stopped: m(alpha) - M(alpha) <= tol for active samples, or else.
-Each loop repeats (``WorkingSetSearch.run``)
-    shrink              drop samples that can't change any more, where that pays (``_cut``)
-    select_working_set  half of the last set, and samples from both ends of v (``_renew``)
-    solve               steps of ``smo`` inside the set, on its block of kernel values (``_solve``)
-    update_gradient     v -= sum_q t_q K_q over the samples of the set that moved (``_subtract``)
+Each loop (``WorkingSetSearch.run``) calls
+    shrink              drop samples that can't change any more, where that pays
+    select_working_set  half of the last set, and samples from both ends of v
+    compute_block       the kernel values between the samples of the set
+    solve_working_set   steps of ``smo`` inside the set, on its block
+    update_gradient     v -= sum_q t_q K_q over the samples of the set that moved
 Reference
     Joachims 1999: working sets from both ends of the gradient, shrinking. Wen et al. 2018
     (ThunderSVM): large sets, half of which is renewed, first in first out.
@@ -33,6 +34,7 @@ from svmbench.core.csvc.smo import (
     GAP,
     MAX_ITER,
     NO_GAP_TEST,
+    NOT_YET,
     ROWS_MISSING,
     STALLED,
     StoppingCriteria,
@@ -197,29 +199,34 @@ class WorkingSetSearch:
         """
         while True:
             at = self.active.up_low_sets()
-            if at.violation <= self.tol:
-                return CONVERGED
-            if max_gap >= 0.0 and self.active.duality_gap() <= max_gap:
-                return GAP
-            if self.steps >= max_iter:
-                return MAX_ITER
-            free = np.count_nonzero(np.isfinite(at.v_up) & np.isfinite(at.v_low))
-            if self.may_end_on_matrix and free > MATRIX_MIN_FREE * self.rows.n_samples:
-                return ROWS_MISSING
-            if self.sets and self._cut(at):
+            reason = self.why_stop(at, max_iter, max_gap)
+            if reason != NOT_YET:
+                return reason
+            if self.sets and self.shrink(at):
                 at = self.active.up_low_sets()
-            self._renew(at)
-            if len(self.working) < len(self.active.members):
-                inner_tol = max(INNER_TOL * at.violation, 0.5 * self.tol)
-            else:
-                inner_tol = LAST_TOL * self.tol
-            before = self.steps
-            self.inner_reason = self._solve(inner_tol, max_iter - before)
-            if self.steps == before:
+            n_stay = self.select_working_set(at)
+            self.compute_block(n_stay)
+            steps, before = self.steps, self.active.beta[self.working]
+            self.inner_reason = self.solve_working_set(at.violation, max_iter - steps)
+            self.update_gradient(before)
+            if self.steps == steps:
                 return STALLED
 
-    def _cut(self, at: UpLowSets) -> bool:
-        """Shrink samples at a bound with a gradient outside [M, m], if it pays.
+    def why_stop(self, at: UpLowSets, max_iter: int, max_gap: float) -> int:
+        """Return the reason to end the search before the next set, or ``NOT_YET``."""
+        if at.violation <= self.tol:
+            return CONVERGED
+        if max_gap >= 0.0 and self.active.duality_gap() <= max_gap:
+            return GAP
+        if self.steps >= max_iter:
+            return MAX_ITER
+        n_free = np.count_nonzero(np.isfinite(at.v_up) & np.isfinite(at.v_low))
+        if self.may_end_on_matrix and n_free > MATRIX_MIN_FREE * self.rows.n_samples:
+            return ROWS_MISSING
+        return NOT_YET
+
+    def shrink(self, at: UpLowSets) -> bool:
+        """Drop samples at a bound with a gradient outside [M, m], if it pays; return True if so.
 
         The gradient of a shrunk sample must be reconstructed at the end, with a kernel value for
         each multiplier that has moved meanwhile. So the sample is carried until that cost as much.
@@ -247,35 +254,28 @@ class WorkingSetSearch:
         self.active.shrink(stays)
         self.columns = self.rows.columns(self.active.members)
 
-    def _renew(self, at: UpLowSets) -> None:
-        """Make the next working set: the younger half of the last one, and new samples."""
+    def select_working_set(self, at: UpLowSets) -> int:
+        """Select the younger half of the last working set, and new samples from both ends of v.
+
+        Return how many stay from the last set: they are the first ones.
+        """
         n = len(self.active.members)
         v_up, v_low = at.v_up, at.v_low
         self.free.append(self.active.members[np.isfinite(v_up) & np.isfinite(v_low)])
         if self.active.problem.n_sums > 1:
             # Of several groups compare violations: gradients differ by the groups' thresholds.
             v_up, v_low = v_up - at.M, v_low - at.m
-        size = min(n, self._size(n))
-        first = max(0, len(self.working) - int(size * SET_KEPT)) if size < n else 0
-        stay, known = self.working[first:], self.block[first:, first:]
+        size = min(n, self.next_size(n))
+        n_leave = max(0, len(self.working) - int(size * SET_KEPT)) if size < n else 0
+        stay = self.working[n_leave:]
         new = from_both_ends(v_up, v_low, stay, size - len(stay))
         if size == n:
             # The set has all active samples: add those that neither end has chosen.
             new = np.concatenate([new, np.setdiff1d(np.arange(n), np.concatenate([stay, new]))])
         self.working = np.concatenate([stay, new])
-        old = len(stay)
-        self.block = np.empty((len(self.working), len(self.working)), dtype=self.rows.dtype)
-        self.block[:old, :old] = known
-        members = self.active.members
-        slots = self.row_cache.find(members[new])
-        stored = np.flatnonzero(slots >= 0)
-        self.block[old + stored] = block_of(self.row_cache.rows, slots[stored], self.working)
-        unknown = np.flatnonzero(slots < 0)
-        columns = self.rows.columns(members[self.working])
-        self._fill(members[new[unknown]], columns, self.block, old + unknown)
-        self.block[:old, old:] = self.block[old:, :old].T
+        return len(stay)
 
-    def _size(self, n: int) -> int:
+    def next_size(self, n: int) -> int:
         """Return the size of the next set, of `n` active samples."""
         free, before = self.free[-1], self.free[0]
         changed = len(np.setxor1d(free, before, assume_unique=True)) / max(1, len(free))
@@ -285,29 +285,53 @@ class WorkingSetSearch:
             return n
         return min(self.largest, max(2 * SET_SAMPLES, int(SETTLED_ROOM * len(free))))
 
-    def _solve(self, tol: float, max_iter: int) -> int:
-        """Solve the set to `tol`, and update the gradient; return why its steps stopped."""
+    def compute_block(self, n_stay: int) -> None:
+        """Compute the kernel values between the samples of the set.
+
+        The first `n_stay` samples stay from the last set, where they were the last: copy their
+        values. Rows of the other samples are copied from the row cache if it has them.
+        """
+        n, n_gone = len(self.working), len(self.block) - n_stay
+        known, members = self.block[n_gone:, n_gone:], self.active.members
+        self.block = np.empty((n, n), dtype=self.rows.dtype)
+        self.block[:n_stay, :n_stay] = known
+        new = members[self.working[n_stay:]]
+        slots = self.row_cache.find(new)
+        stored, unknown = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
+        self.block[n_stay + stored] = block_of(self.row_cache.rows, slots[stored], self.working)
+        columns = self.rows.columns(members[self.working])
+        self._fill(new[unknown], columns, self.block, n_stay + unknown)
+        self.block[:n_stay, n_stay:] = self.block[n_stay:, :n_stay].T
+
+    def solve_working_set(self, violation: float, max_iter: int) -> int:
+        """Take steps inside the set, to a share of `violation`; return why they stopped."""
         active, chosen = self.active, self.working
-        problem, before, v = active.problem.take(chosen), active.beta[chosen], active.v[chosen]
-        beta = before.copy()
+        if len(chosen) < len(active.members):
+            tol = max(INNER_TOL * violation, 0.5 * self.tol)
+        else:
+            tol = LAST_TOL * self.tol
+        problem, beta, v = active.problem.take(chosen), active.beta[chosen], active.v[chosen]
         criteria = StoppingCriteria(tol, max_iter)
         steps, reason = steps_on_matrix(self.block, problem, criteria, beta, v)
         self.steps += steps
         self.sets += 1
         active.beta[chosen] = beta
-        is_free = (beta > problem.low) & (beta < problem.high)
-        moved = np.flatnonzero(beta != before)
-        self._subtract(chosen[moved], (beta - before)[moved], is_free[moved])
         return reason
 
-    def _subtract(self, moved: np.ndarray, change: np.ndarray, is_free: np.ndarray) -> None:
-        """Update the gradient: v -= sum_q change_q K_q over the multipliers that moved.
+    def update_gradient(self, before: np.ndarray) -> None:
+        """Do v -= sum_q t_q K_q over the set's multipliers that moved from `before` by t_q.
 
         A free multiplier will move again, so its row is stored. One at a bound may well stay there;
         its row is computed and used while in the cache of the processor, which costs less than to
         write it to memory.
         """
-        v, members = self.active.v, self.active.members
+        active, chosen = self.active, self.working
+        beta = active.beta[chosen]
+        at = np.flatnonzero(beta != before)
+        moved, change = chosen[at], (beta - before)[at]
+        low, high = active.problem.low[moved], active.problem.high[moved]
+        is_free = (beta[at] > low) & (beta[at] < high)
+        v, members = active.v, active.members
         slots = self.row_cache.find(members[moved])
         wanted = np.flatnonzero((slots < 0) & is_free)
         new = self.row_cache.place(members[moved[wanted]])

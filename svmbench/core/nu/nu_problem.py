@@ -44,26 +44,26 @@ C_SVC_GAP, C_SVC_TOL, C_SVC_STEPS = 1e-2, 1e-2, 20
 def no_margin(
     nu: float,
     useful: float,  # a nu that has a margin
-    most: float = 1.0,  # the largest that is feasible
+    largest: float = 1.0,  # the largest feasible nu
 ) -> str:
     """Return the warning that there is no margin, without its first word, the solver's name."""
     start = f"finds no margin at nu={nu:g}"
-    if useful >= (1.0 - 1e-6) * most:
+    if useful >= (1.0 - 1e-6) * largest:
         return f"{start}, where the model is w = 0, and knows of none at a larger nu"
     if useful > nu:
         # Below `useful` there may be none.
-        return f"{start}, where the model is w = 0: nu={_rounded_up(useful, most)} has one"
+        return f"{start}, where the model is w = 0: nu={_rounded_up(useful, largest)} has one"
     return f"{start} within its steps, where there is a narrow one: take a larger nu"
 
 
-def _rounded_up(value: float, most: float) -> str:
-    """Return a number from `value` to `most` in as few digits as there is one, from two on."""
+def _rounded_up(value: float, largest: float) -> str:
+    """Return a number from `value` to `largest` in as few digits as there is one, from two on."""
     for digits in range(2, 17):
         unit = 10.0 ** (np.floor(np.log10(value)) + 1.0 - digits)
         text = f"{float(np.ceil(value / unit)) * unit:.{digits}g}"
-        if value <= float(text) <= most:
+        if value <= float(text) <= largest:
             return text
-    return repr(most)
+    return repr(largest)
 
 
 def nu_svc_problem(
@@ -84,10 +84,10 @@ def nu_svc_problem(
     return make_qp(np.zeros(n), low, high, (y < 0.0).astype(np.int64)), start
 
 
-def require_feasible(nu: float, most: float) -> None:
-    """Raise ValueError if nu is above `most`, the largest feasible one, by more than rounding."""
-    if nu > most * (1.0 + SUM_ROUNDING):
-        msg = f"nu={nu:g} is too large: with this smaller class it can be {most:g} at most"
+def require_feasible(nu: float, largest: float) -> None:
+    """Raise ValueError if nu is above the largest feasible one by more than rounding."""
+    if nu > largest * (1.0 + SUM_ROUNDING):
+        msg = f"nu={nu:g} is too large: with this smaller class it can be {largest:g} at most"
         raise ValueError(msg)
 
 
@@ -122,10 +122,10 @@ def useful_nu(
     if scale <= np.finfo(np.float64).eps * float(np.abs(K).max()):
         return largest_nu(y, weights)
     C, signs = C_IN_SCALE / scale, np.ones(n) if is_signed else y
-    box = csvc_problem(signs, C, offset=not is_signed, weights=weights)
-    result = solve_qp(source, box, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
-    b = float(thresholds(box, result.beta, result.v).sum())
-    losses = np.maximum(0.0, 1.0 - signs * (box.linear - result.v + b))
-    squared_norm = float(result.beta @ (box.linear - result.v))
+    problem = csvc_problem(signs, C, offset=not is_signed, weights=weights)
+    result = solve_qp(source, problem, tol=C_SVC_TOL, max_iter=C_SVC_STEPS * n, gap=C_SVC_GAP)
+    b = float(thresholds(problem, result.beta, result.v).sum())
+    losses = np.maximum(0.0, 1.0 - signs * (problem.linear - result.v + b))
+    squared_norm = float(result.beta @ (problem.linear - result.v))
     mean = float(losses.mean() if weights is None else weights @ losses / n)
     return mean + squared_norm / (C * n)

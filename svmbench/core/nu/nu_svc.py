@@ -165,7 +165,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         """Return the same for pairs that were trained together: a nu that serves them all."""
         if not self._without_margin:
             return ""
-        layout, most = joint.layout, np.inf
+        layout, largest = joint.layout, np.inf
         source, useful = KernelSource.from_inputs(joint.points, self.function), 0.0
         for p in range(len(layout.first)):
             chosen = layout.variables(p)
@@ -173,10 +173,10 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
             weights = None if joint.weights is None else joint.weights[places]
             weights = None if weights is None else weights / weights.mean()
             # The pairs that have a margin limit nu, too.
-            most = min(most, largest_nu(signs, weights))
+            largest = min(largest, largest_nu(signs, weights))
             if p in self._without_margin:
                 useful = max(useful, useful_nu(source.subset(places), signs, weights))
-        return no_margin(self.nu, useful, most)
+        return no_margin(self.nu, useful, largest)
 
     def trains_pairs_together(self, sizes: np.ndarray) -> bool:
         """Return True if all pairs of classes can be solved on rows that they share."""
@@ -215,23 +215,23 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
         # stays as it is: sorting would copy it.
         order = np.arange(n) if source.is_stored else by_class(y)
         sorted_weights = None if weights is None else weights[order]
-        box, first = nu_svc_problem(y[order], float(self.nu), sorted_weights)
+        problem, first = nu_svc_problem(y[order], float(self.nu), sorted_weights)
 
         def rho(beta: np.ndarray, v: np.ndarray) -> float:
             # The positive class is first; in ``nu_pairs`` the negative one is.
-            positive, negative = thresholds(box, beta, v)
+            positive, negative = thresholds(problem, beta, v)
             return 0.5 * float(negative - positive)
 
         result = solve_qp(
             source if source.is_stored else source.subset(order),
-            box,
+            problem,
             start=first,
             tol=RelativeTolerance(float(self.tol), rho),
             max_iter=most_iterations(self.max_iter),
             cache_mb=float(self.cache_mb),
         )
         # On the margin of a class, -v = sum_j beta_j K_ij is +-rho - b, in this scale.
-        positive, negative = thresholds(box, result.beta, result.v)
+        positive, negative = thresholds(problem, result.beta, result.v)
         b = 0.5 * float(positive + negative) / n
         beta, v = np.empty(n), np.empty(n)
         beta[order], v[order] = result.beta, result.v

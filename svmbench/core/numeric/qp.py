@@ -74,8 +74,8 @@ def simplex_qp(
     return max_iter, reached
 
 
-#: QPs in a row in which a cut has no weight before it is dropped.
-IDLE_QPS = 50
+#: A cut is dropped once it has had no weight in more than this many QPs in a row.
+MAX_QPS_WITHOUT_WEIGHT = 50
 
 #: Share of the gap that is left to which each QP is solved.
 QP_GAP_SHARE = 0.1
@@ -108,7 +108,8 @@ class CutSet:
         self.alpha = np.array([total])  # (n_cuts,): weights
         # uint8 (n_cuts, n_samples): the cuts themselves; empty once they are forgotten
         self.members = np.zeros((1 if n_samples else 0, n_samples), dtype=np.uint8)
-        self._idle = np.zeros(1, dtype=np.int64)
+        # int (n_cuts,): the last QPs in a row in which the cut had no weight
+        self._qps_without_weight = np.zeros(1, dtype=np.int64)
         self.n_dropped = 0
 
     @property
@@ -131,7 +132,8 @@ class CutSet:
         last = np.array([[p @ p]])
         self.H = np.block([[self.H, products[:, None]], [products[None, :], last]])
         self.P, self.Deltas = np.vstack([self.P, p]), np.append(self.Deltas, Delta)
-        self.alpha, self._idle = np.append(self.alpha, 0.0), np.append(self._idle, 0)
+        self.alpha = np.append(self.alpha, 0.0)
+        self._qps_without_weight = np.append(self._qps_without_weight, 0)
         if violated is not None:
             self.members = np.vstack([self.members, violated])
 
@@ -140,22 +142,23 @@ class CutSet:
         self.members = self.members[:0]
 
     def optimise(self, gap: float, max_steps: int) -> int:
-        """Solve the QP to a share of `gap`, drop idle cuts, return the number of pair steps."""
+        """Solve the QP to a share of `gap`, drop unused cuts, return the number of pair steps."""
         max_steps = min(max_steps, QP_MAX_STEPS)
         target = QP_GAP_SHARE * gap
         steps, _ = simplex_qp(self.H, self.Deltas, self.total, self.alpha, target, max_steps)
-        self._idle = np.where(self.alpha > 0.0, 0, self._idle + 1)
+        n_qps = np.where(self.alpha > 0.0, 0, self._qps_without_weight + 1)
         # The cut c = 0 stands for xi >= 0 and always stays.
-        self._idle[0] = 0
-        if np.any(self._idle > IDLE_QPS):
-            kept = np.flatnonzero(self._idle <= IDLE_QPS)
-            self.n_dropped += len(self._idle) - len(kept)
+        n_qps[0] = 0
+        kept = np.flatnonzero(n_qps <= MAX_QPS_WITHOUT_WEIGHT)
+        self._qps_without_weight = n_qps[kept]
+        if len(kept) < len(n_qps):
+            self.n_dropped += len(n_qps) - len(kept)
             self.H, self.P, self.Deltas = (
                 self.H[np.ix_(kept, kept)],
                 self.P[kept],
                 self.Deltas[kept],
             )
-            self.alpha, self._idle = self.alpha[kept], self._idle[kept]
+            self.alpha = self.alpha[kept]
             if len(self.members):
                 self.members = self.members[kept]
         return steps

@@ -21,11 +21,11 @@ def counts_by_block(config: Config) -> dict[str, dict[str, Any]]:
     -------
     dict of str to dict
         By the block's name: every setting that is a whole number (such as ``folds``), the number of
-        values of every setting that is a list of numbers (such as ``gammas``), the ``points`` of a
-        sample and the ``runs`` of a path by the rows from which they are taken, the solvers that
-        don't search their grids themselves (``choose_with``), the names of the ``datasets``, the
-        limit ``timeout_s`` of a cell, and the numbers of values in its ``sweep`` by dimension and
-        in the ``grids`` of its solvers by parameter.
+        values of every setting that is a list of numbers (such as ``gammas``), the ``draws`` of a
+        sample and the ``neighbour_pairs`` of a path by the rows from which they are taken, the
+        solvers that don't search their grids themselves (``choose_with``), the names of the
+        ``datasets``, the limit ``timeout_s`` of a cell, and the numbers of values in its ``sweep``
+        by dimension and in the ``grids`` of its solvers by parameter.
     """
     return {block.name: _count(config, block) for block in config.blocks}
 
@@ -41,7 +41,7 @@ def _count(config: Config, block: Block) -> dict[str, Any]:
             counts[name] = value
         elif isinstance(value, list) and value and all(isinstance(x, int | float) for x in value):
             counts[name] = len(value)
-        elif name in ("points", "runs"):
+        elif name in ("draws", "neighbour_pairs"):
             counts[name] = value
         elif name == "choose_with" and value:
             counts[name] = list(value)

@@ -3,21 +3,20 @@
 Terms, here and in ``screening_sample``
     value       A value of the path's parameter, such as nu, in a solver's grid.
     path        The fits of one solver at the values of its grid, in order, at one gamma.
-    neighbours  Two consecutive values of a grid. The config key `runs` is the number of pairs of
-                neighbours that are taken; it has nothing to do with a run of ``svmbench run``.
+    neighbours  Two consecutive values of a grid.
     draw        A gamma and a value, drawn at random (``screening_sample``).
     point       A part of a cell that is recorded by itself; a killed cell goes on at the first
                 missing one. Here: a finished path. In ``screening_sample``: a solver at a draw.
     screened    Multipliers that screening fixed at a bound before the fit.
-    off         Values that a solver with screening solved whole: because this was forecast to be
+    unscreened  Values that a solver with screening solved whole: because this was forecast to be
                 faster, or because there is no margin. ``off_pct`` is their share.
 
 Three ways to measure paths
-    Whole paths   (`runs` is 0): times and screening ratios are means over all values.
-    Neighbours    (`runs` above 1), on large sets: some pairs of neighbours, at equal distances,
-                  stand for the grid. The first of two neighbours starts from a solution that is
-                  many values away, a wider step than on the whole path. So only the second one
-                  counts in times and screening ratios; both count in accuracies and objectives.
+    Whole paths   (`neighbour_pairs` is 0): times and screening ratios are means over all values.
+    Neighbours    (`neighbour_pairs` above 1), on large sets: some pairs of neighbours, at equal
+                  distances, stand for the grid. The first of two neighbours starts from a solution
+                  that is many values away, a wider step than on the whole path. So only the second
+                  one counts in times and screening ratios; both count in accuracies and objectives.
                   `srbo-descent` forecasts from the last solution and pauses after a test that did
                   not pay, so at neighbours it decides otherwise than on a whole path.
     Draws         ``screening_sample``: a random sample, for solvers that take days for a path.
@@ -36,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -62,7 +61,7 @@ class Screening(RaceBlock):
     turns : {"paths", "values"}
         The unit of a turn: a whole path, or a single value, for which every solver keeps its own
         kernel matrix. Solvers alternate in going first.
-    runs : dict of int to int
+    neighbour_pairs : dict of int to int
         How many pairs of neighbours (two consecutive values) are taken from each grid, at equal
         distances, by the smallest number of rows that a set must have: ``{0: 0, 2500: 50}`` takes
         50 pairs, 100 values, on sets of 2,500 rows and more. 0 takes the whole grid; so does a grid
@@ -72,24 +71,26 @@ class Screening(RaceBlock):
     test: Share = 0.2
     gammas: list[Annotated[float, Field(gt=0)]] = []
     turns: Literal["paths", "values"] = "paths"
-    runs: dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0, le=10_000)]] = {0: 0}
+    neighbour_pairs: dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0, le=10_000)]] = {
+        0: 0
+    }
 
-    @field_validator("runs")
+    @field_validator("neighbour_pairs")
     @classmethod
-    def _for_any_rows(cls, runs: dict[int, int]) -> dict[int, int]:
-        if 0 not in runs:
-            msg = "no number of runs for the smallest sets: give one for 0 rows (0 for whole grids)"
+    def _for_any_rows(cls, n_pairs: dict[int, int]) -> dict[int, int]:
+        if 0 not in n_pairs:
+            msg = "no number of pairs for the smallest sets: give one for 0 rows (0: whole grids)"
             raise ValueError(msg)
-        if 1 in runs.values():
-            msg = "runs: 1 pair of neighbours is no sample of a grid: give 0 (whole grids) or more"
+        if 1 in n_pairs.values():
+            msg = "1 pair of neighbours is no sample of a grid: give 0 (whole grids), or 2 or more"
             raise ValueError(msg)
-        return runs
+        return n_pairs
 
 
 #: Metrics of a point that are summed over a solver's points: times; values, and values that count
 #: (all, or the second of two neighbours); of those that count: screened multipliers, all
-#: multipliers, values that were `off`, and values of a solver that screens. Of the other metrics,
-#: the scores, the largest value counts.
+#: multipliers, unscreened values (recorded as `off`), and values of a solver that screens. Of the
+#: other metrics, the scores, the largest value counts.
 SUMMED = ("wall_s", "cpu_s", "n_values", "n_counted", "screened", "multipliers", "off", "screens")
 
 
@@ -107,7 +108,7 @@ SUMMED = ("wall_s", "cpu_s", "n_values", "n_counted", "screened", "multipliers",
 )
 def screening(task: Task) -> Outcome:
     """Follow every solver's path at every gamma; report means of times, best scores and ratios."""
-    spec, rows = task.spec, training_and_test(task)
+    spec, rows = task.spec, Rows(*training_and_test(task))
     totals: dict[str, dict[str, float]] = {racer["shown"]: {} for racer in spec["racers"]}
     objectives: dict[str, list[float]] = {name: [] for name in totals}
     values_in_turn = task.protocol_settings["turns"] == "values"
@@ -129,51 +130,67 @@ def screening(task: Task) -> Outcome:
             for key, value in points[point]["metrics"].items():
                 so_far = sums.get(key, 0.0 if key in SUMMED else value)
                 sums[key] = so_far + value if key in SUMMED else max(so_far, value)
-    return _outcome(task, totals, objectives, {"n_train": len(rows[1]), "n_test": len(rows[3])})
+    return _outcome(task, totals, objectives, {"n_train": len(rows.y), "n_test": len(rows.y_test)})
+
+
+class Rows(NamedTuple):
+    """The rows of a cell, as ``training_and_test`` returns them."""
+
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+
+
+class Fit(NamedTuple):
+    """A model at one value of a path, and its times without the kernel matrix."""
+
+    model: Any
+    wall_s: float
+    cpu_s: float
 
 
 class _Path:
     """One solver's path at one gamma, taken value by value, with sums and best scores so far."""
 
     def __init__(
-        self, task: Task, settings: SolverSettings, gamma: float | None, rows: tuple[Any, ...]
+        self, task: Task, settings: SolverSettings, gamma: float | None, rows: Rows
     ) -> None:
-        X, y, X_test, y_test = rows
         parameters = task.build_alone(settings).get_params()
         kernel = {"gamma": gamma} if gamma is not None and "gamma" in parameters else {}
         self.name, self.score_names = settings["shown"], task.spec["scores"]
-        self.rows, self.test = (X, task.labels(y)), (X_test, y_test)
+        self.training = rows.X, task.labels(rows.y)
+        self.test = rows.X_test, rows.y_test
         self.totals: dict[str, float] = dict.fromkeys(SUMMED, 0.0)
         self.objectives: list[float] = []
-        grid, by_rows = settings["grid"], task.protocol_settings["runs"]
-        n_neighbour_pairs = by_rows[max(least for least in by_rows if least <= task.spec["n_rows"])]
-        self.is_whole, positions = _positions(len(grid), n_neighbour_pairs)
+        grid, by_rows = settings["grid"], task.protocol_settings["neighbour_pairs"]
+        n_pairs = by_rows[max(least for least in by_rows if least <= task.spec["n_rows"])]
+        self.is_whole, positions = _positions(len(grid), n_pairs)
         build = partial(task.build, settings, **kernel)
-        self._fits = _fits(build, [grid[i] for i in positions], self.rows)
+        self._fits = _fits(build, [grid[i] for i in positions], self.training)
 
     def advance(self) -> bool:
         """Take the next value; return whether there was one."""
         fit = next(self._fits, None)
         if fit is None:
             return False
-        model, wall, cpu = fit
-        totals = self.totals
+        model, totals = fit.model, self.totals
         is_second_neighbour = int(totals["n_values"]) % 2 == 1
         totals["n_values"] += 1
         if self.is_whole or is_second_neighbour:
-            totals["wall_s"] += wall
-            totals["cpu_s"] += cpu
+            totals["wall_s"] += fit.wall_s
+            totals["cpu_s"] += fit.cpu_s
             totals["n_counted"] += 1
             counters = getattr(model, "counters_", {})
             totals["screened"] += counters.get("screened_zero", 0) + counters.get("screened_one", 0)
-            totals["multipliers"] += self.rows[0].shape[0]
+            totals["multipliers"] += self.training[0].shape[0]
             totals["off"] += counters.get("unscreened_values", 0)
             totals["screens"] += getattr(model, "screening_", "none") != "none"
         if getattr(model, "stop_reason_", "") == NO_MARGIN:
             self.objectives.append(np.nan)
             return True
         metrics, _ = scores.compute_scores(
-            self.score_names, scores.Evaluation(model, *self.test, self.rows)
+            self.score_names, scores.Evaluation(model, *self.test, self.training)
         )
         for metric, value in metrics.items():
             totals[metric] = max(totals.get(metric, value), value)
@@ -186,33 +203,47 @@ class _Path:
         return {"params": params, "metrics": self.totals, "counters": {}, "undefined": {}}
 
 
-def _positions(n: int, n_neighbour_pairs: int) -> tuple[bool, list[int]]:
+def _positions(n: int, n_pairs: int) -> tuple[bool, list[int]]:
     """Return whether all n values of a grid are taken, and the positions of those that are."""
-    if n_neighbour_pairs == 0 or 2 * n_neighbour_pairs >= n:
+    if n_pairs == 0 or 2 * n_pairs >= n:
         return True, list(range(n))
-    starts = np.linspace(0, n - 2, n_neighbour_pairs).round().astype(int)
+    starts = np.linspace(0, n - 2, n_pairs).round().astype(int)
     return False, np.unique([starts, starts + 1]).tolist()
 
 
 def _fits(
-    build: Callable[..., Any], grid: list[dict[str, Any]], rows: tuple[Any, Any]
-) -> Iterator[tuple[Any, float, float]]:
-    """Yield the model of each value, with its wall and CPU seconds without the kernel matrix."""
+    build: Callable[..., Any], grid: list[dict[str, Any]], training: tuple[Any, Any]
+) -> Iterator[Fit]:
+    """Return the fits at the values of a grid: along the solver's own path, if it has one."""
     first = build(**grid[0])
     (parameter,) = grid[0] or ("",)
     if parameter in first.declaration.paths and hasattr(first, "path"):
         values = [setting[parameter] for setting in grid]
-        steps = first.path(first.prepare(*rows), None, parameter, values)
-        while True:
-            solved, _, cpu = timed(lambda: next(steps, None))
-            if solved is None:
-                return
-            yield solved.solution, solved.own_cost_s, cpu
+        return _fits_along_path(first, parameter, values, training)
+    return _separate_fits(build, grid, training)
+
+
+def _fits_along_path(
+    model: Any, parameter: str, values: list[Any], training: tuple[Any, Any]
+) -> Iterator[Fit]:
+    """Yield the fits of a solver's own path, each of which starts from the last solution."""
+    steps = model.path(model.prepare(*training), None, parameter, values)
+    while True:
+        solved, _, cpu = timed(lambda: next(steps, None))
+        if solved is None:
+            return
+        yield Fit(solved.solution, solved.own_cost_s, cpu)
+
+
+def _separate_fits(
+    build: Callable[..., Any], grid: list[dict[str, Any]], training: tuple[Any, Any]
+) -> Iterator[Fit]:
+    """Yield a fit at each value, which does not start from the solution of another one."""
     for setting in grid:
         model = build(**setting)
-        data = model.prepare(*rows)
+        data = model.prepare(*training)
         _, wall, cpu = timed(partial(model.train, data))
-        yield model, wall, cpu
+        yield Fit(model, wall, cpu)
 
 
 def _outcome(

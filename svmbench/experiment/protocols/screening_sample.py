@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -45,7 +45,7 @@ class ScreeningSample(RaceBlock):
         used where the set has a test part.
     gammas : list of float
         Values of the kernel's gamma; empty for the gamma in each solver's parameters.
-    points : dict of int to int
+    draws : dict of int to int
         How many draws are made, by the smallest number of rows that a set must have:
         ``{0: 24, 2500: 8}`` makes 8 on sets of 2,500 rows and more, 24 on smaller sets.
     before : int
@@ -54,16 +54,16 @@ class ScreeningSample(RaceBlock):
 
     test: Share = 0.2
     gammas: list[Annotated[float, Field(gt=0)]] = []
-    points: dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=3, le=10_000)]] = {0: 24}
+    draws: dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=3, le=10_000)]] = {0: 24}
     before: Annotated[int, Field(ge=0, le=100)] = 2
 
-    @field_validator("points")
+    @field_validator("draws")
     @classmethod
-    def _for_any_rows(cls, points: dict[int, int]) -> dict[int, int]:
-        if 0 not in points:
-            msg = "no number of points for the smallest sets: give one for 0 rows"
+    def _for_any_rows(cls, n_draws: dict[int, int]) -> dict[int, int]:
+        if 0 not in n_draws:
+            msg = "no number of draws for the smallest sets: give one for 0 rows"
             raise ValueError(msg)
-        return points
+        return n_draws
 
 
 @protocol(
@@ -81,7 +81,7 @@ class ScreeningSample(RaceBlock):
 def screening_sample(task: Task) -> Outcome:
     """Time every solver at the drawn values; report means and ratios with bootstrap intervals."""
     X, y, _, _ = training_and_test(task)
-    rows = X, task.labels(y)
+    training = X, task.labels(y)
     racers = task.spec["racers"]
     draws = {settings["shown"]: _make_draws(task, settings) for settings in racers}
     measured: dict[str, list[Mapping[str, float]]] = {name: [] for name in draws}
@@ -96,26 +96,32 @@ def screening_sample(task: Task) -> Outcome:
         in_turn = list(points) if number % 2 == 0 else list(points)[::-1]
         for point in in_turn if not finished else ():
             settings = points[point]
-            finished[point] = _measure(task, settings, draws[settings["shown"]][number], rows)
+            finished[point] = _measure(task, settings, draws[settings["shown"]][number], training)
             task.emit(point, finished[point])
         for point, settings in points.items():
             measured[settings["shown"]].append(finished[point]["metrics"])
     return _outcome(task, measured, len(y))
 
 
-def _make_draws(task: Task, settings: SolverSettings) -> list[tuple[float | None, int]]:
-    """Return a gamma and a position in the grid for each draw."""
-    by_rows, n_rows = task.protocol_settings["points"], task.spec["n_rows"]
+class Draw(NamedTuple):
+    """A gamma (None: that of the solver's parameters), and the position of a value in the grid."""
+
+    gamma: float | None
+    position: int
+
+
+def _make_draws(task: Task, settings: SolverSettings) -> list[Draw]:
+    by_rows, n_rows = task.protocol_settings["draws"], task.spec["n_rows"]
     n_draws = by_rows[max(least for least in by_rows if least <= n_rows)]
     grid, gammas = settings["grid"], task.protocol_settings["gammas"] or [None]
-    candidates = [(gamma, position) for gamma in gammas for position in range(len(grid))]
+    candidates = [Draw(gamma, position) for gamma in gammas for position in range(len(grid))]
     random = np.random.default_rng(task.seed("sample", len(grid)))
     chosen = random.choice(len(candidates), size=min(n_draws, len(candidates)), replace=False)
     return [candidates[i] for i in chosen]
 
 
 def _measure(
-    task: Task, settings: SolverSettings, draw: tuple[float | None, int], rows: tuple[Any, Any]
+    task: Task, settings: SolverSettings, draw: Draw, training: tuple[Any, Any]
 ) -> dict[str, Any]:
     """Follow a solver's short path to one draw; return the point."""
     gamma, position = draw
@@ -130,14 +136,14 @@ def _measure(
     (parameter,) = grid[0] or ("",)
     if parameter in first.declaration.paths and hasattr(first, "path"):
         values = [setting[parameter] for setting in grid]
-        steps = first.path(first.prepare(*rows), None, parameter, values)
+        steps = first.path(first.prepare(*training), None, parameter, values)
         for _ in grid[:-1]:
             next(steps)
         solved, _, cpu = timed(partial(next, steps))
         model, wall = solved.solution, solved.own_cost_s
     else:
         model = task.build(settings, **grid[-1], **kernel)
-        _, wall, cpu = timed(partial(model.train, model.prepare(*rows)))
+        _, wall, cpu = timed(partial(model.train, model.prepare(*training)))
     counters = getattr(model, "counters_", {})
     metrics = {
         "wall_s": wall,
@@ -149,7 +155,7 @@ def _measure(
         "screens": float(screens),
         "off": float(counters.get("unscreened_values", 0)),
         "screened_share": (counters.get("screened_zero", 0) + counters.get("screened_one", 0))
-        / rows[0].shape[0],
+        / training[0].shape[0],
     }
     params = {**grid[-1], **kernel}
     return {"params": params, "metrics": metrics, "counters": {}, "undefined": {}}

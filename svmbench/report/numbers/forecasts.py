@@ -277,10 +277,12 @@ def n_fits(n_values: Mapping[str, int], counts: Mapping[str, Any], rows: float) 
     rows : float
         Of the data set.
     """
-    if drawn := _at_rows(counts.get("points", {}), rows):
-        return float(len(n_values) * drawn * (1 + counts.get("before", 0)))
-    # Runs of two neighbouring values stand for a longer grid.
-    most = 2 * _at_rows(counts.get("runs", {}), rows) or math.inf
+    # Older plans have `draws` as "points", and `neighbour_pairs` as "runs".
+    if n_draws := _at_rows(counts.get("draws") or counts.get("points", {}), rows):
+        return float(len(n_values) * n_draws * (1 + counts.get("before", 0)))
+    # Pairs of neighbouring values stand for a longer grid.
+    n_pairs = _at_rows(counts.get("neighbour_pairs") or counts.get("runs", {}), rows)
+    most = 2 * n_pairs or math.inf
     # Where a fast solver searches the grid, the cell's own solver is trained at one point alone.
     chosen = counts.get("choose_with") or ()
     values = sum(1 if name in chosen else min(n, most) for name, n in n_values.items())

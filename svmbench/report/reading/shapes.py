@@ -47,6 +47,9 @@ _SPEC = {"name": _TEXT, "title": _TEXT, "block": _TEXT, "published": _TEXT}
 _COUNTS = {
     "datasets": [_TEXT],
     "choose_with": [_TEXT],
+    "draws": {"*": int},
+    "neighbour_pairs": {"*": int},
+    # The names of these two in older plans:
     "points": {"*": int},
     "runs": {"*": int},
     "sweep": {"*": int},

@@ -147,7 +147,7 @@ def is_tried(X, problem, start=None, cache_mb=1024.0, max_gap=-1.0, function=FUN
     source = KernelSource.from_inputs(X, function)
     rows = solver.float32_rows(source)
     search = solver.Refinement(source, problem, solver.ThreadPool(1), cache_mb)
-    return isinstance(search.matrix_of_few(rows, start, max_gap), LazyMatrix)
+    return isinstance(search.choose_matrix(rows, start, max_gap), LazyMatrix)
 
 
 def test_where_a_lazy_matrix_is_tried():

@@ -410,7 +410,7 @@ def test_sets_grow_once_the_free_multipliers_settle():
     def size(n, *free):
         sets.free.clear()
         sets.free.extend(free)
-        return sets._size(n)
+        return sets.next_size(n)
 
     few, many, most = np.arange(400), np.arange(2000), np.arange(3900)
     working, largest = working_sets.SET_SAMPLES, working_sets.SET_MAX_SAMPLES

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from svmbench.core.csvc.solver import CHECK_SAFETY, CHECK_WIDTH, correct_near
+from svmbench.core.csvc import solver
+from svmbench.core.csvc.solver import CHECK_SAFETY, CHECK_WIDTH, choose_steps, correct_near
 
 
 def test_the_samples_that_are_checked_grow_with_the_error_that_was_found() -> None:
@@ -37,3 +38,25 @@ def test_samples_are_checked_once_where_the_values_were_right() -> None:
     assert asked == [0, 1]
     assert done.tolist() == [True, True, False]
     assert error == 0.0
+
+
+@pytest.mark.parametrize(
+    ("n_sums", "tests_gap", "is_refined", "expected"),
+    [
+        (1, False, False, "steps_with_shrinking"),
+        (1, True, False, "steps_with_shrinking"),
+        (1, False, True, "steps_on_matrix"),
+        (1, True, True, "steps_until_gap"),
+        (2, False, False, "steps_with_shrinking"),
+        (2, False, True, "steps_with_shrinking"),
+        (2, True, False, "steps_until_gap"),
+        (2, True, True, "steps_until_gap"),
+        (0, False, False, "steps_on_matrix"),
+        (0, False, True, "steps_on_matrix"),
+        (0, True, False, "steps_until_gap"),
+        (0, True, True, "steps_until_gap"),
+    ],
+)
+def test_the_steps_that_fit_a_problem_on_a_full_matrix(n_sums, tests_gap, is_refined, expected):
+    chosen = choose_steps(n_sums, tests_gap=tests_gap, is_refined=is_refined)
+    assert chosen is getattr(solver, expected)

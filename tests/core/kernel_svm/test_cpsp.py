@@ -327,7 +327,7 @@ def test_what_can_not_be_asked_is_one_sentence(solver):
 
 
 def test_cuts_without_weight_are_dropped_with_their_members(monkeypatch):
-    monkeypatch.setattr(qp, "IDLE_QPS", 1)
+    monkeypatch.setattr(qp, "MAX_QPS_WITHOUT_WEIGHT", 1)
     X, y = make_problem(n=60)
     model = CPSP(C=0.5, gamma=0.7, n_basis=60, tol=1e-3).fit(X, y)
     assert 0 < model.counters_["dropped"] < model.counters_["cuts"]
@@ -357,7 +357,7 @@ def test_a_basis_that_no_point_can_join_is_complete_and_ends_the_search(monkeypa
 
 def test_the_header_declares_how_cuts_are_dropped_and_points_drawn():
     text = " ".join(cpsp.__doc__.split())
-    assert f"no weight in {qp.IDLE_QPS} QPs in a row" in text
+    assert f"no weight in {qp.MAX_QPS_WITHOUT_WEIGHT} QPs in a row" in text
     assert "the authors' program drops it after 5" in text
     assert f"the best of {preimage.BEST_OF_DRAWS} samples of the cut's violators" in text
     assert f"or on {preimage.CERTAIN_DRAWS}, drawn" in text

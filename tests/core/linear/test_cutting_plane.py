@@ -99,8 +99,8 @@ def test_cuts_are_in_use_or_counted_as_dropped(monkeypatch):
 
     monkeypatch.setattr(cutting_plane, "CutSet", Watched)
     X, y = make_problem(n=80, d=4)
-    for idle_qps, drops in ((1000, False), (2, True)):
-        monkeypatch.setattr(qp, "IDLE_QPS", idle_qps)
+    for qps_without_weight, drops in ((1000, False), (2, True)):
+        monkeypatch.setattr(qp, "MAX_QPS_WITHOUT_WEIGHT", qps_without_weight)
         counters = SVMPerf(C=10.0, tol=1e-3).fit(X, y).counters_
         in_use = len(made.pop().alpha) - 1  # the first is no cut that was found
         assert counters["dropped"] == counters["cuts"] - in_use

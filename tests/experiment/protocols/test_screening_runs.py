@@ -267,14 +267,14 @@ def test_paired_statistics_are_read_from_a_run(tmp_path: Any) -> None:
 
 
 def test_runs_of_neighbours_stand_for_the_grid() -> None:
-    """Only the second value of a run counts in screening ratios and means of times."""
+    """Only the second of two neighbours counts in screening ratios and means of times."""
     whole_grid = {"nu": {"start": 0.1, "stop": 0.9, "step": 0.02}}
     solvers = [
         {"name": name, "params": {"gamma": 2.0, **extra}, "grid": whole_grid}
         for name, extra in (("nu-svm", {}), ("srbo-nu-svm", {"screen": "srbo"}))
     ]
     solvers.append({"name": "c-svm-bounded", "params": {"gamma": 2.0}, "grid": {"C": [0.1, 1, 10]}})
-    block = {"protocol": "screening", "runs": {0: 0, 80: 6}, "scores": ["accuracy"]}
+    block = {"protocol": "screening", "neighbour_pairs": {0: 0, 80: 6}, "scores": ["accuracy"]}
     block["pairs"] = [["srbo-nu-svm", "nu-svm"]]
     config = {"title": "t", "solvers": solvers, "blocks": [{"name": "main", **block}]}
     config["datasets"] = ["breast-cancer[:79]", "breast-cancer[:90]"]
@@ -288,7 +288,7 @@ def test_runs_of_neighbours_stand_for_the_grid() -> None:
     whole, sampled = (outcome["metrics"] for outcome in outcomes)
     assert whole["n_values:srbo-nu-svm"] == 41
     assert sampled["n_values:srbo-nu-svm"] == 12
-    assert sampled["n_values:c-svm-bounded"] == 3  # fewer values than six runs would have
+    assert sampled["n_values:c-svm-bounded"] == 3  # fewer values than six pairs would have
     assert sampled["objective_difference:srbo-nu-svm:nu-svm"] < 1e-3
 
     totals = points[1]["srbo-nu-svm gamma=None"]["metrics"]
@@ -298,7 +298,7 @@ def test_runs_of_neighbours_stand_for_the_grid() -> None:
     assert 0 < sampled["screening_ratio_pct:srbo-nu-svm"] < 100
 
 
-def test_runs_are_at_equal_distances() -> None:
+def test_pairs_of_neighbours_are_at_equal_distances() -> None:
     is_whole, taken = screening._positions(986, 50)
     assert not is_whole
     assert len(taken) == 100
@@ -311,14 +311,17 @@ def test_runs_are_at_equal_distances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "problem"), [({2500: 50}, "no number of runs"), ({0: 1}, "is no sample")]
+    ("n_pairs", "problem"), [({2500: 50}, "no number of pairs"), ({0: 1}, "is no sample")]
 )
-def test_runs_without_a_sense_are_refused(runs: dict[int, int], problem: str) -> None:
+def test_numbers_of_pairs_without_a_sense_are_refused(
+    n_pairs: dict[int, int], problem: str
+) -> None:
+    block = {"name": "a", "protocol": "screening", "neighbour_pairs": n_pairs}
     with pytest.raises(ValueError, match=problem):
-        screening.Screening.model_validate({"name": "a", "protocol": "screening", "runs": runs})
+        screening.Screening.model_validate(block)
 
 
-def test_the_second_value_of_a_run_counts_and_not_the_first(
+def test_the_second_of_two_neighbours_counts_and_not_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Made models, whose times and counters are their positions in the grid."""
@@ -336,12 +339,13 @@ def test_the_second_value_of_a_run_counts_and_not_the_first(
         screening,
         "_fits",
         lambda build, grid, rows: (
-            (Made(position[point["nu"]]), float(position[point["nu"]]), 1.0) for point in grid
+            screening.Fit(Made(position[one["nu"]]), float(position[one["nu"]]), 1.0)
+            for one in grid
         ),
     )
     monkeypatch.setattr(screening.scores, "compute_scores", lambda *_: ({"accuracy_pct": 50.0}, {}))
     solver = {"name": "srbo-nu-svm", "params": {"gamma": 2.0}, "grid": {"nu": nus}}
-    block = {"protocol": "screening", "runs": {0: 5}, "scores": ["accuracy"]}
+    block = {"protocol": "screening", "neighbour_pairs": {0: 5}, "scores": ["accuracy"]}
     (cell,) = cells_in_process([solver], block, datasets=["breast-cancer[:90]"])
     starts = np.linspace(0, 58, 5).round()
     metrics = cell["metrics"]

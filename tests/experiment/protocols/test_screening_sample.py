@@ -54,7 +54,7 @@ def test_a_drawn_value_has_the_solution_that_it_has_on_the_whole_path() -> None:
         for gamma in (2.0, 0.5)
         for at, value in enumerate(whole[f"{name} gamma={gamma}"]["params"]["objectives"])
     }
-    outcome, points = run(cell_of("screening-sample", points={0: 6, 91: 3}))
+    outcome, points = run(cell_of("screening-sample", draws={0: 6, 91: 3}))
     assert [outcome["metrics"][f"n_values:{name}"] for name in PAIR] == [6, 6]
     # There are two values of C at two widths, fewer than were asked for.
     assert outcome["metrics"]["n_values:c-svm-bounded"] == 4
@@ -72,7 +72,7 @@ def test_a_drawn_value_has_the_solution_that_it_has_on_the_whole_path() -> None:
 
 @pytest.mark.slow
 def test_costs_are_means_and_ratios_over_the_points_which_may_be_kept() -> None:
-    spec = cell_of("screening-sample", points={0: 24, 50: 3})
+    spec = cell_of("screening-sample", draws={0: 24, 50: 3})
     first, points = run(spec)
     cpu = {
         name: [one["metrics"]["cpu_s"] for point, one in points.items() if f"{name} p" in f"{point}"
@@ -104,9 +104,9 @@ def test_the_interval_of_a_mean_covers_it_as_often_as_it_says() -> None:
     assert 88 <= hits <= 99
 
 
-def test_a_sample_says_how_many_points_the_smallest_sets_have() -> None:
+def test_a_sample_says_how_many_draws_the_smallest_sets_have() -> None:
     with pytest.raises(ValidationError, match="give one for 0 rows"):
-        cell_of("screening-sample", points={100: 5})
+        cell_of("screening-sample", draws={100: 5})
 
 
 def test_the_libraries_are_the_solvers_whose_names_begin_with_qp() -> None:

@@ -12,6 +12,7 @@ from svmbench.report.numbers.forecasts import (
     Timed,
     Work,
     duration_text,
+    n_fits,
     timed_cells,
     whole_work_of,
     work_of,
@@ -85,9 +86,10 @@ def test_work_has_the_fits_of_the_profile_and_of_the_full_protocol():
     assert [one.seconds for one in timed_cells(run)] == [7.0]  # points of a cell share its time
 
 
+@pytest.mark.parametrize("name", ["draws", "points"])  # the second: in older plans
 @pytest.mark.parametrize(("n_train", "fits"), [(2000.0, 2 * 24 * 3), (2499.0, 2 * 8 * 3)])
-def test_work_of_a_sample_has_the_fits_of_the_drawn_values(n_train, fits):
-    counts = {"gammas": 12, "before": 2, "points": {"0": 24, "2500": 8},
+def test_work_of_a_sample_has_the_fits_of_the_drawn_values(n_train, fits, name):
+    counts = {"gammas": 12, "before": 2, name: {"0": 24, "2500": 8},
               "grids": {"nu-svm": {"nu": 986}, "srbo-nu-svm": {"nu": 986}}}  # fmt: skip
     run = Run(Path("r"), "srbo_table5", "srbo", "t", "paper", "", {}, (), (), (), {},
               counts={"sample": counts}, full_counts={"sample": counts})  # fmt: skip
@@ -95,6 +97,14 @@ def test_work_of_a_sample_has_the_fits_of_the_drawn_values(n_train, fits):
                       "nu-svm|srbo-nu-svm", None, "ok",
                       metrics={"n_train": n_train, "n_test": 1.0}, wall_s=7.0)  # fmt: skip
     assert work_of(run, cell).fits == whole_work_of(run, cell).fits == fits
+
+
+@pytest.mark.parametrize("name", ["neighbour_pairs", "runs"])  # the second: in older plans
+def test_work_of_neighbours_has_the_fits_of_their_pairs(name):
+    counts = {"gammas": 12, name: {"0": 0, "2500": 50}, "grids": {}}
+    n_values = {"nu-svm": 986, "c-svm-bounded": 12}
+    assert n_fits(n_values, counts, 2499.0) == (986 + 12) * 12
+    assert n_fits(n_values, counts, 2500.0) == (100 + 12) * 12
 
 
 def test_work_of_a_solver_for_which_another_chooses_is_a_fit_a_fold():
