@@ -9,8 +9,8 @@ The features of each set are scaled to [0, 1].
   tenth, hundredth … of it at which the primal value of no pair of classes is more than a hundredth
   above ours.
 - `dcd-l1`: the training alone beside ReHLine's, each at its largest tolerance of a ladder that ends
-  within a hundredth of the best objective. `made` has a million rows of 18 features: two normal
-  distributions.
+  within a hundredth of the best objective. Rows are in random order, those of sparse sets in their
+  own. `made` has a million rows of 18 features: two normal distributions.
 - `one-class`: `fit` on the first 10 … 70 rows of the most frequent class beside OneClassSVM.
 - `smallest-nu`: `theirs` is the `fit` without the search for a nu that has a margin, which the
   warning names; `ratio` the share of this search in it.
@@ -105,7 +105,8 @@ def nu_svc_of_several(rounds: int) -> Iterator[Line]:
 
 def hinge_sets() -> Iterator[tuple[str, Any, np.ndarray]]:
     """Yield the names, inputs and labels ±1 of the sets for the hinge loss."""
-    for name in ("cod-rna", "ijcnn1", "a9a"):
+    small = ("svmguide1", "banknote", "wine-quality", "digits-even-odd", "abalone", "australian")
+    for name in ("cod-rna", "ijcnn1", "a9a", *small):
         data = svmbench.load(name)
         X, y = (data.X, np.asarray(data.y)) if sp.issparse(data.X) else scaled(name)
         yield name, X, np.where(y == y.max(), 1.0, -1.0)
