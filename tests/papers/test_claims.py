@@ -298,7 +298,7 @@ def test_a_scale_says_what_an_outcome_rests_on():
     assert scale(SUPPORTED, a) == Scale("full", (), 1, 3, 0, ("b", "d"))
     assert scale(SUPPORTED, a, cut) == Scale("reduced", ("b 10 of 20 rows",), 2, 3, 0, ("d",))
     assert scale(SUPPORTED, other) == Scale("stand-in", (), 1, 3, 1, ("a", "d"))
-    assert str(scale(SUPPORTED, a, other)) == "full (1 of 3 sets, 1 more on other data)"
+    assert str(scale(SUPPORTED, a, other)) == "full on 1 of 3 sets, 1 more on other data"
     assert scale(UNDECIDED, of_set("a", None)) == Scale(named=3)
     # The counterexample with the most of the paper's protocol counts.
     fails = of_set("d", holds=False)
@@ -784,9 +784,9 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     assert export.summary([older, fresh]).endswith("; their records: 1 older, 1 fresh")
     assert "**supported**, older" in export.as_markdown([older])
     assert export.as_rows([older])[0][1::3] == ("supported", "older")
-    assert export.as_rows([older])[0][2] == "full 6/9"
-    assert "supported, full (6 of 9 sets) (older): " in export.as_details([older])[0][1]
-    assert "supported, full (6 of 9 sets) (older)" in export.as_latex([older])
+    assert export.as_rows([older])[0][2] == "full on 6/9"
+    assert "supported, full on 6 of 9 sets (older): " in export.as_details([older])[0][1]
+    assert "supported, full on 6 of 9 sets (older)" in export.as_latex([older])
     again = judged(Ages(dict.fromkeys(keys, "rechecked"), n_agreed=2))
     assert again.age == "rechecked"
     assert again.age_details == (f"2 of {len(keys)} cells of a run were repeated, and agreed",)
@@ -840,6 +840,11 @@ def test_a_damaged_run_and_a_missing_folder_are_sentences(tmp_path):
         ),
         ('metrics = ["cpu_time_s"]', "metrics = []", "metrics has 0 names instead of 1"),
         ("configs = [", 'configs = ["x", ', "configs has 2 names instead of 1"),
+        (
+            'configs = ["smo_noise_linear", "smo_noise_rbf"]',
+            'configs = ["smo_noise_linear"]',
+            "configs has 1 name instead of 2",
+        ),
         (
             "limits = {gap = 1.0, apart = 0.2}",
             f"limits = {{gap = {'9' * 5000}}}",
@@ -1007,7 +1012,9 @@ def test_missing_sets_leave_a_count_undecided_only_if_they_could_change_it(tmp_p
     assert is_most([False] * 4, 8).holds is False  # the other four are no more than half
 
 
-@pytest.mark.parametrize("name", ["srbo-2", "srbo-3", "srbo-4"])
+@pytest.mark.parametrize(
+    "name", ["srbo-2", "srbo-3", "srbo-4", "srbo-5", "srbo-6", "srbo-7", "srbo-9"]
+)
 def test_runs_of_the_configs_that_a_claim_names_are_judged(name, tmp_path):
     kept = Kept()
     SCENES[name].build(kept)

@@ -31,7 +31,7 @@ def test_the_folder_results_is_judged_unless_others_are_named(kept: Path) -> Non
     assert shown.code == 0
     head, first = shown.out.splitlines()[:2]
     assert head.split() == ["claim", "outcome", "scale", "what", "was", "found", "age"]
-    assert first == "smo-1   supported     full 6/9   all 3 hold: SMO's exponent"
+    assert first == "smo-1   supported     full on 6/9   all 3 hold: SMO's exponent"
     said = "13 claims: 2 supported (2 of them at full scale), 1 contradicted, 10 not tested"
     assert said in shown.out
     assert svmbench("claims", "--paper", "smo", "--no-ages", kept).out == shown.out

@@ -14,6 +14,7 @@ from typing import Any
 from svmbench.base.errors import ConfigError, suggestion
 from svmbench.base.escape import line
 from svmbench.base.toml_source import read_toml
+from svmbench.report.reading.newest import plural
 
 #: Largest limit of a claim.
 MAX_CLAIM_LIMIT = 1e9
@@ -260,10 +261,13 @@ def _is_date(text: str) -> bool:
 
 def _unlike(given: Mapping[str, Any], shipped: Claim) -> list[str]:
     """Return one sentence for each list with too few or too many names for the check."""
+    numbers = {
+        key: (len(given.get(key, [])), len(getattr(shipped, key))) for key in ("metrics", "configs")
+    }
     return [
-        f"{key} has {len(given.get(key, []))} names instead of {len(getattr(shipped, key))}"
-        for key in ("metrics", "configs")
-        if len(given.get(key, [])) != len(getattr(shipped, key))
+        f"{key} has {n} {plural('name', n)} instead of {n_shipped}"
+        for key, (n, n_shipped) in numbers.items()
+        if n != n_shipped
     ]
 
 

@@ -119,11 +119,11 @@ def as_rows(
 
 
 def _scale(verdict: Verdict) -> str:
-    """Return the scale in a few characters: ``reduced 4/11``, the sets of the paper's own data."""
+    """Return the scale in a few characters: ``reduced on 4/11`` sets of the paper's data."""
     scale = verdict.scale
     number = scale.covered - (scale.stand_ins if scale.stand_ins < scale.covered else 0)
-    coverage = f"{number}/{scale.named}" if scale.named and scale.kind else ""
-    return f"{scale.kind} {coverage}".strip()
+    coverage = f" on {number}/{scale.named}" if scale.named and scale.kind else ""
+    return f"{scale.kind}{coverage}"
 
 
 def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -137,7 +137,7 @@ def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 
 def _outcome(verdict: Verdict) -> str:
-    """Return the outcome with its scale: ``supported, reduced (4 of 11 sets)``."""
+    """Return the outcome with its scale: ``supported, reduced on 4 of 11 sets``."""
     return f"{verdict.outcome}, {verdict.scale}" if verdict.scale.kind else verdict.outcome
 
 

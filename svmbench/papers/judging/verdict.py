@@ -164,7 +164,7 @@ class Scale:
         if not self.named:
             return ""
         if self.stand_ins == self.covered:
-            return f"{self._of_named(self.covered)}{', on other data' if self.stand_ins else ''}"
+            return self._of_named(self.covered)
         others = f", {self.stand_ins} more on other data" if self.stand_ins else ""
         return self._of_named(self.covered - self.stand_ins) + others
 
@@ -172,8 +172,8 @@ class Scale:
         return f"{number} of {self.named} {'set' if self.named == 1 else 'sets'}"
 
     def __str__(self) -> str:
-        """Return the kind with the coverage: ``reduced (4 of 11 sets)``."""
-        return f"{self.kind} ({self.coverage})" if self.kind and self.coverage else self.kind
+        """Return the kind with the coverage: ``reduced on 4 of 11 sets``."""
+        return f"{self.kind} on {self.coverage}" if self.kind and self.coverage else self.kind
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.papers.judging.checks import cells_of, check, part_label, untested
@@ -32,13 +33,26 @@ from svmbench.report.reading.records import VERSUS, CellResult
 
 #: Pairs of solvers: one that screens, and one that does not.
 SUPERVISED_PAIR, ONE_CLASS_PAIR = ("srbo-nu-svm", "nu-svm"), ("srbo-oc-svm", "oc-svm")
-#: The pair of solvers of each table of paths, by its config.
-PATHS = {
-    "srbo_table4": SUPERVISED_PAIR,
-    "srbo_table5": SUPERVISED_PAIR,
-    "srbo_table6": ONE_CLASS_PAIR,
-    "srbo_table7": ONE_CLASS_PAIR,
-}
+
+
+class PathTable(NamedTuple):
+    """A table of paths: its kernel, its number of data sets, its pair of solvers."""
+
+    kernel: str
+    n_datasets: int
+    screened: str
+    plain: str
+
+
+#: Tables IV to VII, in the order in which claims name their configs.
+TABLES_4_TO_7 = (
+    PathTable("linear", 13, *SUPERVISED_PAIR),
+    PathTable("rbf", 26, *SUPERVISED_PAIR),
+    PathTable("linear", 26, *ONE_CLASS_PAIR),
+    PathTable("rbf", 26, *ONE_CLASS_PAIR),
+)
+#: Those of the supervised solvers, and of the detectors.
+TABLES_4_AND_5, TABLES_6_AND_7 = TABLES_4_TO_7[:2], TABLES_4_TO_7[2:]
 #: The data sets of the tables; Tables IV to VII share most of them.
 _TABLE4_DATASETS = (
     "banknote", "hcv-egy", "cmc", "yeast", "wifi-localization", "ctg", "abalone", "wine-quality",
@@ -61,13 +75,9 @@ _ALL_DATASETS = (*_TABLES4_TO_7_DATASETS, *_TABLE8_DATASETS[2:], *_MNIST_DATASET
 EXACT, EXACT_ENDING, SAMPLE, TOGETHER = "exact", "-pairwise", "sample", "paths"
 #: Smallest ratio of two sizes between which growth is judged.
 MIN_SIZE_RATIO = 4.0
-#: The kernels of the tables of paths, and Table XII's names of the other groups of data sets.
-KERNEL_OF_TABLE = {"srbo_table4": "linear", "srbo_table5": "rbf", "srbo_table6": "linear",
-           "srbo_table7": "rbf"}  # fmt: skip
-GROUPS_OF = {"srbo_table8": "medium", "srbo_table9_11": "mnist"}
-_DATASETS_OF = {"srbo_table8": _TABLE8_DATASETS, "srbo_table9_11": _MNIST_DATASETS}
-#: Numbers of data sets of Tables IV to VII, and of cases (set, kernel, solver) of Tables X and XI.
-_N_DATASETS = {"srbo_table4": 13, "srbo_table5": 26, "srbo_table6": 26, "srbo_table7": 26}
+#: Table XII's names of the groups of data sets of Table VIII and of Tables IX to XI, in this order.
+GROUPS = {"medium": _TABLE8_DATASETS, "mnist": _MNIST_DATASETS}
+#: Number of cases (set, kernel, solver) of Tables X and XI.
 N_DIGIT_CASES = 36
 #: The rows of Table XII: four tables of paths, and two groups of sets by kernel and QP solver.
 N_GROUPS = 12
@@ -202,14 +212,14 @@ def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         for dataset in dict.fromkeys(name for name, _, _ in speedups):
             points = [(size, estimate) for name, size, estimate in speedups if name == dataset]
             yield from _grows(claim, part_label(source, "fig5", dataset), points)
-    for config, (screened, _) in zip(tables, PATHS.values(), strict=True):
+    for config, table in zip(tables, TABLES_4_TO_7, strict=True):
         for source in evidence.runs_that_count(config):
             block = _timed_block(source)
-            speedups = _speedups(source, block, metric, screened)
+            speedups = _speedups(source, block, metric, table.screened)
             what = part_label(source, config.removeprefix("srbo_"))
             yield from _grows(claim, what, [(size, estimate) for _, size, estimate in speedups])
             yield from _pays(claim, what, speedups)
-            yield from untested(claim, source, [block], screened)
+            yield from untested(claim, source, [block], table.screened)
 
 
 def _grows(claim: Claim, what: str, points: list[tuple[float, Estimate]]) -> list[Part]:
@@ -341,22 +351,24 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
         for number in published.numbers(claim.paper)
         if number.metric == "wilcoxon_p"
     }
-    paths = list(zip(claim.configs[: len(PATHS)], PATHS.items(), strict=True))
-    for config, (table, (screened, plain)) in paths:
+    n_tables = len(TABLES_4_TO_7)
+    tables = list(zip(claim.configs[:n_tables], TABLES_4_TO_7, strict=True))
+    for config, table in tables:
         for source in evidence.runs_that_count(config):
-            pairs = _pairs(source, _timed_block(source), claim.metrics[0], plain, screened)
-            beside = f"printed {printed['small', KERNEL_OF_TABLE[table], plain]:g}"
+            names = table.plain, table.screened
+            pairs = _pairs(source, _timed_block(source), claim.metrics[0], *names)
+            beside = f"printed {printed['small', table.kernel, table.plain]:g}"
             what = part_label(source, config.removeprefix("srbo_"))
-            groups.append((f"{what} ({beside})", pairs, _N_DATASETS[table] - len(pairs)))
-    for config, table in zip(claim.configs[len(PATHS) :], GROUPS_OF, strict=True):
+            groups.append((f"{what} ({beside})", pairs, table.n_datasets - len(pairs)))
+    for config, group in zip(claim.configs[n_tables:], GROUPS, strict=True):
         for source in evidence.runs_that_count(config):
             for block in ("linear", "rbf"):
                 for by in ("quadprog", "dcdm"):
                     names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
                     pairs = _pairs(source, block, claim.metrics[0], *names)
                     what = part_label(source, config.removeprefix("srbo_"), block, by)
-                    beside = f"printed {printed[GROUPS_OF[table], block, by]:g}"
-                    n_missing = len(_DATASETS_OF[table]) - len(pairs)
+                    beside = f"printed {printed[group, block, by]:g}"
+                    n_missing = len(GROUPS[group]) - len(pairs)
                     groups.append((f"{what} ({beside})", pairs, n_missing))
     groups = [group for group in groups if group[1]]
     tests = [
@@ -375,9 +387,9 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     below = [answer.holds for answer in answers]
     parts = [
         part
-        for config, (_, (screened, _)) in paths
+        for config, table in tables
         for source in evidence.runs_that_count(config)
-        for part in untested(claim, source, [_timed_block(source)], screened)
+        for part in untested(claim, source, [_timed_block(source)], table.screened)
     ]
     if not groups:
         return parts
@@ -433,7 +445,7 @@ def _pairs(
 @check("srbo-5", datasets=_TABLES4_TO_7_DATASETS)
 def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether nu-SVM's best accuracy is above C-SVM's on more than half of the sets."""
-    for config in claim.configs:
+    for config, table in zip(claim.configs, TABLES_4_AND_5, strict=True):
         for source in _runs_at_all_nu(evidence, config):
             block, names = _block_and_names(source, "nu-svm", "c-svm")
             pairs = _pairs(source, block, claim.metrics[0], *names)
@@ -447,7 +459,7 @@ def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             what = part_label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
             above = [a > b for a, b in zip(ours, theirs, strict=True)]
-            answer = is_most(above, _N_DATASETS[config])
+            answer = is_most(above, table.n_datasets)
             cut = _fewer_values(source, block, names[0])
             yield Part(what, answer, text, claim.printed, cells, cut=cut)
             yield from untested(claim, source, [block], names[0])
@@ -470,7 +482,7 @@ def _n_values(source: Source, block: str, solver: str) -> list[float]:
 
 
 def _fewer_values(source: Source, block: str, solver: str) -> str:
-    """Return on how many sets runs of neighbours stand for the whole grid; "" on none."""
+    """Return on how many sets pairs of neighbours stand for the whole grid; "" on none."""
     counts = source.run.counts.get(block, {})
     grid = math.prod(counts.get("grids", {}).get(solver, {}).values())
     whole = grid * (counts.get("gammas") or 1)
@@ -485,7 +497,7 @@ def _fewer_values(source: Source, block: str, solver: str) -> str:
 @check("srbo-6", datasets=_TABLES4_TO_7_DATASETS)
 def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether OC-SVM's AUC and its accuracy are above KDE's on most sets."""
-    for config in claim.configs:
+    for config, table in zip(claim.configs, TABLES_6_AND_7, strict=True):
         for source in _runs_at_all_nu(evidence, config):
             for metric in claim.metrics:
                 block, (detector,) = _block_and_names(source, "oc-svm")
@@ -499,7 +511,7 @@ def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 text = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
                 cells = cells_of(*(estimate for pair in pairs for estimate in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
-                answer = is_most(answers, _N_DATASETS[config])
+                answer = is_most(answers, table.n_datasets)
                 cut, label = _fewer_values(source, block, detector), part_label(source, what)
                 yield Part(label, answer, text, claim.printed, cells, cut=cut)
             block, (detector,) = _block_and_names(source, "oc-svm")
@@ -513,9 +525,9 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
     parts = [
         part for source in evidence.runs_that_count(figure4) for part in _in_graphs(claim, source)
     ]
-    for config in tables:
+    for config, table in zip(tables, TABLES_4_TO_7, strict=True):
         for source in _runs_at_all_nu(evidence, config):
-            block, (screened,) = _block_and_names(source, PATHS[config][0])
+            block, (screened,) = _block_and_names(source, table.screened)
             shares = [
                 solvers[screened]
                 for solvers in estimates(source.finished_cells(block), claim.metrics[0]).values()
@@ -528,7 +540,7 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
             text += f"{min(estimate.value for estimate in shares):.1f} to "
             text += f"{max(estimate.value for estimate in shares):.1f} %"
             what = config.removeprefix("srbo_")
-            answer = is_most(above, _N_DATASETS[config])
+            answer = is_most(above, table.n_datasets)
             cells = cells_of(*shares)
             cut, label = _fewer_values(source, block, screened), part_label(source, what)
             parts.append(Part(label, answer, text, claim.printed, cells, cut=cut))
@@ -644,6 +656,6 @@ def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text = f"larger on {larger}, smaller on {smaller} and either on "
             text += f"{len(sets) - larger - smaller} of {len(sets)} sets; "
             text += f"p {more:.2g} (smaller: {less:.2g})"
-            answer = is_most(sides, _N_DATASETS[linear])
+            answer = is_most(sides, TABLES_4_TO_7[0].n_datasets)
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
             yield Part(part_label(source, "RBF against linear"), answer, text, claim.printed, cells)

@@ -55,7 +55,8 @@ def choices(boards: Iterable[Board], leaders: Mapping[str, Sequence[Leader]]) ->
 def caption(boards: Sequence[Board]) -> str:
     """Return the caption of the table: what its numbers are, and how they were measured."""
     text = (
-        "The reasons are CPU times of kept races on one thread, in which the solvers train in turn."
+        "The reasons are CPU times of races on one thread, in which the solvers train in turn;"
+        " their records are in `results`."
     )
     if boards:
         return (
