@@ -237,8 +237,8 @@ def _sentences(name: str, comparison: Recheck) -> Iterator[str]:
     """Yield a sentence for each difference of a comparison, or one if there is none."""
     if not comparison["differences"]:
         yield f"agrees   {name} · {comparison['cell']}"
-    for moved in comparison["differences"]:
-        change = f"{moved['what']} was {moved['base']}, is {moved['new']}"
+    for difference in comparison["differences"]:
+        change = f"{difference['what']} was {difference['base']}, is {difference['new']}"
         yield f"changed  {name} · {comparison['cell']}: {change}"
 
 
@@ -268,12 +268,12 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
         for cell in plan["cells"]
         if isinstance(cell.get("code"), int) and cell["code"] < len(entries)
     }
-    known = {
+    agreed = {
         comparison["key"]
         for comparison in read_rechecks(folder, has_present_code)
         if not comparison["differences"]
     }
-    words = ages_of(folder).words
+    ages = ages_of(folder).words  # a word for each key
     for line in lines:
         # Other cells have no result, or one that no solver's code decides.
         if line["status"] == "ok" and line.get("solver"):
@@ -284,8 +284,8 @@ def _candidates(folder: Path) -> Iterator[Candidate]:
                 dataset=str(line["dataset"]),
                 seconds=float(line.get("wall_s") or 0.0),
                 modules=_solver_modules(line["solver"], modules.get(line["key"])),
-                has_agreed=line["key"] in known,
-                is_fresh=words.get(line["key"]) == FRESH,
+                has_agreed=line["key"] in agreed,
+                is_fresh=ages.get(line["key"]) == FRESH,
             )
 
 
@@ -334,10 +334,10 @@ def _run_again(
             only={"dataset": sorted({candidate.dataset for candidate in to_run})},
         )
         with _interrupted_at(deadline):
-            planned = plan_run(request)
+            run_plan = plan_run(request)
         cells = {
             identities[identity]: cell
-            for cell in planned.cells
+            for cell in run_plan.cells
             if cell.status == "planned" and (identity := identity_of(cell.identity)) in identities
         }
         for key in wanted - cells.keys():
@@ -354,13 +354,13 @@ def _run_again(
             _MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * candidate.seconds for candidate in to_run)
         )
         request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
-        chosen = RunPlan(request, planned.plan, list(cells.values()), planned.path)
+        chosen = RunPlan(request, run_plan.plan, list(cells.values()), run_plan.path)
         with _interrupted_at(deadline):
             interrupted = execute_run(chosen).summary.interrupted
         new_lines: dict[str, list[Any]] = {}
-        for line in result_lines(planned.path):
+        for line in result_lines(run_plan.path):
             new_lines.setdefault(line["key"], []).append(line)
-        new_run = read_run(planned.path)
+        new_run = read_run(run_plan.path)
         for other in drawn.runs.values():
             shared = cells.keys() & {cell.key for cell in other.candidates}
             if not shared:
@@ -371,13 +371,15 @@ def _run_again(
                 new = new_lines.get(cells[key].key, [])
                 # A missed time limit shows the load of the machine, not a changed result.
                 if new and new[-1]["kind"] == "cell" and new[-1]["status"] not in _NOT_JUDGED:
-                    facts = (
+                    environments = (
                         other_run.environments.get(str(old[-1].get("environment")), {}),
                         new_run.environments.get(str(new[-1].get("environment")), {}),
                     )
                     yield (
                         other,
-                        _compared(cells[key], old, new, facts, judged, drawn.seed, other.is_pinned),
+                        _compared(
+                            cells[key], old, new, environments, judged, drawn.seed, other.is_pinned
+                        ),
                     )
         if interrupted:
             raise KeyboardInterrupt
@@ -430,13 +432,13 @@ def _compared(
     points = before if new[-1]["status"] == "ok" else [None]
     for point in points:
         both = before[point], after.get(point) or _absent(before[point])
-        moved, number = compare_cell(*both, judged, is_exact=is_exact)
-        n_compared += number
-        unequal = moved if is_exact else compare_cell(*both, judged, is_exact=True)[0]
-        n_equal += max(number - len(unequal), 0)
+        changes, n_numbers = compare_cell(*both, judged, is_exact=is_exact)
+        n_compared += n_numbers
+        unequal = changes if is_exact else compare_cell(*both, judged, is_exact=True)[0]
+        n_equal += max(n_numbers - len(unequal), 0)
         differences += [
             {name: getattr(change, name) for name in ("kind", "what", "base", "new")}
-            for change in moved
+            for change in changes
         ]
     if new[-1]["status"] != "ok" and (reason := new[-1].get("reason")):
         differences = [

@@ -191,7 +191,7 @@ class ClusterRun(RunLoop):
         """Return no shared arrays: each cell scales its own inputs."""
         return {}
 
-    def _start_what_can(self, nodes: dict[str, SharedArrays]) -> None:
+    def _start_processes(self, nodes: dict[str, SharedArrays]) -> None:
         """Give each idle worker the first cell that it may run."""
         self._look_around()
         busy = {work.worker for work in self.running}

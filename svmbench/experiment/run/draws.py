@@ -90,27 +90,28 @@ def draw(candidates: Iterable[Candidate], budget_s: float, seed: int) -> list[Ca
     # with a probability proportional to its rate.
     waits = {cell: rng.expovariate(1.0 / cell.cost_s) for cell in cells}
     order = sorted(cells, key=lambda cell: (cell.has_agreed or cell.is_fresh, waits[cell]))
-    within = [cell for cell in order if cell.seconds <= MAX_BUDGET_SHARE * budget_s]
+    affordable = [cell for cell in order if cell.seconds <= MAX_BUDGET_SHARE * budget_s]
     runs: dict[str, list[Candidate]] = {}
-    for cell in within:
+    for cell in affordable:
         runs.setdefault(cell.run, []).append(cell)
     drawn = BudgetedSample(budget_s)
     modules: set[str] = set()
-    for first in within:
+    for first in affordable:
         if not modules.issuperset(first.modules):
             # Starting a run takes longer than most cells: also draw the run's other solvers now.
             for cell in (first, *runs[first.run]):
                 if not modules.issuperset(cell.modules) and drawn.take([cell]):
                     modules.update(cell.modules)
-    lacking = [
-        lacking_cells([cell for cell in cells if cell.run == run], of_run, drawn.chosen)
+    to_complete = [
+        completing_cells([cell for cell in cells if cell.run == run], of_run, drawn.chosen)
         for run, of_run in runs.items()
     ]
-    costs = [CONFIG_OVERHEAD_S + sum(cell.cost_s for cell in lack) for lack in lacking]
+    costs = [CONFIG_OVERHEAD_S + sum(cell.cost_s for cell in of_run) for of_run in to_complete]
     waits_of_runs = [rng.expovariate(1.0 / cost) for cost in costs]
-    for _, lack in sorted(zip(waits_of_runs, lacking, strict=True), key=lambda pair: pair[0]):
-        drawn.take(lack)
-    for cell in within:
+    in_turn = sorted(zip(waits_of_runs, to_complete, strict=True), key=lambda pair: pair[0])
+    for _, of_run in in_turn:
+        drawn.take(of_run)
+    for cell in affordable:
         drawn.take([cell])
     return list(drawn.chosen)
 
@@ -146,10 +147,10 @@ class BudgetedSample:
         return True
 
 
-def lacking_cells(
-    cells: Sequence[Candidate], within: Sequence[Candidate], chosen: Collection[Candidate]
+def completing_cells(
+    cells: Sequence[Candidate], affordable: Sequence[Candidate], chosen: Collection[Candidate]
 ) -> list[Candidate]:
-    """Return the cells of one run that complete a sample; none if `within` can't complete it.
+    """Return the cells that complete the sample of one run; none if `affordable` ones can't.
 
     A sample has every solver on every data set and `SAMPLE_SHARE` of the cells. The cells that
     agreed before and the chosen ones count. A run that is as new as the code lacks none.
@@ -158,17 +159,17 @@ def lacking_cells(
     ----------
     cells : sequence of Candidate
         All cells of the run.
-    within : sequence of Candidate
+    affordable : sequence of Candidate
         Those that may be drawn; of several with one solver and data set the first is taken.
     chosen : collection of Candidate
     """
     if all(cell.is_fresh for cell in cells):
         return []
-    held = [cell for cell in cells if cell.has_agreed or cell in chosen]
-    others = [cell for cell in within if not cell.has_agreed and cell not in chosen]
-    wanted = {cell.pair for cell in cells} - {cell.pair for cell in held}
+    counted = [cell for cell in cells if cell.has_agreed or cell in chosen]
+    others = [cell for cell in affordable if not cell.has_agreed and cell not in chosen]
+    wanted = {cell.pair for cell in cells} - {cell.pair for cell in counted}
     firsts = {cell.pair: cell for cell in reversed(others) if cell.pair in wanted}
-    lacking = list(firsts.values())
-    n_more = max(math.ceil(SAMPLE_SHARE * len(cells)) - len(held) - len(lacking), 0)
-    rest = [cell for cell in others if cell not in lacking][:n_more]
-    return lacking + rest if len(firsts) == len(wanted) and len(rest) == n_more else []
+    of_pairs = list(firsts.values())
+    n_more = max(math.ceil(SAMPLE_SHARE * len(cells)) - len(counted) - len(of_pairs), 0)
+    more = [cell for cell in others if cell not in of_pairs][:n_more]
+    return of_pairs + more if len(firsts) == len(wanted) and len(more) == n_more else []

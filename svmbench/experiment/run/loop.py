@@ -199,7 +199,7 @@ class RunLoop:
                 self._give_up(given_up)
                 continue
             try:
-                self._start_what_can(nodes)
+                self._start_processes(nodes)
             except processes.ServerDiedError as error:
                 self._start_server_again(error)
                 continue
@@ -224,7 +224,7 @@ class RunLoop:
         works = [*self.running, *self.making]
         return processes.wait_for(works, STREAM_POLL_S, absence) if works else []
 
-    def _start_what_can(self, nodes: dict[str, SharedArrays]) -> None:
+    def _start_processes(self, nodes: dict[str, SharedArrays]) -> None:
         """Start nodes and cells until `options.jobs` of them run."""
         while self.waiting and len(self.running) + len(self.making) < self.options.jobs:
             cell = self.waiting[0]

@@ -141,7 +141,7 @@ def first_missing_cells(
     for solver in solvers:
         cells = [
             cell
-            for cell in source.planned(*blocks)
+            for cell in source.all_cells(*blocks)
             if cell.solver == solver and cell.dataset == dataset
         ]
         if cells and all(cell.status != "ok" for cell in cells) and cells[0].status != "skipped":
@@ -170,7 +170,7 @@ def untested(claim: Claim, source: Source, blocks: Sequence[str], *solvers: str)
         The solvers that the claim is about.
     """
     parts = []
-    for dataset in dict.fromkeys(str(cell.dataset) for cell in source.planned(*blocks)):
+    for dataset in dict.fromkeys(str(cell.dataset) for cell in source.all_cells(*blocks)):
         missing = first_missing_cells(source, blocks, dataset, solvers)
         if not missing:
             continue

@@ -88,9 +88,9 @@ class Source:
 
     def finished_cells(self, *blocks: str) -> list[CellResult]:
         """Return the cells of some blocks that have a result."""
-        return [cell for cell in self.planned(*blocks) if cell.status == "ok"]
+        return [cell for cell in self.all_cells(*blocks) if cell.status == "ok"]
 
-    def planned(self, *blocks: str) -> list[CellResult]:
+    def all_cells(self, *blocks: str) -> list[CellResult]:
         """Return all cells of some blocks, with a result or without."""
         return [cell for cell in self.cells if cell.block in blocks]
 

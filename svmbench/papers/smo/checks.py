@@ -70,7 +70,7 @@ def _paired_times(source: Source, block: str, metric: str, first: str, second: s
     known = {first: {"ok"}, second: {"ok", "timeout"}}
     lacking = [
         _dataset_and_size(cell)
-        for cell in source.planned(block)
+        for cell in source.all_cells(block)
         if cell.solver in known and cell.status not in known[cell.solver]
     ]
     for solvers in estimates(source.finished_cells(block), metric).values():
@@ -353,7 +353,7 @@ def _not_reached(source: Source) -> list[str]:
     """Return the subsets that SMO has no result on."""
     return [
         str(cell.dataset)
-        for cell in source.planned(SUBSETS)
+        for cell in source.all_cells(SUBSETS)
         if cell.solver == "smo" and cell.status != "ok"
     ]
 

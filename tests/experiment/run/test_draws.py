@@ -15,8 +15,8 @@ from svmbench.experiment.run.draws import (
     MAX_BUDGET_SHARE,
     RECHECK_OVERHEAD_S,
     Candidate,
+    completing_cells,
     draw,
-    lacking_cells,
 )
 from svmbench.report.reading.records import result_lines
 from svmbench.schema.rechecks import KeptResult, ages
@@ -123,17 +123,17 @@ def test_a_draw_completes_samples_of_every_solver_on_every_data_set() -> None:
 
 def test_samples_draw_only_what_a_run_lacks() -> None:
     cells = [replace(one, has_agreed=one.dataset != "set-3") for one in candidates(*[1.0] * 20)]
-    assert [one.dataset for one in lacking_cells(cells, cells, ())] == ["set-3"]
-    assert lacking_cells(cells, cells, [cells[3]]) == []
+    assert [one.dataset for one in completing_cells(cells, cells, ())] == ["set-3"]
+    assert completing_cells(cells, cells, [cells[3]]) == []
     for word in ("has_agreed", "is_fresh"):
         all_alike: list[Candidate] = [replace(one, **{word: True}) for one in cells]
-        assert lacking_cells(all_alike, all_alike, ()) == []
+        assert completing_cells(all_alike, all_alike, ()) == []
     # A twentieth of the cells, beyond one of each solver on each data set.
     alike = [replace(one, dataset="a") for one in candidates(*[1.0] * 100)]
-    assert lacking_cells(alike, alike[50:], ()) == alike[50:55]
+    assert completing_cells(alike, alike[50:], ()) == alike[50:55]
     # Nothing, if a part of the sample can't be drawn.
-    assert lacking_cells(alike, alike[:4], ()) == []
-    assert lacking_cells(cells, cells[:3], ()) == []
+    assert completing_cells(alike, alike[:4], ()) == []
+    assert completing_cells(cells, cells[:3], ()) == []
 
 
 def kept() -> Iterator[tuple[Candidate, dict[str, Any]]]:
