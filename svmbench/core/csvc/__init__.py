@@ -15,8 +15,8 @@ Who calls whom::
     CSVC.fit (contract/base.py) -> KernelSolver.train (models/kernel_base.py) -> CSVC.solve
       |-- two classes ------------> solver.solve_qp
       |                               |-- stored matrix or < 500 samples --> solver.choose_steps
-      |                               |-- up to 2,000 samples -------------> solver.choose_steps
-      |                               |   (chooses smo.shrinking_steps or smo.steps_on_matrix)
+      |                               |-- up to 2,000 samples: a full matrix -> solver.choose_steps;
+      |                               |   a lazy one of few features -> smo.steps_on_lazy_matrix
       |                               |-- more ----------------------------> working_sets (calls
       |                               |                                      smo.steps_on_matrix)
       |                               '-- float32 --> solver.check_in_float64, then more steps

@@ -1,7 +1,8 @@
 """The C-SVCs of all pairs of classes on the rows of one kernel matrix.
 
 Problem
-    For every pair of classes the C-SVC of their samples, with a free offset; see ``problem``.
+    For every pair of classes the C-SVC of their samples, with a free offset; see ``problem``. Here
+    a pair is two classes; a step moves two variables.
 Given
     Samples class by class, so that a pair's part of a kernel row is two runs (contiguous pieces).
 Returned
@@ -160,7 +161,7 @@ def steps_of_pair(
     # bool (n_samples,), each: set for the runs that are asked for, at either class
     wanted: tuple[np.ndarray, np.ndarray],
 ) -> tuple[int, int]:
-    """Take the steps of ``smo.pair_steps`` for one pair, until a run is missing.
+    """Take the steps of ``smo.pair_steps`` for one pair of classes, until a run is missing.
 
     Return the number of steps and the stop reason, which may be ``ROWS_MISSING``.
     """

@@ -75,7 +75,9 @@ SELECTION_PIECE = 256
 #: LIBSVM's TAU: it replaces the curvature of a pair if that is smaller.
 MIN_CURVATURE = 1e-12
 
-#: Stop reasons. ``ROWS_MISSING``: ``pairs`` needs some rows, or ``working_sets`` the full matrix.
+#: Stop reasons. ``ROWS_MISSING``: the caller makes kernel values, then steps go on. ``pairs`` needs
+#: some runs of rows, or has only begun or been checked; ``working_sets`` and a lazy matrix need the
+#: full matrix.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN_CODE, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
 #: The stop reasons in words. `NO_MARGIN`: rho may be 0 (``solver``). ``ROWS_MISSING`` has none,

@@ -269,7 +269,13 @@ def choose_steps(
     """Return the function that takes steps on a full matrix: the only place that chooses it.
 
     Its arguments are K, the problem, the criteria, beta and v. It changes beta and v in place, and
-    returns the number of steps and the stop reason.
+    returns the number of steps and the stop reason. The three functions, by what they do between
+    steps:
+
+    - ``steps_with_shrinking``: leave samples out that are likely to stay at a bound; with two or
+      more sums, also take Newton steps of the free variables; test the duality gap if asked to
+    - ``steps_until_gap``: test the duality gap
+    - ``steps_on_matrix``: nothing
 
     Parameters
     ----------

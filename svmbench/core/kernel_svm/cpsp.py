@@ -101,7 +101,7 @@ class Growth:
 
     def residual(
         self,
-        members: np.ndarray,  # (n_samples,): weights m
+        members: np.ndarray,  # (n_samples,): each sample's weight m_i, 0 if it is no member
         coordinates: np.ndarray,  # (n_basis,): the projection's
     ) -> Residual:
         """Return ``sum_i m_i y_i phi(x_i)`` less its projection."""
@@ -233,6 +233,7 @@ def subspace_pursuit(
     total = N * C
     cuts = CutSet(total, n_samples=N)
     violated = np.empty(N, dtype=np.uint8)
+    # complete: no point could join that removes more of the residual
     n_cuts, n_steps, n_passes, complete = 0, 0, 0, False
     most_steps = STEPS_A_CUT * max_iter
 
@@ -243,7 +244,7 @@ def subspace_pursuit(
         n_passes += 1
         gap = 0.5 * float(w @ w) + C * loss - cuts.dual()
         if gap <= total * eps:
-            # As many samples as there are span the optimum; other points need not.
+            # Exact if the basis may still grow, or if a full one spans all samples.
             is_exact = not basis.is_full or growth.is_whole
             reason = "converged" if is_exact else "basis full"
             if basis.is_full or complete:

@@ -1,7 +1,8 @@
 """The ν-SVCs of all pairs of classes on the rows of one kernel matrix.
 
 Problem
-    For every pair of classes the ν-SVC of their samples, times its N; see ``nu_problem``.
+    For every pair of classes the ν-SVC of their samples, times its N; see ``nu_problem``. Here a
+    pair is two classes; a step moves two variables.
 Given
     Samples class by class, so that a pair's part of a kernel row is two runs of it, and each run
     belongs to one of the pair's two fixed sums.

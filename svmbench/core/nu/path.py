@@ -409,6 +409,7 @@ def _free_coordinates(
     These are those that left the box if they can make up the sum, else half of all, else all.
     """
     n = len(kept)
+    # Those that left the box come first, then the others by descending v.
     order = np.argsort(last.v * np.where(leaves, 0.0, -1.0) - 1e300 * leaves, kind="stable")
     for size in (int(np.count_nonzero(leaves)), n // 2):
         chosen = order[:size]
@@ -477,7 +478,7 @@ def solve_unscreened(
     at_one: np.ndarray,
     settings: PathSettings,
 ) -> QPPoint:
-    """Solve for the unscreened multipliers (problem 26); return the whole solution."""
+    """Solve for the multipliers that screening left (problem 26); return the whole solution."""
     unscreened = np.flatnonzero(~(at_zero | at_one))
     if len(unscreened) == len(at_zero):
         return _solved(problem, settings, start)

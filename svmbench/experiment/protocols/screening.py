@@ -194,6 +194,8 @@ class _Path:
         )
         for metric, value in metrics.items():
             totals[metric] = max(totals.get(metric, value), value)
+        # alpha'Q alpha: of a nu-SVM or one-class SVM twice the minimised dual objective. Of a C-SVM
+        # it is ||w||^2, without the sum of alpha.
         self.objectives.append(float(getattr(model, "squared_norm_", np.nan)))
         return True
 
