@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -315,8 +315,9 @@ def _run_again(
 
     Yields each comparison with a kept record of this run, or of another run that has the cell.
     """
+    from svmbench.experiment.plan.planner import prepare_plan
     from svmbench.experiment.plan.present_code import identity_of
-    from svmbench.experiment.run.session import Request, RunPlan, execute_run, plan_run
+    from svmbench.experiment.run.session import Request, RunPlan, execute_run
     from svmbench.report.gate.sides import judged_scores
     from svmbench.report.reading.records import read_run, result_lines
 
@@ -326,18 +327,17 @@ def _run_again(
     old_lines = _lines_of(run, wanted)
     identities = {identity_of(lines[-1]): key for key, lines in old_lines.items()}
     with tempfile.TemporaryDirectory(prefix="svmbench-recheck-") as scratch:
-        request = Request(
-            config=recorded.name,
-            profile=recorded.profile,
-            output=Path(scratch) / "run",
-            mirror=mirror,
-            only={"dataset": sorted({candidate.dataset for candidate in to_run})},
-        )
+        path = Path(scratch) / "run"
         with _interrupted_at(deadline):
-            run_plan = plan_run(request)
+            plan = prepare_plan(
+                recorded.name,
+                recorded.profile,
+                mirror=mirror,
+                only={"dataset": sorted({candidate.dataset for candidate in to_run})},
+            )
         cells = {
             identities[identity]: cell
-            for cell in run_plan.cells
+            for cell in plan.cells
             if cell.status == "planned" and (identity := identity_of(cell.identity)) in identities
         }
         for key in wanted - cells.keys():
@@ -353,14 +353,19 @@ def _run_again(
         longest_s = max(
             _MIN_TIMEOUT_S, *(_TIMEOUT_FACTOR * candidate.seconds for candidate in to_run)
         )
-        request = replace(request, budget_s=left_s, timeout_s=min(longest_s, left_s))
-        chosen = RunPlan(request, run_plan.plan, list(cells.values()), run_plan.path)
+        request = Request(
+            config=recorded.name,
+            profile=recorded.profile,
+            output=path,
+            budget_s=left_s,
+            timeout_s=min(longest_s, left_s),
+        )
         with _interrupted_at(deadline):
-            interrupted = execute_run(chosen).summary.interrupted
+            ended = execute_run(RunPlan(request, plan, list(cells.values()), path))
         new_lines: dict[str, list[Any]] = {}
-        for line in result_lines(run_plan.path):
+        for line in result_lines(path):
             new_lines.setdefault(line["key"], []).append(line)
-        new_run = read_run(run_plan.path)
+        new_run = read_run(path)
         for other in drawn.runs.values():
             shared = cells.keys() & {cell.key for cell in other.candidates}
             if not shared:
@@ -381,7 +386,7 @@ def _run_again(
                             cells[key], old, new, environments, judged, drawn.seed, other.is_pinned
                         ),
                     )
-        if interrupted:
+        if ended.summary.interrupted:
             raise KeyboardInterrupt
 
 

@@ -159,11 +159,11 @@ def test_what_runs_at_the_end_of_the_budget_is_stopped() -> None:
 def test_a_recheck_that_is_stopped_by_its_budget_is_no_failure(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def late(*_: object) -> None:
+    def late(*_: object, **__: object) -> None:
         monkeypatch.setattr(rechecking.time, "monotonic", lambda: 1e12)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("svmbench.experiment.run.session.plan_run", late)
+    monkeypatch.setattr("svmbench.experiment.plan.planner.prepare_plan", late)
     shown = svmbench("recheck", "--budget", "5")
     assert shown.code == 0, shown.said
     assert "stopped: 5 minutes are over" in shown.out
@@ -172,10 +172,10 @@ def test_a_recheck_that_is_stopped_by_its_budget_is_no_failure(
 def test_an_interrupt_before_the_end_of_the_budget_ends_it(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("svmbench.experiment.run.session.plan_run", interrupted)
+    monkeypatch.setattr("svmbench.experiment.plan.planner.prepare_plan", interrupted)
     assert svmbench("recheck").code == 130
 
 
@@ -235,6 +235,23 @@ def test_a_run_whose_config_is_gone_is_named(kept: Path) -> None:
     assert shown.code == 3
     assert "results/run: can't be run again: config.yaml" in shown.out
     assert "2 of 2 drawn were not run" in shown.out
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+def test_a_data_set_that_left_the_config_costs_its_own_cells(kept: Path, is_left: bool) -> None:
+    """`is_left`: whether a data set of the kept run is in the config still."""
+    text = (kept / "runs.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in text]
+    for record in records:
+        if record["solver"] == "alsvm" or not is_left:
+            record["dataset"] = "gone"
+    (kept / "runs.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    shown = svmbench("recheck")
+    assert shown.code == 0, shown.said
+    assert "main · gone · alsvm: its config has no such cell now" in shown.out
+    n_left = 1 if is_left else 0
+    assert f"{n_left} of {n_left} cells agree" in shown.out
+    assert f"{2 - n_left} of 2 drawn were not run" in shown.out
 
 
 def test_no_folder_of_results(tmp_path: Path) -> None:

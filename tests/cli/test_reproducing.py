@@ -37,7 +37,7 @@ class World:
 
     def __init__(self, cells: dict[str, int], **bad: str) -> None:
         self.cells, self.bad = cells, bad
-        self.now = 0.0
+        self.now, self.planning_s = 0.0, 0.0
         self.said: list[str] = []
         self.order: list[tuple[str, float]] = []
         self.done: dict[str, int] = dict.fromkeys(cells, 0)
@@ -46,6 +46,7 @@ class World:
     def plan_run(self, request: Request, *, print_line: Callable[[str], None]) -> Any:
         if request.config in self.bad:
             raise SvmbenchError(self.bad[request.config])
+        self.now += self.planning_s
         cells = [
             SimpleNamespace(key=f"{request.config}{number}", status="planned", reason="")
             for number in range(self.cells[request.config])
@@ -553,6 +554,18 @@ def test_each_config_of_the_queue_has_all_that_is_left(world: Callable[..., Worl
     run.shared = False
     run.run()
     assert one.order == [("a", 10.0), ("b", 8.0)]
+
+
+@pytest.mark.parametrize(("planning_s", "budget_s"), [(4.0, 6.0), (12.0, 0.0)])
+def test_a_config_has_at_most_what_its_planning_leaves(
+    planning_s: float, budget_s: float, world: Callable[..., World]
+) -> None:
+    one = world({"a": 20})
+    one.planning_s = planning_s
+    outcomes = one.batch(10.0).run()
+    assert one.order == [("a", budget_s)]
+    assert outcomes[0].counts["ok"] == budget_s
+    assert outcomes[0].is_unfinished
 
 
 def test_options_of_the_queue_need_it(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

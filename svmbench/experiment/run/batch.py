@@ -199,8 +199,10 @@ class Batch:
         run_plan = self._run_plans[number]
         # Cells that failed in the first round are not tried again.
         retry = "none" if again else job.request.retry
-        rest_s = self.end - self.clock()
-        request = replace(job.request, budget_s=share_s, stop_s=rest_s, retry=retry, fresh=False)
+        # Planning, which may download data, has taken some of the time.
+        rest_s = max(0.0, self.end - self.clock())
+        budget_s = min(share_s, rest_s)
+        request = replace(job.request, budget_s=budget_s, stop_s=rest_s, retry=retry, fresh=False)
         hooks = self.hooks
         finished = execute_run(
             replace(run_plan, request=request),

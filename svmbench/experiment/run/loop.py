@@ -107,6 +107,11 @@ class Options:
     cluster: str = ""
     kind: str = ""
 
+    @property
+    def last_start_s(self) -> float:
+        """Number of seconds after which no cell starts: of the budget, or until the stop."""
+        return min(self.budget_s, self.stop_s)
+
 
 class RunLoop:
     """The state of one call of `execute`.
@@ -192,7 +197,7 @@ class RunLoop:
         while waiting or running or making:
             spent_s = monotonic() - begun
             given_up = self._stop_running() if spent_s > self.options.stop_s else []
-            if spent_s > self.options.budget_s:
+            if spent_s > self.options.last_start_s:
                 given_up += waiting
                 waiting.clear()
             if given_up:
@@ -388,7 +393,7 @@ class RunLoop:
 
     def _give_up(self, cells: list[Cell]) -> None:
         """Record cells as ``not run``, because the budget is spent."""
-        budget = f"budget of {self.options.budget_s / 60:.3g} minutes"
+        budget = f"budget of {self.options.last_start_s / 60:.3g} minutes"
         for cell in cells:
             earlier = self.folder.cells.get(cell.key)
             if earlier is not None and earlier["status"] == "ok":

@@ -18,6 +18,7 @@ import pytest
 from runs import COMMAND, Ended, cells_of, lines_of, svmbench, write_config
 
 from svmbench.experiment.run import loop, worker
+from svmbench.experiment.run.session import Request, execute_run, plan_run
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -300,6 +301,21 @@ def test_a_budget_ends_a_cell_that_runs(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.undo()
     svmbench("run", config, "--output", out, "--timeout", 1)  # it is run again
     assert cells_of(out)["test-hangs"]["status"] == "timeout"
+
+
+def test_no_cell_starts_after_the_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop before the end of the budget ends the waiting cells, too."""
+    config = write_config(tmp_path, ["test-works", "test-random"])
+    started: list[Any] = []
+    start_cell = loop.RunLoop._start
+    monkeypatch.setattr(
+        loop.RunLoop, "_start", lambda run, *cell: started.append(cell) or start_cell(run, *cell)
+    )
+    request = Request(config=str(config), output=tmp_path / "out", stop_s=1e-9)
+    records = execute_run(plan_run(request)).records
+    assert not started
+    assert {record["status"] for record in records.values()} == {"not run"}
+    assert {record["reason"] for record in records.values()} == {"budget of 1.67e-11 minutes"}
 
 
 def test_times_of_cells_that_ran_together_are_marked(tmp_path: Path) -> None:
