@@ -605,6 +605,24 @@ def test_a_run_with_more_blocks_of_a_data_set_fills_in_before_one_with_fewer(tmp
     assert {part.what for part in found.parts if part.holds} == {"ccat, profile paper"}
 
 
+def test_a_run_of_the_full_protocol_with_more_blocks_of_a_data_set_gives_all_of_them(tmp_path):
+    def without_the_curves(cell):
+        if cell["dataset"] == "ijcnn1" and cell["block"] == "fig1":
+            cell["status"] = "no record"
+
+    def only_ijcnn1(cell):
+        if cell["dataset"] != "ijcnn1":
+            cell["status"] = "no record"
+
+    # The fullest run has the exact machine on ijcnn1, the later one its curves too.
+    scene("cpsp-11", tmp_path / "most", without_the_curves)
+    assert "of 4 sets" in verdict("cpsp-11", tmp_path).parts[0].measured
+    scene("cpsp-11", tmp_path / "later", only_ijcnn1)
+    (part,) = verdict("cpsp-11", tmp_path).parts
+    assert "of 5 sets" in part.measured
+    assert part.holds is True
+
+
 def test_results_of_another_environment_are_left_out_and_named(tmp_path):
     kept = Kept()
     SCENES["smo-1"].build(kept)

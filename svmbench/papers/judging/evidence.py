@@ -343,24 +343,28 @@ def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
     A block is finished on a data set as a whole, so that solvers are compared within one run. A run
     of the same profile has finished it if it has as many cells there as the full run plans: it may
     be of an earlier form of the config, which had fewer. Of runs that have finished blocks of one
-    data set, the one with most of the full run's blocks fills in first, so that claims that compare
-    blocks find them in one run; `others` has the order of runs with equally many.
+    data set, the one with most of the full run's blocks comes first, so that claims that compare
+    blocks find them in one run; among equals, the full run and then the order of `others`. So a
+    run of the same profile that has finished more blocks of a data set than the full run gives all
+    of them. A run of another profile gives only blocks that the full run has not finished.
     """
     done, planned = set(_finished(full)), _n_cells(full)
-    finished = [
-        (other, pair)
-        for other in others
-        for n_cells in [_n_cells(other)]
-        for pair in _finished(other)
-        if pair not in done and (other.profile != full.profile or n_cells[pair] >= planned[pair])
-    ]
-    n_blocks = Counter((id(other.run), pair[1]) for other, pair in finished if pair in planned)
+    finished = [(full, pair) for pair in done]
+    for other in others:
+        n_cells, of_profile = _n_cells(other), other.profile == full.profile
+        finished += [
+            (other, pair)
+            for pair in _finished(other)
+            if (n_cells[pair] >= planned[pair] if of_profile else pair not in done)
+        ]
+    n_blocks = Counter((id(each.run), pair[1]) for each, pair in finished if pair in planned)
     chosen: dict[tuple[str, str | None], Source] = {}
-    for other, pair in sorted(finished, key=lambda found: -n_blocks[id(found[0].run), found[1][1]]):
-        chosen.setdefault(pair, other)
+    for each, pair in sorted(finished, key=lambda found: -n_blocks[id(found[0].run), found[1][1]]):
+        chosen.setdefault(pair, each)
+    of_others = {pair for pair, by in chosen.items() if by is not full}
     taken = [(other, {pair for pair, by in chosen.items() if by is other}) for other in others]
     return [
-        _restricted_to(full, planned.keys() - chosen.keys()),
+        _restricted_to(full, planned.keys() - of_others),
         *(_restricted_to(other, pairs) for other, pairs in taken if pairs),
     ]
 
