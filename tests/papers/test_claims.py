@@ -23,16 +23,17 @@ from svmbench.papers.judging.export import summary
 from svmbench.papers.judging.measures import (
     Criterion,
     SideTest,
+    answer_exponent_at_least,
+    answer_exponent_at_most,
+    answer_exponent_in,
+    answer_lag_at_most,
+    answer_lower,
+    answer_most,
     counted,
     format_seconds,
     format_signed,
-    is_at_least,
-    is_at_most,
-    is_inside,
-    is_lower,
-    is_most,
-    is_within,
 )
+from svmbench.papers.judging.parts import within_best
 from svmbench.papers.judging.verdict import (
     CONTRADICTED,
     MIXED,
@@ -163,22 +164,22 @@ def test_an_interval_that_crosses_a_limit_decides_only_if_it_is_narrow():
         (0.6, 0.4, 0.8, True),  # no wider than 0.4
         (0.4, 0.3, 0.7, True),
     ):
-        assert is_at_least(law(exponent, low, high), 0.5).holds is holds
-        assert is_inside(law(exponent, low, high), 0.5, math.inf).holds is holds
-        assert is_inside(law(-exponent, -high, -low), -math.inf, -0.5).holds is holds
-    assert is_at_least(law(0.1, -0.2, 0.4), 0.0).holds is None  # 0.6 wide
-    assert is_at_least(law(-0.3, -0.4, -0.2), 0.0).holds is False
-    assert is_at_most(law(1.9, 1.5, 2.3), 2.0).holds is None  # 0.8 wide
-    assert is_at_most(law(1.9, 1.8, 2.0), 2.0).holds is True
-    assert is_at_most(law(2.5, 2.3, 2.7), 2.0).holds is False
-    assert is_inside(law(1.0, 0.9, 1.1), 0.8, 1.3).holds is True
+        assert answer_exponent_at_least(law(exponent, low, high), 0.5).holds is holds
+        assert answer_exponent_in(law(exponent, low, high), 0.5, math.inf).holds is holds
+        assert answer_exponent_in(law(-exponent, -high, -low), -math.inf, -0.5).holds is holds
+    assert answer_exponent_at_least(law(0.1, -0.2, 0.4), 0.0).holds is None  # 0.6 wide
+    assert answer_exponent_at_least(law(-0.3, -0.4, -0.2), 0.0).holds is False
+    assert answer_exponent_at_most(law(1.9, 1.5, 2.3), 2.0).holds is None  # 0.8 wide
+    assert answer_exponent_at_most(law(1.9, 1.8, 2.0), 2.0).holds is True
+    assert answer_exponent_at_most(law(2.5, 2.3, 2.7), 2.0).holds is False
+    assert answer_exponent_in(law(1.0, 0.9, 1.1), 0.8, 1.3).holds is True
     # An interval that meets the window is to be no wider than the window.
-    assert is_inside(law(1.0, 0.7, 1.1), 0.8, 1.3).holds is True
-    assert is_inside(law(1.0, 0.6, 1.4), 0.8, 1.3).holds is None
-    assert is_inside(law(1.4, 1.2, 1.6), 0.8, 1.3).holds is True
-    assert is_inside(law(1.6, 1.4, 1.8), 0.8, 1.3).holds is False
-    assert is_inside(PowerLaw(1.0, None, None, 1.0, 2), 0.8, 1.3).holds is None
-    assert is_inside(None, 0.8, 1.3).holds is None
+    assert answer_exponent_in(law(1.0, 0.7, 1.1), 0.8, 1.3).holds is True
+    assert answer_exponent_in(law(1.0, 0.6, 1.4), 0.8, 1.3).holds is None
+    assert answer_exponent_in(law(1.4, 1.2, 1.6), 0.8, 1.3).holds is True
+    assert answer_exponent_in(law(1.6, 1.4, 1.8), 0.8, 1.3).holds is False
+    assert answer_exponent_in(PowerLaw(1.0, None, None, 1.0, 2), 0.8, 1.3).holds is None
+    assert answer_exponent_in(None, 0.8, 1.3).holds is None
 
 
 def test_an_answer_has_no_truth_value():
@@ -203,16 +204,16 @@ def test_a_few_points_say_in_the_verdict_that_they_decide_nothing(tmp_path):
 
 def test_times_that_overlap_have_no_order():
     near, far = Estimate(1.0, 0.3, n=5), Estimate(1.2, 0.3, n=5)
-    assert is_lower(near, far, "cpu_time_s").holds is None
-    assert is_lower(near, Estimate(3.0, 0.3, n=5), "cpu_time_s").holds is True
-    assert is_lower(Estimate(3.0, 0.3, n=5), near, "cpu_time_s").holds is False
+    assert answer_lower(near, far, "cpu_time_s").holds is None
+    assert answer_lower(near, Estimate(3.0, 0.3, n=5), "cpu_time_s").holds is True
+    assert answer_lower(Estimate(3.0, 0.3, n=5), near, "cpu_time_s").holds is False
     assert (
-        is_lower(Estimate(1.0), Estimate(1.05), "cpu_time_s").holds is None
+        answer_lower(Estimate(1.0), Estimate(1.05), "cpu_time_s").holds is None
     )  # no spread, 5 % apart
-    assert is_lower(Estimate(1.0), Estimate(2.0), "cpu_time_s").holds is True
+    assert answer_lower(Estimate(1.0), Estimate(2.0), "cpu_time_s").holds is True
     folds = {k: 1.0 + k for k in range(5)}
     paired = Estimate(3.0, 1.6, n=5, by_fold={k: v + 0.1 + 0.01 * k for k, v in folds.items()})
-    assert is_lower(Estimate(3.0, 1.6, n=5, by_fold=folds), paired, "cpu_time_s").holds is True
+    assert answer_lower(Estimate(3.0, 1.6, n=5, by_fold=folds), paired, "cpu_time_s").holds is True
 
 
 def test_a_score_is_near_the_best_or_not_or_undecided():
@@ -225,7 +226,7 @@ def test_a_score_is_near_the_best_or_not_or_undecided():
         (Interval(1.0), None),  # without an interval
         (Interval(3.0), None),
     ):
-        assert is_within(interval, 2.0).holds is holds
+        assert answer_lag_at_most(interval, 2.0).holds is holds
 
 
 def test_folds_are_paired_and_scores_corrected_for_what_they_share():
@@ -359,7 +360,7 @@ def test_an_unfinished_run_does_not_decide_at_full_scale(tmp_path):
     SCENES["smo-1"].build(kept)
     for cell in kept.cells["smo_adult_linear"]:
         if cell["dataset"] == "a6a":
-            cell["status"] = "no record"
+            cell["status"] = "not run"
     found = verdict("smo-1", kept.write(tmp_path))
     assert found.outcome == SUPPORTED
     assert found.scale.kind == "reduced"
@@ -504,7 +505,7 @@ def test_runs_of_one_config_are_not_pooled(tmp_path):
 def test_another_profile_counts_where_the_full_one_is_unfinished(tmp_path):
     def unfinished(cell):
         if cell["dataset"] == "ijcnn1":
-            cell["status"] = "no record"
+            cell["status"] = "not run"
 
     def smaller(cell):
         cell["profile"] = "medium"
@@ -533,7 +534,7 @@ def test_another_run_of_the_full_protocol_comes_before_another_profile(tmp_path)
     def without(name, solvers=None):
         def edit(cell):
             if cell["dataset"] == name and (solvers is None or cell["solver"] in solvers):
-                cell["status"] = "no record"
+                cell["status"] = "not run"
 
         return edit
 
@@ -542,7 +543,7 @@ def test_another_run_of_the_full_protocol_comes_before_another_profile(tmp_path)
 
     def only_ijcnn1(cell):
         if cell["dataset"] != "ijcnn1":
-            cell["status"] = "no record"
+            cell["status"] = "not run"
 
     scene("alsvm-1", tmp_path / "most", without("ijcnn1"))
     scene("alsvm-1", tmp_path / "medium", smaller)
@@ -571,14 +572,14 @@ def test_another_run_of_the_full_protocol_comes_before_another_profile(tmp_path)
 def test_a_run_with_more_blocks_of_a_data_set_fills_in_before_one_with_fewer(tmp_path):
     def unfinished(cell):
         if cell["dataset"] == "ccat":
-            cell["status"] = "no record"
+            cell["status"] = "not run"
 
     def smaller(cell):
         cell["profile"] = "medium"
 
     def only_the_exact_one(cell):
         if cell["dataset"] != "ccat" or cell["block"] != "exact":
-            cell["status"] = "no record"
+            cell["status"] = "not run"
 
     kept = Kept()
     SCENES["cpsp-9"].build(kept)
@@ -675,11 +676,21 @@ def test_an_unfinished_run_is_shown_as_such(tmp_path):
     SCENES["alsvm-1"].build(kept)
     for cell in kept.cells["alsvm_table2"]:
         if cell["dataset"] == "ijcnn1":
-            cell["status"] = "no record"
+            cell["status"] = "not run"
     found = verdict("alsvm-1", kept.write(tmp_path))
     assert (found.outcome, found.scale.covered) == (SUPPORTED, 2)
     assert "undecided: ijcnn1" in found.reason
     assert "alsvm_table2 is unfinished: no result for 4 of 12 cells." in found.notes
+
+
+def test_rivals_need_not_name_the_solver_that_is_near_the_best(tmp_path):
+    evidence = judging.gather_evidence([scene("alsvm-3", tmp_path)])
+    claim, (source,) = ALL["alsvm-3"], evidence.runs_that_count("alsvm_table2")
+    rivals = ("falsvm", "liblinear-l1", "pegasos")
+    parts = within_best(claim, source, ["cv"], "alsvm", rivals)
+    named = within_best(claim, source, ["cv"], "alsvm", (*rivals, "alsvm"))
+    assert parts
+    assert parts == named
 
 
 @pytest.mark.parametrize(
@@ -699,7 +710,7 @@ def test_the_best_is_open_while_a_rival_is_missing(name, config, rival, tmp_path
         first = kept.cells[config][0]["dataset"]
         for cell in kept.cells[config]:
             if cell["dataset"] == first and cell["solver"] == rival:
-                cell["status"] = "no record"
+                cell["status"] = "not run"
         return verdict(name, kept.write(folder))
 
     found = unfinished(lambda cell: None, tmp_path / "held")
@@ -713,7 +724,7 @@ def test_a_run_of_which_nothing_is_done_yet_says_so(tmp_path):
     kept = Kept()
     SCENES["alsvm-1"].build(kept)
     for cell in kept.cells["alsvm_table2"]:
-        cell["status"] = "no record"
+        cell["status"] = "not run"
     found = verdict("alsvm-1", kept.write(tmp_path))
     assert found.outcome == NOT_TESTED
     assert found.reason.startswith("undecided: a9a: not run")
@@ -1025,9 +1036,9 @@ def test_missing_sets_leave_a_count_undecided_only_if_they_could_change_it(tmp_p
     assert "on 7 of 11 sets" in found.parts[0].measured
     assert "best of 40 settings against that of 8" in found.parts[0].measured
     wins = [True] * 7 + [False] * 4
-    assert is_most(wins, 13).holds is True
-    assert is_most(wins, 14).holds is None
-    assert is_most([False] * 4, 8).holds is False  # the other four are no more than half
+    assert answer_most(wins, 13).holds is True
+    assert answer_most(wins, 14).holds is None
+    assert answer_most([False] * 4, 8).holds is False  # the other four are no more than half
 
 
 @pytest.mark.parametrize(

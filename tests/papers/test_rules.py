@@ -16,7 +16,7 @@ from svmbench.base.paper_folders import papers
 from svmbench.experiment.config.requested_metrics import reported_metrics
 from svmbench.papers import judging
 from svmbench.papers.judging.entries import LINEAR_WINDOW, read_claims
-from svmbench.papers.judging.measures import is_most
+from svmbench.papers.judging.measures import answer_most
 from svmbench.papers.srbo.checks import ARTIFICIAL
 from svmbench.report.reading import published
 
@@ -391,14 +391,14 @@ def test_a_lead_at_every_size_is_open_where_a_planned_size_was_not_run(solver, t
 
 
 def test_a_majority_is_open_while_open_answers_could_turn_it():
-    assert is_most([True, True, False]).holds is True
-    assert is_most([True, False]).holds is False  # no more than half
-    assert is_most([True, True, None, False]).holds is None
-    assert is_most([True, True], 5).holds is None
-    assert is_most([True] * 3, 5).holds is True
-    assert is_most([False] * 3, 5).holds is False
-    assert is_most([False] * 2, 5).holds is None
-    assert is_most([True] * 3 + [False], 4, 0.75).holds is False
+    assert answer_most([True, True, False]).holds is True
+    assert answer_most([True, False]).holds is False  # no more than half
+    assert answer_most([True, True, None, False]).holds is None
+    assert answer_most([True, True], 5).holds is None
+    assert answer_most([True] * 3, 5).holds is True
+    assert answer_most([False] * 3, 5).holds is False
+    assert answer_most([False] * 2, 5).holds is None
+    assert answer_most([True] * 3 + [False], 4, 0.75).holds is False
 
 
 def test_a_method_that_leads_at_one_size_keeps_cpsp_from_dominating(tmp_path):

@@ -21,14 +21,14 @@ from svmbench.papers.judging.entries import LINEAR_WINDOW, Claim
 from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     all_of,
+    answer_exponent_at_least,
+    answer_exponent_at_most,
+    answer_lag_at_most,
+    answer_lower,
     counted,
     format_signed,
     format_value,
     growth,
-    is_at_least,
-    is_at_most,
-    is_lower,
-    is_within,
     spelt,
     times_between,
     within_limits,
@@ -197,7 +197,7 @@ def _crossing_interval(
     above: list[float] = []
     single = False
     for x in sorted(first.keys() & second.keys()):
-        answer = is_lower(first[x], second[x], metric)
+        answer = answer_lower(first[x], second[x], metric)
         single = single or answer.single
         if answer.holds is not None:
             (below if answer.holds else above).append(x)
@@ -221,7 +221,7 @@ def updates(claim: Claim, evidence: Evidence) -> list[Part]:
         if not points:
             continue
         law = growth(points)
-        answer = is_at_most(law, claim.limits["exponent"] + claim.limits["apart"])
+        answer = answer_exponent_at_most(law, claim.limits["exponent"] + claim.limits["apart"])
         measured = f"{spelt(law)}, d {min(points)[0]:.0f} to {max(points)[0]:.0f} (updates.csv)"
         parts.append(Part(f"time to {operation} a sample", answer, measured, claim.printed))
     apart = [
@@ -274,7 +274,9 @@ def slower_growth_with_dimension(claim: Claim, evidence: Evidence) -> Iterator[P
                 measured += f", d {common[0]:.0f} to {common[-1]:.0f}"
                 what = part_label(source, f"{block}, {dataset}")
                 stand_in = dataset in claim.stand_ins
-                yield Part(what, is_at_least(law, 0.0), measured, "", cells, stand_in=stand_in)
+                yield Part(
+                    what, answer_exponent_at_least(law, 0.0), measured, "", cells, stand_in=stand_in
+                )
             yield from untested(claim, source, [block], "falsvm")
 
 
@@ -293,8 +295,8 @@ def square_of_dimension(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                     what = part_label(source, f"{block}, {solver} on {dataset}")
                     cells = cells_of(*(estimate for _, estimate in curve))
                     stand_in = dataset in claim.stand_ins
-                    yield Part(what, is_at_most(law, most), measured, claim.printed, cells,
-                                      stand_in=stand_in)  # fmt: skip
+                    answer = answer_exponent_at_most(law, most)
+                    yield Part(what, answer, measured, claim.printed, cells, stand_in=stand_in)
             yield from untested(claim, source, [block], "alsvm", "falsvm")
 
 
@@ -312,7 +314,7 @@ def highest_accuracy(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             behind = {name: difference(solvers[name], solvers[better], metric) for name in others}
             best = max(behind, key=lambda name: behind[name].value)
             answer, lacking = undecided_if_missing(
-                all_of(is_within(gap, limit) for gap in behind.values()),
+                all_of(answer_lag_at_most(gap, limit) for gap in behind.values()),
                 first_missing_cells(source, [_PRINTED_BLOCK], condition[0], _TABLE2_SOLVERS),
             )
             measured = f"{better} {format_value(metric, solvers[better].value)} %, "

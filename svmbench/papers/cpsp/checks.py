@@ -21,14 +21,14 @@ from svmbench.papers.judging.measures import (
     NO_ANSWER,
     Answer,
     all_of,
+    answer_exponent_in,
+    answer_lag_at_most,
+    answer_most,
+    answer_positive,
     counted,
     format_signed,
     format_value,
     growth,
-    is_above,
-    is_inside,
-    is_most,
-    is_within,
     spelt,
     times_between,
     within_limits,
@@ -79,7 +79,7 @@ def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 behind = difference(solvers["exact"], cpsp, metric)
                 lead = format_signed(-behind.value)
                 text = f"{format_value(metric, cpsp.value)} %, {lead} to the exact one"
-                answer = is_within(behind, claim.limits["points"])
+                answer = answer_lag_at_most(behind, claim.limits["points"])
                 cells = cells_of(cpsp, solvers["exact"])
                 what = part_label(source, f"{dataset}, beside the exact")
                 yield Part(what, answer, text, "", cells, stand_in=stand_in)
@@ -114,7 +114,7 @@ def _beside_sampled(
     best = max(others, key=lambda name: others[name].value)
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
     missing = first_missing_cells(source, ["table1"], dataset, SAMPLED)
-    answer, lacking = undecided_if_missing(is_above(ahead), missing)
+    answer, lacking = undecided_if_missing(answer_positive(ahead), missing)
     text = f"{format_signed(ahead.value)} to the better of Nyström and ICF, {best}{lacking}"
     cells = cells_of(solvers["cpsp"], *others.values())
     what = part_label(source, f"{dataset}, beside Nyström and ICF")
@@ -123,12 +123,12 @@ def _beside_sampled(
 
 def _on_most(source: Source, name: str, leads: list[_AccuracyLead]) -> Part:
     """Judge if CPSP is above a method on more than half of the paper's sets."""
-    sure = [is_above(lead.ahead).holds for lead in leads]
+    sure = [answer_positive(lead.ahead).holds for lead in leads]
     text = ", ".join(f"{format_signed(lead.ahead.value)} on {lead.dataset}" for lead in leads)
     text += f": ahead on {sure.count(True)}, behind on {sure.count(False)} of {_N_DATASETS} sets"
     what = part_label(source, f"most sets, beside {name}")
     cells = cells_of(*(estimate for lead in leads for estimate in lead.both))
-    return Part(what, is_most(sure, _N_DATASETS), text, "", cells)
+    return Part(what, answer_most(sure, _N_DATASETS), text, "", cells)
 
 
 _TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
@@ -365,7 +365,7 @@ def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             if not points:
                 continue
             law = growth((k, estimate.value) for k, estimate in points)
-            answer = is_inside(law, limits["basis_low"], limits["basis_high"])
+            answer = answer_exponent_in(law, limits["basis_low"], limits["basis_high"])
             text = f"{spelt(law)}, k {points[0][0]:g} to {points[-1][0]:g}"
             yield Part(
                 part_label(source, f"{dataset}, in k"),
@@ -467,7 +467,7 @@ def rbf_above_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text = f"{exact} %, {ahead.spelt()} to the linear one"
             cells = cells_of(solvers["exact"], solvers[LINEAR_MACHINE])
             what, stand_in = part_label(source, dataset), dataset in claim.stand_ins
-            yield Part(what, is_above(ahead), text, "", cells, stand_in=stand_in)
+            yield Part(what, answer_positive(ahead), text, "", cells, stand_in=stand_in)
         yield from (
             part
             for part in untested(claim, source, ["table1"], "exact", LINEAR_MACHINE)
@@ -572,7 +572,7 @@ def largest_on_text(claim: Claim, evidence: Evidence) -> list[Part]:
         measured = f"{own_lead.spelt()} points on {text}, {ahead.spelt()} on {dataset}"
         what, stand_in = part_label(source, dataset), text in claim.stand_ins
         parts.append(
-            Part(what, is_above(more), measured, "", (*own_cells, *cells), stand_in=stand_in)
+            Part(what, answer_positive(more), measured, "", (*own_cells, *cells), stand_in=stand_in)
         )
     return parts
 

@@ -12,13 +12,13 @@ from svmbench.papers.judging.measures import (
     NO_ANSWER,
     Answer,
     all_of,
+    answer_exponent_at_most,
+    answer_exponent_in,
+    answer_lag_at_most,
     counted,
     format_signed,
     format_value,
     growth,
-    is_at_most,
-    is_inside,
-    is_within,
     spelt,
     times_between,
     within_limits,
@@ -65,7 +65,7 @@ def _judge(
         return None
     score, time = claim.metrics
     solver, reference = scores[name], scores[REFERENCE]
-    as_good = is_within(difference(reference, solver, score), claim.limits["points"])
+    as_good = answer_lag_at_most(difference(reference, solver, score), claim.limits["points"])
     ahead = difference(solver, reference, score).spelt()
     measured = f"AUC {format_value(score, solver.value)} %, {ahead} against {REFERENCE}"
     beside = [
@@ -105,11 +105,11 @@ def linear_and_bounded(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         for name, points in series[iterations].items():
             law = growth((x, estimate.value) for x, estimate in points)
             flat = claim.limits["iterations"]
-            yield _law(source, f"{name}, iterations", is_inside(law, -flat, flat), points)
+            yield _law(source, f"{name}, iterations", answer_exponent_in(law, -flat, flat), points)
             timed = series[time].get(name, [])
             law = growth((x, estimate.value) for x, estimate in timed)
             window = claim.limits["linear_low"], claim.limits["linear_high"]
-            yield _law(source, f"{name}, time", is_inside(law, *window), timed)
+            yield _law(source, f"{name}, time", answer_exponent_in(law, *window), timed)
             yield from _bounded(
                 source, name, series[active].get(name, []), series[bound].get(name, [])
             )
@@ -128,7 +128,7 @@ def _in_theta(claim: Claim, source: Source, metric: str) -> list[Part]:
     for dataset, points in curves.items():
         law, ends = growth((x, estimate.value) for x, estimate in points), [x for x, _ in points]
         measured = f"{spelt(law)}, 1/θ {min(ends):g} to {max(ends):g}"
-        holds = is_at_most(law, claim.limits["linear_high"])
+        holds = answer_exponent_at_most(law, claim.limits["linear_high"])
         cells = cells_of(*(estimate for _, estimate in points))
         what = part_label(source, f"fosvm1 on {dataset}, iterations in 1/θ")
         parts.append(Part(what, holds, measured, "", cells))
@@ -183,7 +183,7 @@ def constant_and_sampled(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     for source in evidence.runs_that_count(claim.configs[0]):
         for name, points in _by_solver(source, time, "fosvm2").items():
             law = growth((x, estimate.value) for x, estimate in points)
-            holds = is_at_most(law, claim.limits["exponent"])
+            holds = answer_exponent_at_most(law, claim.limits["exponent"])
             yield _law(source, f"{name}, time", holds, points)
     for source in evidence.runs_that_count(claim.configs[1]):
         low, high = (

@@ -1,11 +1,13 @@
 """Evidence for claims: the runs found below some folders, by config, each on its own.
 
-Runs of one config are never pooled. If a run of the full protocol has results, the one with most
-counts; on a data set that it has not finished, another run of the full protocol counts that has, or
-else one of another profile. Without a full run all profiles count, but `quick` only if there is no
-other. Of two runs of another profile, the run with more results counts. Runs that don't count are
-named. Within a run, only results of the most frequent environment count; the other results are
-missing.
+Runs of one config are never pooled. Of the full-protocol runs with results, the one with the most
+results is used. On a data set that it hasn't finished, each block comes from the run that has
+finished most of the data set's blocks; among equals, from the run with the most results, then from
+a full-protocol run. A run of another profile gives only blocks that the first run hasn't finished.
+If no full-protocol run has results, all profiles are used, `quick` only if there is no other. Of
+several runs of another profile, the one with the most results is used. Runs that aren't used are
+named. Within a run, only results of the most frequent environment are used; the other results
+count as missing.
 
 A machine is identified by its CPU model. Folders whose runs share a CPU model are judged together;
 folders of other CPU models and runs added from packs are judged apart (`gather_by_machine`).
@@ -306,10 +308,8 @@ def _with_races_apart(cells: list[CellResult]) -> list[CellResult]:
 def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
     """Return the runs of a config that count, and a sentence on each of the other runs.
 
-    If runs of the full protocol have results, the one with most counts. Data sets that it has not
-    finished come from the run with most of their blocks, and of equal ones from the full protocol.
-    Otherwise all profiles count, except the smoke test: it is selected, but decides nothing, if
-    there is no other run.
+    The module's docstring has the rule. A run of the smoke test is selected if there is no other,
+    and decides nothing.
     """
     by_results = sorted(sources, key=Source.n_results, reverse=True)
     best: dict[str, Source] = {}
@@ -334,7 +334,7 @@ def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]
 
 
 #: Statuses of a cell without a result in the environment that counts.
-NOT_RUN_STATUSES = ("planned", "not run", "no record", "elsewhere")
+NOT_RUN_STATUSES = ("planned", "not run", "elsewhere")
 
 
 def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:

@@ -175,7 +175,7 @@ def counted(value: float, at_least: float = -math.inf, at_most: float = math.inf
     return within_limits(Interval(value, value, value), at_least, at_most)
 
 
-def is_most(cases: Sequence[bool | None], total: int = 0, share: float = 0.5) -> Answer:
+def answer_most(cases: Sequence[bool | None], total: int = 0, share: float = 0.5) -> Answer:
     """Return yes if more than a share of the cases hold.
 
     The share has no interval, because the paper has no other cases. Undecided and missing cases
@@ -197,17 +197,17 @@ def is_most(cases: Sequence[bool | None], total: int = 0, share: float = 0.5) ->
     return within_limits(Interval(yes / n, yes / n, (n - no) / n), at_least=least)
 
 
-def is_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
+def answer_lower(first: Estimate, second: Estimate, metric: str) -> Answer:
     """Return yes if the first is lower; undecided if the difference's interval contains 0."""
     return within_limits(difference(first, second, metric), at_most=math.nextafter(0.0, -1.0))
 
 
-def is_above(ahead: Interval) -> Answer:
+def answer_positive(ahead: Interval) -> Answer:
     """Return yes if a difference is above 0; undecided if its interval contains 0."""
     return within_limits(ahead, at_least=math.nextafter(0.0, 1.0))
 
 
-def is_within(behind: Interval, limit: float) -> Answer:
+def answer_lag_at_most(behind: Interval, limit: float) -> Answer:
     """Return yes if a lag is at most `limit`; its interval may be twice the limit wide."""
     return within_limits(behind, at_most=limit, width=2.0 * limit)
 
@@ -227,7 +227,7 @@ def _exponent(law: PowerLaw | None) -> Interval:
     return Interval(math.nan) if law is None else Interval(law.exponent, law.low, law.high)
 
 
-def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
+def answer_exponent_in(law: PowerLaw | None, low: float, high: float) -> Answer:
     """Return yes if an exponent, or the gap of two, is in a window.
 
     An interval that crosses a limit counts as yes if it is no wider than the window, or than
@@ -237,14 +237,14 @@ def is_inside(law: PowerLaw | None, low: float, high: float) -> Answer:
     return within_limits(_exponent(law), low, high, width)
 
 
-def is_at_least(law: PowerLaw | None, limit: float) -> Answer:
-    """Return yes if an exponent is at least `limit`, by the rule of :func:`is_inside`."""
-    return is_inside(law, limit, math.inf)
+def answer_exponent_at_least(law: PowerLaw | None, limit: float) -> Answer:
+    """Return yes if an exponent is at least `limit`, by the rule of :func:`answer_exponent_in`."""
+    return answer_exponent_in(law, limit, math.inf)
 
 
-def is_at_most(law: PowerLaw | None, limit: float) -> Answer:
-    """Return yes if an exponent is at most `limit`, by the rule of :func:`is_inside`."""
-    return is_inside(law, -math.inf, limit)
+def answer_exponent_at_most(law: PowerLaw | None, limit: float) -> Answer:
+    """Return yes if an exponent is at most `limit`, by the rule of :func:`answer_exponent_in`."""
+    return answer_exponent_in(law, -math.inf, limit)
 
 
 def correlated(r: float, n: int, limit: float) -> Answer:

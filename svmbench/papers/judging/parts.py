@@ -16,13 +16,13 @@ from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import Source
 from svmbench.papers.judging.measures import (
     all_of,
+    answer_exponent_in,
+    answer_lag_at_most,
+    answer_lower,
     format_seconds,
     format_signed,
     format_value,
     growth,
-    is_inside,
-    is_lower,
-    is_within,
     spelt,
 )
 from svmbench.papers.judging.verdict import Part, size_of
@@ -40,7 +40,7 @@ def fastest_parts(
             continue
         own = solvers[solver]
         quickest = min(others, key=lambda name: others[name].value)
-        answer = all_of(is_lower(own, estimate, metric) for estimate in others.values())
+        answer = all_of(answer_lower(own, estimate, metric) for estimate in others.values())
         answer, lacking = undecided_if_missing(
             answer, first_missing_cells(source, blocks, condition[0], rivals)
         )
@@ -65,19 +65,18 @@ def fastest_parts(
 def within_best(
     claim: Claim, source: Source, blocks: Sequence[str], solver: str, rivals: Sequence[str]
 ) -> list[Part]:
-    """Return for each data set whether a solver's score is near the best of all.
-
-    `rivals` must name the solver itself, too: without it there is no part.
-    """
+    """Return for each data set whether a solver's score is near the best of all."""
     metric, limit, parts = claim.metrics[0], claim.limits["points"], []
     for condition, solvers in estimates(source.finished_cells(*blocks), metric).items():
-        present = {name: solvers[name] for name in rivals if name in solvers}
+        present = {
+            name: solvers[name] for name in dict.fromkeys((*rivals, solver)) if name in solvers
+        }
         if solver not in present or len(present) < 2:
             continue
         best = max(present, key=lambda name: present[name].value)
         behind = difference(present[best], present[solver], metric)
         answer = all_of(
-            is_within(difference(estimate, present[solver], metric), limit)
+            answer_lag_at_most(difference(estimate, present[solver], metric), limit)
             for name, estimate in present.items()
             if name != solver
         )
@@ -123,7 +122,7 @@ def growth_parts(
         parts.append(
             Part(
                 part_label(source, f"{solver} on {dataset}"),
-                is_inside(law, *window),
+                answer_exponent_in(law, *window),
                 text,
                 claim.printed,
                 cells_of(*(estimate for _, estimate in points)),

@@ -10,11 +10,11 @@ from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import PRINTED, Evidence, Source
 from svmbench.papers.judging.measures import (
     all_of,
+    answer_lag_at_most,
+    answer_lower,
+    answer_positive,
     format_ratio,
     format_seconds,
-    is_above,
-    is_lower,
-    is_within,
     times_between,
     within_limits,
 )
@@ -86,7 +86,7 @@ def competitive(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 sets = _common(table, names, (ours, *RIVALS))
                 for rival in RIVALS if sets else ():
                     ahead = _averaged(table, sets, rival, ours)
-                    answer = is_within(ahead, claim.limits["points"])
+                    answer = answer_lag_at_most(ahead, claim.limits["points"])
                     behind = Interval(-ahead.value, _minus(ahead.high), _minus(ahead.low))
                     text = f"{behind.spelt()} points over {len(sets)} sets"
                     text += "" if ahead.low is not None else ", of a single outer fold each"
@@ -146,7 +146,7 @@ def _ratio(
 def _first(claim: Claim, source: Source, table: _EstimatesByDataset, name: str) -> Part:
     metric, nl_sgd = claim.metrics[0], table[name]["nl-sgd"]
     others = {rival: table[name][rival] for rival in RIVALS}
-    answer = all_of(is_lower(nl_sgd, estimate, metric) for estimate in others.values())
+    answer = all_of(answer_lower(nl_sgd, estimate, metric) for estimate in others.values())
     quickest = min(others, key=lambda rival: others[rival].value)
     text = f"nl-sgd {format_seconds(nl_sgd.value)}, "
     text += f"{quickest} {format_seconds(others[quickest].value)}"
@@ -185,7 +185,7 @@ def _better(
     ahead = _averaged(table, sets, *pair)
     cells = cells_of(*(table[name][solver] for name in sets for solver in pair))
     text = f"{ahead.spelt()} points over {len(sets)} {'set' if len(sets) == 1 else 'sets'}"
-    return Part(part_label(source, what), is_above(ahead), text, "", cells)
+    return Part(part_label(source, what), answer_positive(ahead), text, "", cells)
 
 
 def _better_epochs(
@@ -213,7 +213,7 @@ def _enough(
     output: str,
 ) -> Part:
     ahead = _averaged(table, sets, *pair)
-    answer = is_within(ahead, claim.limits["points"])
+    answer = answer_lag_at_most(ahead, claim.limits["points"])
     text = f"two epochs are {ahead.spelt()} points ahead on {', '.join(sets)}"
     text += "" if ahead.low is not None else ", of a single outer fold"
     cells = cells_of(*(table[name][solver] for name in sets for solver in pair))
@@ -241,7 +241,7 @@ def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         for name in _common(table, (*_SMALL_DATASETS, *_MEDIUM_DATASETS), ("nl-sgd", *RIVALS)):
             best = max(RIVALS, key=lambda rival: table[name][rival].value)
             behind = _averaged(table, [name], best, "nl-sgd")
-            answer = is_within(behind, claim.limits["points"])
+            answer = answer_lag_at_most(behind, claim.limits["points"])
             ahead = Interval(0.0 - behind.value, _minus(behind.high), _minus(behind.low))
             cells = cells_of(*(table[name][solver] for solver in ("nl-sgd", *RIVALS)))
             what = part_label(source, name)
@@ -261,7 +261,7 @@ def fewer_epochs_are_faster(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             pairs = [(solvers[a], solvers[b]) for a, b in names if a in solvers and b in solvers]
             if not pairs:
                 continue
-            answer = all_of(is_lower(a, b, metric) for a, b in pairs)
+            answer = all_of(answer_lower(a, b, metric) for a, b in pairs)
             ratios = [b.value / a.value for a, b in pairs]
             text = f"{more} epochs take {format_ratio(min(ratios))} to {format_ratio(max(ratios))}"
             text += f" the time of {'one' if fewer == 1 else fewer}"

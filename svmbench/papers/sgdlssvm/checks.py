@@ -13,10 +13,10 @@ from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     NO_ANSWER,
     all_of,
+    answer_lower,
     correlated,
     counted,
     format_seconds,
-    is_lower,
     within_limits,
 )
 from svmbench.papers.judging.parts import fastest_parts, growth_parts, within_best
@@ -164,7 +164,7 @@ def _best(claim: Claim, source: Source, dataset: str, points: _SizeCurve) -> Par
         )
         for side in (True, False)
     )
-    answer = is_lower(small, large, metric) if small and large else NO_ANSWER
+    answer = answer_lower(small, large, metric) if small and large else NO_ANSWER
     measured = f"the least time, {format_seconds(least.value)}, at t={t:g}"
     cells = cells_of(*(estimate for _, estimate in points))
     return Part(

@@ -16,12 +16,12 @@ from svmbench.papers.judging.evidence import Evidence, Source
 from svmbench.papers.judging.measures import (
     NO_ANSWER,
     all_of,
+    answer_exponent_at_least,
+    answer_exponent_in,
+    answer_lower,
     counted,
     format_ratio,
     growth,
-    is_at_least,
-    is_inside,
-    is_lower,
     spelt,
     within_limits,
 )
@@ -125,7 +125,7 @@ def _printed(claim: Claim, evidence: Evidence, config: str) -> list[Part]:
             if printed is None:
                 continue
             law = growth((x, time.value) for x, time in zip(times.sizes, series, strict=True))
-            answer = is_inside(law, printed - apart, printed + apart)
+            answer = answer_exponent_in(law, printed - apart, printed + apart)
             cells = cells_of(*series)
             parts.append(
                 Part(f"{what}, {name}'s exponent", answer, spelt(law), f"{printed:g}", cells)
@@ -143,7 +143,9 @@ def _gap(claim: Claim, evidence: Evidence, config: str, limit: float) -> list[Pa
         measured = f"SMO {smo}, chunking {chunking}: gap {spelt(gap)}"
         dataset = str(times.cells[0].dataset)
         printed = _exponents(claim, config, dataset)
-        parts.append(Part(what, is_at_least(gap, limit), measured, printed, times.cells))
+        parts.append(
+            Part(what, answer_exponent_at_least(gap, limit), measured, printed, times.cells)
+        )
     return parts
 
 
@@ -198,7 +200,7 @@ def _faster(
 ) -> Part:
     """Judge if the second solver takes more than `min_factor` times the first one's time."""
     pairs = zip(times.first, times.second, strict=True)
-    answers = [is_lower(_scaled(a, min_factor), b, claim.metrics[0]) for a, b in pairs]
+    answers = [answer_lower(_scaled(a, min_factor), b, claim.metrics[0]) for a, b in pairs]
     lower = [answer.holds for answer in answers]
     answer, lacking = undecided_if_missing(all_of(answers), times.lacking)
     least, largest = format_ratio(min(times.ratios)), format_ratio(max(times.ratios))
@@ -237,7 +239,7 @@ def separable_set(claim: Claim, evidence: Evidence) -> list[Part]:
     ]
     for what, times in _views(claim, evidence, claim.configs[0]):
         law = growth((x, a.value) for x, a in zip(times.sizes, times.first, strict=True))
-        answer = is_inside(law, claim.limits["linear_low"], claim.limits["linear_high"])
+        answer = answer_exponent_in(law, claim.limits["linear_low"], claim.limits["linear_high"])
         printed = _exponents(claim, claim.configs[0], str(times.cells[0].dataset))
         parts.append(Part(f"{what}, SMO's exponent", answer, spelt(law), printed, times.cells))
         most = claim.limits["comparable"]
@@ -456,7 +458,7 @@ def slower_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             ]
             if not both:
                 continue
-            answers = [is_lower(a, b, metric) for a, b in both]
+            answers = [answer_lower(a, b, metric) for a, b in both]
             answer, slower = all_of(answers), [answer.holds for answer in answers]
             ratios = [b.value / a.value for a, b in both]
             measured = f"{format_ratio(min(ratios))} to {format_ratio(max(ratios))}"

@@ -15,11 +15,11 @@ from svmbench.papers.judging.measures import (
     NO_ANSWER,
     Answer,
     SideTest,
+    answer_most,
+    answer_positive,
     correlated,
     counted,
     format_ratio,
-    is_above,
-    is_most,
     within_limits,
 )
 from svmbench.papers.judging.parts import growth_parts
@@ -260,7 +260,9 @@ def _pays(claim: Claim, what: str, speedups: list[tuple[str, float, Estimate]]) 
         sides = [answer.holds for answer in answers]
         faster, slower = sides.count(True), sides.count(False)
         n = len(sets)
-        answer = is_most(sides if pays else [None if side is None else not side for side in sides])
+        answer = answer_most(
+            sides if pays else [None if side is None else not side for side in sides]
+        )
         text = f"faster on {faster}, slower on {slower} and either on "
         text += f"{n - faster - slower} of {len(sets)} sets of "
         text += f"{limit:,.0f} rows and more" if pays else f"fewer than {limit:,.0f} rows"
@@ -400,7 +402,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
         for (what, pairs, _), test, p in zip(groups, tests, corrected, strict=True)
     )
     cells = cells_of(*(estimate for _, pairs, _ in groups for pair in pairs for estimate in pair))
-    most = Part("most groups", is_most(below, N_GROUPS), text, claim.printed, cells)
+    most = Part("most groups", answer_most(below, N_GROUPS), text, claim.printed, cells)
     return [most, *parts]
 
 
@@ -459,7 +461,7 @@ def more_accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             what = part_label(source, config.removeprefix("srbo_"))
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
             above = [a > b for a, b in zip(ours, theirs, strict=True)]
-            answer = is_most(above, table.n_datasets)
+            answer = answer_most(above, table.n_datasets)
             cut = _fewer_values(source, block, names[0])
             yield Part(what, answer, text, claim.printed, cells, cut=cut)
             yield from untested(claim, source, [block], names[0])
@@ -511,7 +513,7 @@ def above_kde(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 text = f"higher on {wins} of {len(pairs)} sets, equal on {draws}, lower on {losses}"
                 cells = cells_of(*(estimate for pair in pairs for estimate in pair))
                 what = f"{config.removeprefix('srbo_')}, {metric.removesuffix('_pct')}"
-                answer = is_most(answers, table.n_datasets)
+                answer = answer_most(answers, table.n_datasets)
                 cut, label = _fewer_values(source, block, detector), part_label(source, what)
                 yield Part(label, answer, text, claim.printed, cells, cut=cut)
             block, (detector,) = _block_and_names(source, "oc-svm")
@@ -540,7 +542,7 @@ def screens_most(claim: Claim, evidence: Evidence) -> list[Part]:
             text += f"{min(estimate.value for estimate in shares):.1f} to "
             text += f"{max(estimate.value for estimate in shares):.1f} %"
             what = config.removeprefix("srbo_")
-            answer = is_most(above, table.n_datasets)
+            answer = answer_most(above, table.n_datasets)
             cells = cells_of(*shares)
             cut, label = _fewer_values(source, block, screened), part_label(source, what)
             parts.append(Part(label, answer, text, claim.printed, cells, cut=cut))
@@ -565,7 +567,7 @@ def _in_graphs(claim: Claim, source: Source) -> list[Part]:
     cells = tuple(cell for graph in known for cell in graphs[graph])
     n_values = len({cell.dimensions["solver.nu"] for cell in cells})
     fewer = f"{n_values} of {N_NU} values of nu" if n_values < N_NU else ""
-    what, answer = part_label(source, "fig4"), is_most(above, N_GRAPHS)
+    what, answer = part_label(source, "fig4"), answer_most(above, N_GRAPHS)
     return [Part(what, answer, text, "", cells, cut=fewer)]
 
 
@@ -601,7 +603,7 @@ def on_mnist(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             text += f"{answers.count(False)}; {format_ratio(min(ratios))} to "
             text += f"{format_ratio(max(ratios))}"
             share = claim.limits["share_pct"] / 100.0
-            answer = is_most(answers, N_DIGIT_CASES, share)
+            answer = answer_most(answers, N_DIGIT_CASES, share)
             what, cells = part_label(source, "screening"), cells_of(*leads)
             yield Part(what, answer, text, claim.printed, cells)
         for block in ("linear", "rbf"):
@@ -651,11 +653,11 @@ def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             pairs = [(by_set[1][name], by_set[0][name]) for name in sets]
             values = [a.value for a, _ in pairs], [b.value for _, b in pairs]
             more, less = signed_rank(*values).p_greater, signed_rank(*values[::-1]).p_greater
-            sides = [is_above(difference(a, b, metric)).holds for a, b in pairs]
+            sides = [answer_positive(difference(a, b, metric)).holds for a, b in pairs]
             larger, smaller = sides.count(True), sides.count(False)
             text = f"larger on {larger}, smaller on {smaller} and either on "
             text += f"{len(sets) - larger - smaller} of {len(sets)} sets; "
             text += f"p {more:.2g} (smaller: {less:.2g})"
-            answer = is_most(sides, TABLES_4_TO_7[0].n_datasets)
+            answer = answer_most(sides, TABLES_4_TO_7[0].n_datasets)
             cells = cells_of(*(estimate for pair in pairs for estimate in pair))
             yield Part(part_label(source, "RBF against linear"), answer, text, claim.printed, cells)

@@ -164,10 +164,15 @@ class RatioJudge:
     def _cause(self, name: str, slower: float, moved: Mapping[str, float]) -> tuple[str, str]:
         """Return the verdict on a ratio that changed, and which solver moved by how much.
 
-        If the solver moved more than its reference, it is worse or better as it became slower or
-        faster. If the reference is a solver of a library, a solver that lost against it is worse,
-        and one that gained only differs. If the reference is a solver of ours, slower is worse, and
-        a gain that explains the change is better.
+        ==================== =================================== ==========================
+        Changed more         Verdict if the solver lost against  Verdict if the solver
+                             its reference                       gained on its reference
+        ==================== =================================== ==========================
+        the solver, unknown  worse                               better
+        a library's solver   worse                               different
+        our reference        better if its gain explains the     worse (it became slower)
+                             loss (`CLEAR_CAUSE`), else worse
+        ==================== =================================== ==========================
 
         Parameters
         ----------
@@ -182,21 +187,21 @@ class RatioJudge:
         if self._is_turned(name):
             solver, reference = reference, solver
         change, change_of_reference = moved.get(solver), moved.get(reference)
-        is_reference = (
+        reference_moved_more = (
             change is not None
             and change_of_reference is not None
             and abs(change_of_reference) > abs(change)
         )
         times = f"{math.exp(abs(slower)):.3g} times"
-        who, is_slower = (reference, slower < 0) if is_reference else (solver, slower > 0)
+        who, is_slower = (reference, slower < 0) if reference_moved_more else (solver, slower > 0)
         reason = f"{who} {times} {'slower' if is_slower else 'faster'}"
         verdict = "worse" if slower > 0 else "better"
-        if is_reference and reference in self.reference_solvers:
+        if reference_moved_more and reference in self.reference_solvers:
             verdict = "worse" if slower > 0 else "different"
-        elif is_reference and is_slower:
+        elif reference_moved_more and is_slower:
             verdict = "worse"
         elif (
-            is_reference
+            reference_moved_more
             and change_of_reference is not None
             and -change_of_reference > CLEAR_CAUSE * slower
         ):
