@@ -54,10 +54,10 @@ def verdicts(
     svmbench.base.errors.UnknownNameError
         For a paper or a claim that isn't there.
     """
-    known = claims_named(papers, claims, trust=trust)
+    to_judge = claims_named(papers, claims, trust=trust)
     paths = [Path(folder) for folder in folders] or [kept_results()]
     lookup = lookup_of_ages() if ages else None
-    return judge_folders(known, paths, lookup, trust=trust)
+    return judge_folders(to_judge, paths, lookup, trust=trust)
 
 
 def claims_named(
@@ -117,7 +117,7 @@ def kept_results() -> Path:
 
 
 def judge_folders(
-    known: Sequence[Claim],
+    claims: Sequence[Claim],
     folders: Sequence[Path],
     ages_of_run: AgesLookup | None,
     *,
@@ -136,7 +136,7 @@ def judge_folders(
     )
 
     def origin(verdict: Verdict) -> str:
-        folders = [Path(folder) for folder, _, _ in verdict.sources]
+        folders = [Path(run.folder) for run in verdict.runs]
         origins = {
             origin_of(path, None if ages_of_run is None else ages_of_run(path)) for path in folders
         }
@@ -145,7 +145,7 @@ def judge_folders(
     by_machine: dict[Any, list[Verdict]] = {}
     for machine, evidence in judging.gather_by_machine(list(folders)).items():
         by_machine[machine] = []
-        for claim in known:
+        for claim in claims:
             tell(f"judging {claim.id}")
             by_machine[machine] += judging.judge([claim], evidence, ages_of_source, trust=trust)
     return judging.judge_together(by_machine, origin)
@@ -226,12 +226,12 @@ def make_site(
     check_place(output)
     load_plugins()
     cards = solver_cards()
-    known = claims_named(file=file, trust=trust)
+    claims = claims_named(file=file, trust=trust)
     lookup = lookup_of_ages() if ages else None
-    judged = judge_folders(known, folders, lookup, trust=trust, tell=tell)
+    judged = judge_folders(claims, folders, lookup, trust=trust, tell=tell)
     if beside is not None:
         judged = judging.fill_in_from_kept(
-            judged, judge_folders(known, [beside], lookup, trust=trust)
+            judged, judge_folders(claims, [beside], lookup, trust=trust)
         )
     site = build_site(
         Material(
@@ -266,7 +266,7 @@ def with_printed_values(verdicts: Sequence[Verdict], *, trust: bool) -> list[Ver
     return beside_printed(verdicts, printed_verdicts(claims, trust=trust))
 
 
-def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
+def printed_verdicts(claims: Sequence[Claim], *, trust: bool) -> list[Verdict]:
     """Judge claims by the numbers that their papers print; leave out those without such numbers.
 
     A printed time is that of the paper, whatever it measured.
@@ -276,13 +276,14 @@ def printed_verdicts(known: Sequence[Claim], *, trust: bool) -> list[Verdict]:
     from svmbench.base.paper_folders import papers
     from svmbench.papers import judging
     from svmbench.papers.judging.printed_evidence import printed_evidence
+    from svmbench.papers.judging.verdict import JudgedRun
 
-    source = ("the numbers that the paper prints, which have no uncertainty", "", "")
+    printed = JudgedRun("the numbers that the paper prints, which have no uncertainty", "", "")
     return [
-        replace(verdict, sources=(source,))
+        replace(verdict, runs=(printed,))
         for key, paper in papers().items()
-        if (claims := [claim for claim in known if claim.paper == key])
-        for verdict in judging.judge(claims, printed_evidence(paper), trust=trust)
+        if (of_paper := [claim for claim in claims if claim.paper == key])
+        for verdict in judging.judge(of_paper, printed_evidence(paper), trust=trust)
         if any(part.cells for part in verdict.parts)
     ]
 

@@ -21,7 +21,7 @@ from svmbench.experiment.run.session import ignore_text
 from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.studies.batches import BatchInterruptedError, run_batch
 from svmbench.studies.forecasting import planned_work
-from svmbench.studies.refreshing import identities_in, n_lost, results_in
+from svmbench.studies.refreshing import n_lost, results_in, solvers_in_results
 from svmbench.studies.reproducing import kept_by_config
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _plan_entry(
     for (config, profile), kept_folders in kept_by_config(root).items():
         for folder in kept_folders if config == name else ():
             if profile == request.profile:
-                for identity, solvers in identities_in(folder).items():
+                for identity, solvers in solvers_in_results(folder).items():
                     kept_solvers.setdefault(identity, []).extend(solvers)
             keys = {line["key"] for line in results_in(folder)}
             planned = keys & {cell.key for cell in run_plan.cells}
@@ -257,7 +257,7 @@ def _plan_entry(
 
 
 def queue_entry(
-    config: str, cells: Sequence[Cell], identities: Mapping[str, list[frozenset[str]]],
+    config: str, cells: Sequence[Cell], solvers_by_identity: Mapping[str, list[frozenset[str]]],
     done: Iterable[str], here: Iterable[str], claims: Sequence[str],
     forecast: Callable[[Cell], float | None],
 ) -> QueueEntry | None:  # fmt: skip
@@ -268,8 +268,8 @@ def queue_entry(
     config : str
     cells : sequence of Cell
         The cells of its plan.
-    identities : dict of str to list of frozenset of str
-        The cells that have a kept result, of any age, and the solvers of each.
+    solvers_by_identity : dict of str to list of frozenset of str
+        For each cell's identity without solvers: the solver sets with a kept result, of any age.
     done : iterable of str
         Keys of cells that have a kept result by today's code.
     here : iterable of str
@@ -286,7 +286,7 @@ def queue_entry(
     missing = 0
     for cell in todo:
         identity, solvers = race_identity_of(cell.identity)
-        missing += not any(known <= solvers for known in identities.get(identity, ()))
+        missing += not any(known <= solvers for known in solvers_by_identity.get(identity, ()))
     if not missing:
         return None
     shown, begun = cells[0].identity, set(here)
@@ -368,7 +368,7 @@ def _lines_after_run(
     yield from filter(None, [time_beside_forecast(entry, outcome)])
     if keep and outcome.path is not None:
         losses = {
-            folder: n_lost(identities_in(folder), outcome.path)
+            folder: n_lost(solvers_in_results(folder), outcome.path)
             for folder in kept_by_config(root).get((entry.config, entry.profile), [])
             if folder.resolve() != outcome.path.resolve()
             and (folder / COMPRESSED_RECORDS).is_file()

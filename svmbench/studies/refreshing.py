@@ -29,9 +29,8 @@ class OldRun:
         The kept folder, and the config and the profile that made it.
     keys : frozenset of str
         The keys of the changed or older results.
-    identities : mapping of str to list of frozenset of str
-        The solvers of each cell that has a result of any age, by the settings that identify the
-        cell in any plan of the config.
+    solvers_by_identity : mapping of str to list of frozenset of str
+        For each cell's identity without solvers: the solver sets with a result, of any age.
     n_results : int
     is_race : bool
         True if some of these results are of races.
@@ -49,7 +48,7 @@ class OldRun:
     config: str
     profile: str
     keys: frozenset[str]
-    identities: Mapping[str, list[frozenset[str]]]
+    solvers_by_identity: Mapping[str, list[frozenset[str]]]
     n_results: int
     is_race: bool
     decides: bool
@@ -65,7 +64,7 @@ class OldRun:
         from svmbench.experiment.plan.present_code import race_identity_of
 
         identity, solvers = race_identity_of(cell.identity)
-        return any(recorded <= solvers for recorded in self.identities.get(identity, ()))
+        return any(recorded <= solvers for recorded in self.solvers_by_identity.get(identity, ()))
 
     def sentence(self) -> str:
         """Return a sentence that counts the results to measure."""
@@ -131,7 +130,7 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
         config=run.name,
         profile=run.profile,
         keys=frozenset(keys),
-        identities=_identities(done.values()),
+        solvers_by_identity=_solvers_by_identity(done.values()),
         n_results=len(done),
         is_race=any(cell.is_race for cell in run.cells if cell.key in keys),
         decides=run.name in deciding,
@@ -141,14 +140,14 @@ def _old_run(folder: Path, deciding: frozenset[str]) -> OldRun | None:
     )
 
 
-def _identities(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
+def _solvers_by_identity(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[frozenset[str]]]:
     """Return the solvers of each recorded cell, by the other settings that identify it."""
     from svmbench.experiment.plan.present_code import race_identity_of
 
-    identities: dict[str, list[frozenset[str]]] = {}
+    solvers_by_identity: dict[str, list[frozenset[str]]] = {}
     for identity, solvers in map(race_identity_of, lines):
-        identities.setdefault(identity, []).append(solvers)
-    return identities
+        solvers_by_identity.setdefault(identity, []).append(solvers)
+    return solvers_by_identity
 
 
 def results_in(folder: Path) -> list[Any]:
@@ -159,17 +158,17 @@ def results_in(folder: Path) -> list[Any]:
     return [line for line in lines if line["status"] == "ok"]
 
 
-def identities_in(folder: Path) -> dict[str, list[frozenset[str]]]:
+def solvers_in_results(folder: Path) -> dict[str, list[frozenset[str]]]:
     """Return the solvers of each cell that has a result in a folder, by its other settings."""
-    return _identities(results_in(folder))
+    return _solvers_by_identity(results_in(folder))
 
 
-def n_lost(identities: Mapping[str, list[frozenset[str]]], path: Path) -> int:
-    """Return how many results with these identities are missing in a new run folder."""
-    new_identities = identities_in(path)
+def n_lost(solvers_by_identity: Mapping[str, list[frozenset[str]]], path: Path) -> int:
+    """Return how many of these results are missing in a new run folder."""
+    new_solvers = solvers_in_results(path)
     return sum(
-        not any(old_solvers <= solvers for solvers in new_identities.get(identity, ()))
-        for identity, results in identities.items()
+        not any(old_solvers <= solvers for solvers in new_solvers.get(identity, ()))
+        for identity, results in solvers_by_identity.items()
         for old_solvers in results
     )
 
@@ -247,7 +246,7 @@ def _settle(run: OldRun, outcome: ConfigOutcome, *, keep: bool) -> str:
 
     if outcome.path is None or outcome.error:
         return ""
-    lost = n_lost(run.identities, outcome.path)
+    lost = n_lost(run.solvers_by_identity, outcome.path)
     if lost:
         return (
             f"{run.folder}: stays as it is, {lost} of its {run.n_results} results are not in "

@@ -417,7 +417,7 @@ def test_refresh_takes_changed_runs_then_races_then_what_decides(
     def run(name: str, *, seconds: float = 1.0, **more: bool) -> refreshing.OldRun:
         facts = {"is_race": False, "decides": False, "is_changed": False, **more}
         return refreshing.OldRun(
-            folder=Path(name), config="c", profile="p", keys=frozenset(), identities={},
+            folder=Path(name), config="c", profile="p", keys=frozenset(), solvers_by_identity={},
             n_results=1, seconds=seconds, age="older", **facts,
         )  # fmt: skip
 

@@ -397,7 +397,7 @@ def test_a_wait_for_workers_is_told_once_a_minute(monkeypatch: pytest.MonkeyPatc
     run.workers, run.running, run.kind, run.warned = {}, {}, "", clock[0]
     for seconds, n_told in ((1059.0, 0), (1060.0, 1), (1119.0, 1), (1121.0, 2)):
         clock.append(seconds)
-        run._warn_if_none_is_fit()
+        run._warn_if_none_is_usable()
         assert len(said) == n_told
     assert said[0] == "no worker at tcp://x:1 yet; waiting"
 

@@ -407,7 +407,7 @@ def test_no_kept_verdict_is_decided_by_a_point_estimate():
         assert_no_estimate_is_taken_for_a_count(found)
         if found.outcome == SUPPORTED and found.claim.quantifier != "most":
             assert not [part for part in found.parts if part.holds is False]
-        if {profile for _, profile, _ in found.sources} == {"quick"}:
+        if {run.profile for run in found.runs} == {"quick"}:
             assert found.outcome == UNDECIDED
 
 
@@ -493,7 +493,7 @@ def test_runs_of_one_config_are_not_pooled(tmp_path):
     found = verdict("smo-1", tmp_path)
     assert found.outcome == SUPPORTED
     assert any("does not count" in note for note in found.notes)
-    assert [profile for _, profile, _ in found.sources] == ["paper"]
+    assert [run.profile for run in found.runs] == ["paper"]
     # Of two runs of a profile the one with more results counts, not their mean.
     kept = Kept()
     SCENES["smo-1"].build(kept)
@@ -553,7 +553,7 @@ def test_another_run_of_the_full_protocol_comes_before_another_profile(tmp_path)
     labels = [part.what for part in found.parts]
     assert labels.count("ijcnn1, profile paper") == 1
     assert not any("profile medium" in label for label in labels)
-    assert [Path(path).parent.name for path, _, _ in found.sources] == ["most", "later"]
+    assert [Path(run.folder).parent.name for run in found.runs] == ["most", "later"]
     # A set that the later run has not finished, either, comes from neither of the two.
     scene("alsvm-1", tmp_path / "later", without("ijcnn1", ["pegasos"]))
     found = verdict("alsvm-1", tmp_path)
@@ -636,7 +636,7 @@ def test_results_of_another_environment_are_left_out_and_named(tmp_path):
     assert found.outcome == SUPPORTED
     assert any("2 of 12 results come from another environment (0ther)" in n for n in found.notes)
     assert "a1a" not in found.datasets()
-    assert [environments for _, _, environments in found.sources] == ["4be1c0de"]
+    assert [run.environments for run in found.runs] == ["4be1c0de"]
 
 
 def test_all_environments_of_the_results_and_missing_sets_are_named(tmp_path):
@@ -649,7 +649,7 @@ def test_all_environments_of_the_results_and_missing_sets_are_named(tmp_path):
     first, other = sorted(tmp_path.rglob("environment-*.json"))
     shutil.copy(first, other)
     found = verdict("smo-1", tmp_path)
-    assert [environments for _, _, environments in found.sources] == ["4be1c0de, an0ther"]
+    assert [run.environments for run in found.runs] == ["4be1c0de, an0ther"]
     cut = replace(found, scale=Scale("full", (), 8, 9, 0, ("a5a",)))
     lines = [line for _, line in export.as_details([cut])]
     assert "nothing decided on: a5a" in lines

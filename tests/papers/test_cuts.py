@@ -221,7 +221,7 @@ def test_a_verdict_says_which_commands_make_other_records_now():
     assert is_repeatable(replace(same, name="mine", profile="tiny"))
     kept = judging.gather_evidence([ROOT / "results"], only_kept=True)
     for verdict in judging.judge([ALL["srbo-9"], ALL["srbo-3"]], kept):
-        folders = {folder for folder, _, _ in verdict.sources}
+        folders = {run.folder for run in verdict.runs}
         own = [one for one in kept.runs if one.path.as_posix() in folders]
         changed = [one for one in own if not is_repeatable(one)]
         said = [one for one in verdict.notes if "has changed since this run" in one]

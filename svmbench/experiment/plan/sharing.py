@@ -23,7 +23,7 @@ from svmbench.experiment.settings.cells import (
 def shared_arrays(
     protocol: Protocol, spec: CellSpec, source: Any, distance_bytes: int
 ) -> SharedArrays | None:
-    """Return the node with the inputs of a cell; None if the cell reads the data set itself.
+    """Return the shared inputs of a cell; None if the cell reads the data set itself.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def shared_arrays(
         A cell's specification.
     source : Dataset
     distance_bytes : int
-        Size of the squared distances that the node includes; 0 for none.
+        Size of the squared distances among the arrays; 0 for none.
     """
     scaled = protocol.scalings[spec["scaling"]]
     is_whole = spec["n_rows"] == source.X.shape[0] and spec["n_features_kept"] is None

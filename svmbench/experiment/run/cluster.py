@@ -58,7 +58,7 @@ class ClusterWorker:
     address: str
     greeting: Any
     facts: dict[str, Any] = field(default_factory=dict)
-    is_fit: bool = True
+    is_usable: bool = True
     is_gone: bool = False
 
     @property
@@ -187,16 +187,16 @@ class ClusterRun(RunLoop):
     def _write_environments(self) -> None:
         """Do nothing: `_meet` writes the environment of each worker."""
 
-    def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
+    def _shared_arrays(self, cells: list[Cell]) -> dict[str, SharedArrays]:
         """Return no shared arrays: each cell scales its own inputs."""
         return {}
 
-    def _start_processes(self, nodes: dict[str, SharedArrays]) -> None:
+    def _start_processes(self, shared_arrays: dict[str, SharedArrays]) -> None:
         """Give each idle worker the first cell that it may run."""
         self._look_around()
         busy = {work.worker for work in self.running}
         for worker in self.workers.values():
-            if worker in busy or worker.is_gone or not (worker.is_fit and worker.facts):
+            if worker in busy or worker.is_gone or not (worker.is_usable and worker.facts):
                 continue
             cell = next((each for each in self.waiting if self._may_run(worker, each)), None)
             if cell is not None:
@@ -209,9 +209,9 @@ class ClusterRun(RunLoop):
             return True
         if not self.kind:
             present = [other for other in self.workers.values() if not other.is_gone]
-            if not all(other.facts or not other.is_fit for other in present):
+            if not all(other.facts or not other.is_usable for other in present):
                 return False  # the kinds of other workers are not known yet
-            kinds = sorted({other.kind for other in present if other.is_fit})
+            kinds = sorted({other.kind for other in present if other.is_usable})
             if len(kinds) > 1:
                 raise ConfigError(
                     f"the cluster has workers of {len(kinds)} kinds ({', '.join(kinds)});"
@@ -272,9 +272,9 @@ class ClusterRun(RunLoop):
                 worker.is_gone = address not in addresses
             self.workers = {a: worker for a, worker in self.workers.items() if not worker.is_gone}
         for worker in self.workers.values():
-            if not worker.facts and worker.is_fit and worker.greeting.done():
+            if not worker.facts and worker.is_usable and worker.greeting.done():
                 self._meet(worker)
-        self._warn_if_none_is_fit()
+        self._warn_if_none_is_usable()
 
     def _addresses(self) -> set[str]:
         """Return the addresses of all workers.
@@ -305,13 +305,13 @@ class ClusterRun(RunLoop):
         """Take the description of a worker; don't use the worker if its code differs."""
         facts = _message_of(worker.greeting)
         if "error" in facts:
-            worker.is_fit = False
+            worker.is_usable = False
             reason = f"can't run cells: {line(facts['error'], 200)}"
         elif "unfit" in facts:
-            worker.is_fit = False
+            worker.is_usable = False
             reason = f"can't run cells: {line(facts['unfit'], 300)}"
         elif not _is_introduced(facts):
-            worker.is_fit = False
+            worker.is_usable = False
             reason = (
                 "can't run cells: it does not say what it is"
                 " (the extra dask has to be installed there, in the version that runs here)"
@@ -325,7 +325,7 @@ class ClusterRun(RunLoop):
                 self._check_arithmetic(worker.environment, f"on {facts['machine']}, ")
                 self._write_environment(worker.environment)
                 return
-            worker.is_fit = False
+            worker.is_usable = False
             has, local = facts["environment"], self.environment
             differences = [
                 f"{name} {version} for {local['packages'].get(name)}"
@@ -336,21 +336,21 @@ class ClusterRun(RunLoop):
                 f", or {', '.join(differences)}" if differences else ""
             )
         message = f"the Dask worker {worker.address} {reason}"
-        if not any(other_worker.is_fit for other_worker in self.workers.values()):
+        if not any(other_worker.is_usable for other_worker in self.workers.values()):
             raise SvmbenchError(message)
         self.listener.note(f"{message}; it is left alone")
 
-    def _warn_if_none_is_fit(self) -> None:
+    def _warn_if_none_is_usable(self) -> None:
         """Warn once a minute if nothing runs and no worker may run timed cells."""
-        fit = [other for other in self.workers.values() if other.is_fit]
+        usable = [other for other in self.workers.values() if other.is_usable]
         of_kind = [
-            other for other in fit if not other.facts or other.kind == (self.kind or other.kind)
+            other for other in usable if not other.facts or other.kind == (self.kind or other.kind)
         ]
         if of_kind or self.running or monotonic() - self.warned < 60.0:
             return
         self.warned = monotonic()
-        kinds = ", ".join(sorted({other.kind for other in fit}))
-        wanted = f"no worker of kind {self.kind!r} (there are: {kinds})" if fit else "no worker"
+        kinds = ", ".join(sorted({other.kind for other in usable}))
+        wanted = f"no worker of kind {self.kind!r} (there are: {kinds})" if usable else "no worker"
         self.listener.note(f"{wanted} at {self.options.cluster} yet; waiting")
 
     def _note_contended(self) -> None:
@@ -368,7 +368,7 @@ class ClusterRun(RunLoop):
                 if any(cell.key == owner for cell, _ in self.running.values()):
                     self._take_point(owner, text.encode(errors="replace"))
 
-    def _finish(self, work: Any, nodes: dict[str, SharedArrays]) -> None:
+    def _finish(self, work: Any, shared_arrays: dict[str, SharedArrays]) -> None:
         """Record a cell that has ended, with the points and arrays of its reply."""
         cell, _ = self.running[work]
         message = work.heard()
@@ -379,7 +379,7 @@ class ClusterRun(RunLoop):
             with contextlib.suppress(ValueError):
                 arrays = base64.b64decode(artifact, validate=True)
                 self.folder.write_file(f"{cell.key}.npz", arrays, ARTIFACTS)
-        super()._finish(work, nodes)
+        super()._finish(work, shared_arrays)
 
     def _environment_of(self, work: Any) -> str:
         return str(work.worker.environment["id"])

@@ -1,9 +1,9 @@
 """The loop of a run: start cells as soon as others end, and record each cell that has ended.
 
-A node is a set of arrays on disk that several cells share: scaled inputs, and perhaps distances
-(`SharedArrays`). A process of its own makes each node before the cells that use it start. All
-processes run on this machine. ``cluster.py`` overrides the methods that differ if workers of a
-Dask scheduler run the cells.
+Several cells may share arrays on disk (`SharedArrays`): scaled inputs, and perhaps distances. A
+process of its own makes them before the cells that use them start. All processes run on this
+machine. ``cluster.py`` overrides the methods that differ if workers of a Dask scheduler run the
+cells.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class RunLoop:
     running : dict of WorkerProcess to (Cell, str)
         The cell of each running process, and when it started.
     making : dict of WorkerProcess to str
-        The key of the node that each process makes.
+        The key of the shared arrays that each process makes.
     tries : dict of str to int
         How often a cell lost its shared arrays or its Dask worker, by cell key.
     """
@@ -149,7 +149,7 @@ class RunLoop:
         self.server_deaths = 0
 
     def run_cells(self, cells: list[Cell]) -> None:
-        """Run nodes and cells, each cell after the node that makes its shared arrays."""
+        """Run the cells, each after the process that makes its shared arrays."""
         self._make_points_folder()
         for cell in cells:
             # A killed worker may have left an unfinished line: record the whole lines and remove
@@ -191,7 +191,7 @@ class RunLoop:
 
     def _loop(self, cells: list[Cell], begun: float) -> None:
         self.waiting = waiting = deque(cells)
-        nodes = self._nodes(cells)
+        shared_arrays = self._shared_arrays(cells)
         running, making = self.running, self.making
         absence = processes.Absence()
         while waiting or running or making:
@@ -204,7 +204,7 @@ class RunLoop:
                 self._give_up(given_up)
                 continue
             try:
-                self._start_processes(nodes)
+                self._start_processes(shared_arrays)
             except processes.ServerDiedError as error:
                 self._start_server_again(error)
                 continue
@@ -214,7 +214,7 @@ class RunLoop:
                 self._collect_points(cell.key)
             for work in ended:
                 try:
-                    self._finish(work, nodes)
+                    self._finish(work, shared_arrays)
                 except processes.ServerDiedError as error:
                     self._start_server_again(error)
                     break
@@ -229,26 +229,26 @@ class RunLoop:
         works = [*self.running, *self.making]
         return processes.wait_for(works, STREAM_POLL_S, absence) if works else []
 
-    def _start_processes(self, nodes: dict[str, SharedArrays]) -> None:
-        """Start nodes and cells until `options.jobs` of them run."""
+    def _start_processes(self, shared_arrays: dict[str, SharedArrays]) -> None:
+        """Start cells, and makers of shared arrays, until `options.jobs` processes run."""
         while self.waiting and len(self.running) + len(self.making) < self.options.jobs:
             cell = self.waiting[0]
-            node = nodes.get(cell.shared.key) if cell.shared else None
-            if node is None or self._is_made(node):
-                self.running[self._start(cell, node)] = (cell, utc_timestamp())
+            arrays = shared_arrays.get(cell.shared.key) if cell.shared else None
+            if arrays is None or self._is_made(arrays):
+                self.running[self._start(cell, arrays)] = (cell, utc_timestamp())
                 self.waiting.popleft()
-            elif node.key not in self.making.values():
-                self.making[self._start_node(node)] = node.key
+            elif arrays.key not in self.making.values():
+                self.making[self._start_making(arrays)] = arrays.key
             else:
                 return
 
-    def _finish(self, work: WorkerProcess, nodes: dict[str, SharedArrays]) -> None:
-        """Record the result of a cell's process; or finish a node's process."""
+    def _finish(self, work: WorkerProcess, shared_arrays: dict[str, SharedArrays]) -> None:
+        """Record the result of a cell's process; or end a process that made shared arrays."""
         if work in self.making:
             key = self.making.pop(work)
-            # If the node failed, its cells run without it: each scales its own inputs.
-            if not self._is_made(nodes[key]):
-                folder = nodes.pop(key).folder(self.folder.scratch)
+            # If that failed, each of their cells scales its own inputs.
+            if not self._is_made(shared_arrays[key]):
+                folder = shared_arrays.pop(key).folder(self.folder.scratch)
                 for unfinished in folder.parent.glob(f".{folder.name}-*"):
                     shutil.rmtree(unfinished, ignore_errors=True)
             work.reply(self.options.timeout_s)
@@ -321,7 +321,7 @@ class RunLoop:
         with handled(signal.SIGTSTP, stop):
             yield
 
-    def _nodes(self, cells: list[Cell]) -> dict[str, SharedArrays]:
+    def _shared_arrays(self, cells: list[Cell]) -> dict[str, SharedArrays]:
         """Return the shared arrays that several cells use and that fit on the disk, by key."""
         uses: dict[str, int] = {}
         for cell in cells:
@@ -331,28 +331,29 @@ class RunLoop:
         with contextlib.suppress(OSError):
             # Writing a mapped array to a full disk kills the process; there is no error to catch.
             room = min(room, shutil.disk_usage(self.folder.scratch).free)
-        nodes: dict[str, SharedArrays] = {}
+        shared_arrays: dict[str, SharedArrays] = {}
         for cell in cells:
-            node = cell.shared
-            if node is None or node.key in nodes or uses[node.key] < 2 or node.bytes > room:
+            arrays = cell.shared
+            if arrays is None or arrays.key in shared_arrays or uses[arrays.key] < 2:
                 continue
-            nodes[node.key] = node
-            room -= node.bytes
-        return nodes
+            if arrays.bytes <= room:
+                shared_arrays[arrays.key] = arrays
+                room -= arrays.bytes
+        return shared_arrays
 
-    def _is_made(self, node: SharedArrays) -> bool:
-        return (node.folder(self.folder.scratch) / "meta.json").exists()
+    def _is_made(self, arrays: SharedArrays) -> bool:
+        return (arrays.folder(self.folder.scratch) / "meta.json").exists()
 
-    def _start_node(self, node: SharedArrays) -> WorkerProcess:
-        target = str(node.folder(self.folder.scratch))
+    def _start_making(self, arrays: SharedArrays) -> WorkerProcess:
+        target = str(arrays.folder(self.folder.scratch))
         return processes.start(
-            worker.run_node, (node.spec, target, self.limits), self.options.timeout_s
+            worker.make_shared_arrays, (arrays.spec, target, self.limits), self.options.timeout_s
         )
 
-    def _start(self, cell: Cell, node: SharedArrays | None) -> WorkerProcess:
+    def _start(self, cell: Cell, arrays: SharedArrays | None) -> WorkerProcess:
         self.listener.started(cell)
         done = self.folder.points.get(cell.key, {})
-        shared = str(node.folder(self.folder.scratch)) if node else None
+        shared = str(arrays.folder(self.folder.scratch)) if arrays else None
         points = str(self._points_file(cell.key))
         return processes.start(
             worker.run_cell,

@@ -53,14 +53,14 @@ NOT_RUN = "not run"
 _MIN_FREE_DISK_BYTES = 1 << 20
 
 
-def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Reply:
+def make_shared_arrays(spec: NodeSpec, folder: str, limits: Limits) -> Reply:
     """Make the arrays that several cells share; the folder appears complete or not at all.
 
     An error becomes the reply's status; each cell then scales its own inputs.
     """
     _set_limits(limits)
     try:
-        _make_node(spec, Path(folder))
+        _make_shared_arrays(spec, Path(folder))
     except MemoryError:
         return {"status": "memory", "reason": memory_reason(limits["memory_gb"])}
     except Exception as error:
@@ -68,7 +68,7 @@ def run_node(spec: NodeSpec, folder: str, limits: Limits) -> Reply:
     return {"status": "ok"}
 
 
-def _make_node(spec: NodeSpec, target: Path) -> None:
+def _make_shared_arrays(spec: NodeSpec, target: Path) -> None:
     from svmbench.experiment.protocols import folds, protocols
     from svmbench.experiment.protocols.task import make_inputs
 

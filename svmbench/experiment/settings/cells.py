@@ -132,7 +132,7 @@ class Limits(TypedDict):
 
 @dataclass(frozen=True)
 class SharedArrays:
-    """A node of the plan that cells depend on: scaled inputs on disk, made once.
+    """Arrays on disk that several cells share, made once: scaled inputs, and perhaps distances.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Cell:
     reason : str
         Why it is not planned, in one sentence; empty otherwise.
     shared : SharedArrays or None
-        The node whose arrays it uses.
+        The arrays that it shares with other cells.
     cost : float
         A rough estimate of the work; cells with the lowest cost run first.
     """

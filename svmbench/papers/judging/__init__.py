@@ -35,6 +35,7 @@ from svmbench.papers.judging.evidence import Evidence, Source, gather_by_machine
 from svmbench.papers.judging.measures import Answer
 from svmbench.papers.judging.verdict import (
     NOT_TESTED,
+    JudgedRun,
     MachineVerdict,
     Part,
     Verdict,
@@ -234,8 +235,9 @@ def _judged(claim: Claim, evidence: Evidence, *, trust: bool) -> Verdict:
     return replace(
         verdict,
         notes=_notes(verdict, evidence, sources),
-        sources=tuple(
-            (source.run.path.as_posix(), source.profile, source.environments) for source in sources
+        runs=tuple(
+            JudgedRun(source.run.path.as_posix(), source.profile, source.environments)
+            for source in sources
         ),
         commands=tuple(_commands(claim, sources)),
         cpus=tuple(dict.fromkeys(cpu for source in sources if (cpu := source.cpu))),

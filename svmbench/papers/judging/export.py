@@ -179,9 +179,9 @@ def _details(verdict: Verdict) -> list[str]:
         f"{machine.origin}, {machine.name}: {machine.outcome}: {machine.reason}"
         for machine in verdict.machines
     ]
-    for folder, *described in verdict.sources:
-        details = ", ".join(filter(None, described))
-        lines.append(f"from: {folder}{f' ({details})' if details else ''}")
+    for run in verdict.runs:
+        details = ", ".join(filter(None, (run.profile, run.environments)))
+        lines.append(f"from: {run.folder}{f' ({details})' if details else ''}")
     lines += [f"to decide it: {verdict.to_decide}"] if verdict.to_decide else []
     lines += [f"note: {note}" for note in verdict.notes]
     lines += [f"{verdict.age}: {detail}" for detail in verdict.age_details]

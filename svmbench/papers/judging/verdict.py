@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from svmbench.papers.judging.entries import EVERY, MOST, Claim
 from svmbench.papers.judging.measures import Answer, Criterion, SideTest
@@ -197,6 +197,17 @@ class MachineVerdict:
     age: str = ""
 
 
+class JudgedRun(NamedTuple):
+    """A run that a verdict rests on: its folder, its profile, and the environments of its results.
+
+    Environments are separated by commas.
+    """
+
+    folder: str
+    profile: str
+    environments: str
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The verdict on one claim, with its parts.
@@ -213,8 +224,8 @@ class Verdict:
         How much of the paper's data and protocol the records cover.
     notes : tuple of str
         Sentences on what was left out, is unfinished, or was measured beside other work.
-    sources : tuple of (str, str, str)
-        Folder, profile and environment of each run that it rests on.
+    runs : tuple of JudgedRun
+        The runs that it rests on.
     age : str
         ``fresh``, ``rechecked``, ``changed`` or ``older``; empty if ages were not looked up.
     age_details : tuple of str
@@ -247,7 +258,7 @@ class Verdict:
     parts: tuple[Part, ...] = ()
     scale: Scale = Scale()
     notes: tuple[str, ...] = ()
-    sources: tuple[tuple[str, str, str], ...] = ()
+    runs: tuple[JudgedRun, ...] = ()
     age: str = ""
     age_details: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
@@ -376,8 +387,12 @@ class Verdict:
             "datasets": self.datasets(),
             "rows": list(rows) if rows else None,
             "runs": [
-                dict(zip(("folder", "profile", "environment"), source, strict=True))
-                for source in self.sources
+                {
+                    "folder": run.folder,
+                    "profile": run.profile,
+                    "environment": run.environments,
+                }
+                for run in self.runs
             ],
             "commands": list(self.commands or claim.commands()),
             "to_decide": self.to_decide,

@@ -66,7 +66,7 @@ def test_a_cell_is_one_process_one_fsync_and_no_import(
     ended = svmbench("run", config, "--quiet", "--output", tmp_path / "run")
     assert ended.code == 0, ended.said
     # One more describes the machine, and one makes the inputs that all cells share.
-    assert sorted(started) == sorted(["_describe", "run_node", *["run_cell"] * N_CELLS])
+    assert sorted(started) == sorted(["_describe", "make_shared_arrays", *["run_cell"] * N_CELLS])
     assert len(synced) == N_CELLS
     facts = [json.loads(path.read_text()) for path in folder.iterdir()]
     cells = [one for one in facts if one["function"] == "run_cell"]

@@ -388,18 +388,18 @@ def test_what_is_said_of_a_cell_without_room(
     monkeypatch.setattr(worker, "_set_limits", lambda _: None)
     monkeypatch.setattr(worker, "_has_room", lambda _: has_room)
     monkeypatch.setattr(worker, "_run", fail)
-    monkeypatch.setattr(worker, "_make_node", fail)
+    monkeypatch.setattr(worker, "_make_shared_arrays", fail)
     said = worker.run_cell({}, None, str(tmp_path / "points.jsonl"), {}, limits)  # type: ignore[typeddict-item]
     assert said["status"] == ("not run" if is_full and not has_room else "failed")
-    assert worker.run_node({}, str(tmp_path / "node"), limits)["status"] == "failed"  # type: ignore[typeddict-item]
+    assert worker.make_shared_arrays({}, str(tmp_path / "arrays"), limits)["status"] == "failed"  # type: ignore[typeddict-item]
 
 
 def test_no_arrays_are_shared_beyond_the_end_of_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node = SharedArrays("key", {}, 1000)  # type: ignore[typeddict-item]
-    cells = [SimpleNamespace(shared=node)] * 2
+    arrays = SharedArrays("key", {}, 1000)  # type: ignore[typeddict-item]
+    cells = [SimpleNamespace(shared=arrays)] * 2
     run = SimpleNamespace(options=loop.Options(), folder=SimpleNamespace(scratch=tmp_path))
     for free, made in ((1000, ["key"]), (999, [])):
         monkeypatch.setattr(loop.shutil, "disk_usage", lambda _, n=free: SimpleNamespace(free=n))
-        assert list(loop.RunLoop._nodes(run, cells)) == made  # type: ignore[arg-type]
+        assert list(loop.RunLoop._shared_arrays(run, cells)) == made  # type: ignore[arg-type]
