@@ -624,6 +624,26 @@ def test_a_run_of_the_full_protocol_with_more_blocks_of_a_data_set_gives_all_of_
     assert part.holds is True
 
 
+@pytest.mark.parametrize("name", ["srbo-2", "srbo-4", "srbo-9"])
+def test_sets_are_counted_over_all_runs_of_a_profile(name, tmp_path):
+    def lacks(is_lacking):
+        def edit(cell):
+            if is_lacking(cell["dataset"] == last):
+                cell["status"] = "no record"
+
+        return edit
+
+    scene(name, tmp_path / "whole")
+    whole = verdict(name, tmp_path / "whole")
+    last = whole.datasets()[-1]
+    scene(name, tmp_path / "apart" / "most", lacks(lambda is_last: is_last))
+    scene(name, tmp_path / "apart" / "later", lacks(lambda is_last: not is_last))
+    apart = verdict(name, tmp_path / "apart")
+    counts = [part.measured for part in whole.parts if part.holds is not None]
+    assert counts
+    assert [part.measured for part in apart.parts if part.holds is not None] == counts
+
+
 def test_results_of_another_environment_are_left_out_and_named(tmp_path):
     kept = Kept()
     SCENES["smo-1"].build(kept)

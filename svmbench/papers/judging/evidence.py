@@ -134,6 +134,20 @@ class Evidence:
         """Return the runs of a config that count."""
         return self.sources.get(config, [])
 
+    def runs_by_profile(self, config: str) -> list[Source]:
+        """Return the runs of a config that count, those of one profile as one.
+
+        For parts that count over data sets, each of which is in the run that counts for it. What is
+        counted has to be comparable between runs, such as a ratio of times of one race.
+        """
+        joined: dict[str, Source] = {}
+        for source in self.runs_that_count(config):
+            before = joined.get(source.profile)
+            joined[source.profile] = (
+                source if before is None else replace(before, cells=(*before.cells, *source.cells))
+            )
+        return [replace(source, alone=len(joined) == 1) for source in joined.values()]
+
     def all_runs(self, config: str) -> list[Source]:
         """Return all runs of a config, also those in whose place another run counts."""
         return [_source(run) for run in self.runs if run.name == config]

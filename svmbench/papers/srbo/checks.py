@@ -181,7 +181,7 @@ def _block_and_names(source: Source, *solvers: str) -> tuple[str, tuple[str, ...
 
 def _runs_at_all_nu(evidence: Evidence, config: str) -> list[Source]:
     """Return the runs of a table with its solutions at all values of nu, else its older runs."""
-    sources = evidence.runs_that_count(config)
+    sources = evidence.runs_by_profile(config)
     return [source for source in sources if _block_and_names(source)[0] == EXACT] or sources
 
 
@@ -213,7 +213,7 @@ def worth(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             points = [(size, estimate) for name, size, estimate in speedups if name == dataset]
             yield from _grows(claim, part_label(source, "fig5", dataset), points)
     for config, table in zip(tables, TABLES_4_TO_7, strict=True):
-        for source in evidence.runs_that_count(config):
+        for source in evidence.runs_by_profile(config):
             block = _timed_block(source)
             speedups = _speedups(source, block, metric, table.screened)
             what = part_label(source, config.removeprefix("srbo_"))
@@ -356,14 +356,14 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     n_tables = len(TABLES_4_TO_7)
     tables = list(zip(claim.configs[:n_tables], TABLES_4_TO_7, strict=True))
     for config, table in tables:
-        for source in evidence.runs_that_count(config):
+        for source in evidence.runs_by_profile(config):
             names = table.plain, table.screened
             pairs = _pairs(source, _timed_block(source), claim.metrics[0], *names)
             beside = f"printed {printed['small', table.kernel, table.plain]:g}"
             what = part_label(source, config.removeprefix("srbo_"))
             groups.append((f"{what} ({beside})", pairs, table.n_datasets - len(pairs)))
     for config, group in zip(claim.configs[n_tables:], GROUPS, strict=True):
-        for source in evidence.runs_that_count(config):
+        for source in evidence.runs_by_profile(config):
             for block in ("linear", "rbf"):
                 for by in ("quadprog", "dcdm"):
                     names = f"nu-svm-{by}", f"srbo-nu-svm-{by}"
@@ -390,7 +390,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     parts = [
         part
         for config, table in tables
-        for source in evidence.runs_that_count(config)
+        for source in evidence.runs_by_profile(config)
         for part in untested(claim, source, [_timed_block(source)], table.screened)
     ]
     if not groups:
@@ -632,10 +632,10 @@ def more_with_rbf(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether speed-ups with the RBF kernel are above those with the linear one."""
     metric = claim.metrics[0]
     linear, rbf = claim.configs
-    for source in evidence.runs_that_count(linear):
+    for source in evidence.runs_by_profile(linear):
         for other in (
             candidate
-            for candidate in evidence.runs_that_count(rbf)
+            for candidate in evidence.runs_by_profile(rbf)
             if candidate.profile == source.profile
         ):
             by_set = [
