@@ -414,7 +414,7 @@ def test_a_worker_has_one_cell_at_a_time() -> None:
     run._look_around = lambda: None  # type: ignore[method-assign]
     run._send = lambda _cell, place: cluster.RemoteWork(place, None)  # type: ignore[method-assign]
     for _ in range(2):
-        run._start_what_can({})
+        run._start_processes({})
         held = [(work.worker.address, cell.key) for work, (cell, _) in run.running.items()]
         assert held == [("tcp://a", "1"), ("tcp://b", "2")]
     assert [cell.key for cell in run.waiting] == ["3"]
