@@ -181,8 +181,10 @@ def test_a_tolerance_that_says_nothing_of_the_objective_is_warned_of(name):
     X, y = samples()
     apart = X + np.outer(y, np.full(X.shape[1], 4.0))
     solver = REGISTRY[name]
+    # The order of samples that seed 0 draws leads dcd-l1 near the optimum at once.
+    seed = {"random_state": 1} if name == "dcd-l1" else {}
     with pytest.warns(ConvergenceWarning, match=f"{name} converged within tol=.* far from the opt"):
-        loose = solver(C=1e4, tol=0.5).fit(apart, y)
+        loose = solver(C=1e4, tol=0.5, **seed).fit(apart, y)
     assert loose.stop_reason_ == "converged"
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
