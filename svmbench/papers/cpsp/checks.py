@@ -146,8 +146,8 @@ def _curves(source: Source, block: str, metric: str) -> _TradeOffs:
 
 
 def _accuracies(evidence: Evidence) -> list[Source]:
-    """Return the runs of Figure 1; Table 2 is of the same cells."""
-    return evidence.runs_that_count("cpsp_fig1") or evidence.runs_that_count("cpsp_table2")
+    """Return the runs of Figure 1, those of a profile as one; Table 2 is of the same cells."""
+    return evidence.runs_by_profile("cpsp_fig1") or evidence.runs_by_profile("cpsp_table2")
 
 
 @check("cpsp-2", "small", datasets=_DATASETS)
@@ -589,28 +589,25 @@ def _scaled(known: Interval, factor: float) -> Interval:
 def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether on some set the exact machine has many times CPSP's vectors."""
     score = claim.metrics[0]
-    # by profile, since a profile's data sets may come from several runs
-    leads: dict[str, dict[str, Interval]] = {}
-    used: dict[str, list[Estimate]] = {}
     for source in _accuracies(evidence):
         exact, vectors = (_of_exact(source, name) for name in claim.metrics)
+        leads: dict[str, Interval] = {}
+        used: list[Estimate] = []
         for dataset, solvers in _curves(source, "fig1", score).items():
             if dataset not in exact or dataset not in vectors or "cpsp" not in solvers:
                 continue
-            what = part_label(source, "the sparsest set")
             k = _smallest_k(solvers["cpsp"], exact[dataset], claim.limits["points"], score)
             n = vectors[dataset].value
-            lead = Interval(n / k.value, n / (k.high or k.value), n / (k.low or k.value))
-            leads.setdefault(what, {})[dataset] = lead
-            estimated = [exact[dataset], vectors[dataset], *solvers["cpsp"].values()]
-            used[what] = [*used.get(what, []), *estimated]
-    for what, of_sets in leads.items():
-        most = max(of_sets, key=lambda name: of_sets[name].value)
-        low, high = (max(getattr(lead, end) or 0.0 for lead in of_sets.values())
-                     for end in ("low", "high"))  # fmt: skip
-        high = high if len(of_sets) == _N_DATASETS else math.inf  # another set may have more
-        text = ", ".join(f"{times_between(lead)} on {name}" for name, lead in of_sets.items())
-        text = f"support vectors over k, of {len(of_sets)} sets: {text}"
-        lead = Interval(of_sets[most].value, low, high)
-        answer = within_limits(lead, at_least=claim.limits["ratio"])
-        yield Part(what, answer, text, "", cells_of(*used[what]))
+            leads[dataset] = Interval(n / k.value, n / (k.high or k.value), n / (k.low or k.value))
+            used += [exact[dataset], vectors[dataset], *solvers["cpsp"].values()]
+        if leads:
+            most = max(leads, key=lambda name: leads[name].value)
+            low, high = (max(getattr(lead, end) or 0.0 for lead in leads.values())
+                         for end in ("low", "high"))  # fmt: skip
+            high = high if len(leads) == _N_DATASETS else math.inf  # another set may have more
+            text = ", ".join(f"{times_between(lead)} on {name}" for name, lead in leads.items())
+            text = f"support vectors over k, of {len(leads)} sets: {text}"
+            lead = Interval(leads[most].value, low, high)
+            answer = within_limits(lead, at_least=claim.limits["ratio"])
+            what = part_label(source, "the sparsest set")
+            yield Part(what, answer, text, "", cells_of(*used))

@@ -2,8 +2,8 @@
 
 Runs of one config are never pooled. Of the full-protocol runs with results, the one with the most
 results is used. On a data set that it hasn't finished, each block comes from the run that has
-finished most of the data set's blocks; among equals, from the run with the most results, then from
-a full-protocol run. A run of another profile gives only blocks that the first run hasn't finished.
+finished most of the data set's blocks; among equals, from that first run, then from another
+full-protocol run. A run of another profile gives only blocks that the first run hasn't finished.
 If no full-protocol run has results, all profiles are used, `quick` only if there is no other. Of
 several runs of another profile, the one with the most results is used. Runs that aren't used are
 named. Within a run, only results of the most frequent environment are used; the other results
