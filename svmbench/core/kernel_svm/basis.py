@@ -98,17 +98,16 @@ class Basis:
         X: Any,  # (n_samples, n_features)
         function: KernelFunction,
         near: NearSums | None,  # maker of kernel values in single precision
-        n_most: int,  # largest number of points
+        max_points: int,  # largest number of points
     ) -> None:
-        self._X, self.function, self.n_most = X, function, n_most
-        single = near is not None and X.shape[0] * n_most > FLOAT64_MAX_BASIS_VALUES
+        self._X, self.function, self.max_points = X, function, max_points
+        single = near is not None and X.shape[0] * max_points > FLOAT64_MAX_BASIS_VALUES
         self._near = near if single else None
         self.dtype: Any = np.float32 if single else np.float64
-        # (n_samples, n_most): kernel values, of which the first `n` columns are filled
-        self.values = np.empty((X.shape[0], n_most), dtype=self.dtype)
-        self._L = np.zeros((n_most, n_most))
+        # (n_samples, max_points): kernel values, of which the first `n` columns are filled
+        self.values = np.empty((X.shape[0], max_points), dtype=self.dtype)
+        self._L = np.zeros((max_points, max_points))
         self._points = np.empty((0, X.shape[1]))
-        self._own = np.empty(n_most)
         self.n = 0  # points so far
         self.refused = 0  # points that were in the span already
 
@@ -120,7 +119,7 @@ class Basis:
     @property
     def is_full(self) -> bool:
         """True if there is no room for another point."""
-        return self.n == self.n_most
+        return self.n == self.max_points
 
     def coordinates(self, products: np.ndarray) -> np.ndarray:
         """Return L^-1 times the products of a vector with the basis points."""
@@ -161,7 +160,7 @@ class Basis:
             self._near.column(near_z, column)
             self.values[:, k] = column
         if k == len(self._points):
-            longer = np.empty((min(self.n_most, max(16, 2 * k)), len(z)))
+            longer = np.empty((min(self.max_points, max(16, 2 * k)), len(z)))
             longer[:k] = self._points
             self._points = longer
         self._points[k] = z

@@ -94,10 +94,10 @@ class Growth:
     evaluations: int = 0
 
     @property
-    def is_whole(self) -> bool:
-        """True if a full basis spans all samples: n_samples independent points in their span."""
+    def spans_all_samples(self) -> bool:
+        """True if the basis has as many points as there are samples, all in the samples' span."""
         in_span = not self.free or self.basis.function.name == "linear"
-        return in_span and self.basis.n_most >= len(self.y)
+        return in_span and self.basis.n >= len(self.y)
 
     def residual(
         self,
@@ -233,8 +233,8 @@ def subspace_pursuit(
     total = N * C
     cuts = CutSet(total, n_samples=N)
     violated = np.empty(N, dtype=np.uint8)
-    # complete: no point could join that removes more of the residual
-    n_cuts, n_steps, n_passes, complete = 0, 0, 0, False
+    n_cuts, n_steps, n_passes = 0, 0, 0
+    no_point_left = False  # True once the residual's pre-image was in the span already
     most_steps = STEPS_A_CUT * max_iter
 
     while True:
@@ -244,19 +244,23 @@ def subspace_pursuit(
         n_passes += 1
         gap = 0.5 * float(w @ w) + C * loss - cuts.dual()
         if gap <= total * eps:
-            # Exact if the basis may still grow, or if a full one spans all samples.
-            is_exact = not basis.is_full or growth.is_whole
-            reason = "converged" if is_exact else "basis full"
-            if basis.is_full or complete:
+            # w is optimal in the span of the basis. It is optimal in the whole space, too, if the
+            # span has all samples, if no point is left that would widen it, or if the dual value
+            # that is lost outside it is small.
+            if basis.is_full:
+                reason = "converged" if growth.spans_all_samples else "basis full"
+                break
+            if no_point_left:
+                reason = "converged"
                 break
             residual, measured, lost = measure_residual(growth, cuts, w, total * eps - gap)
             if gap + lost <= total * eps:
+                reason = "converged"
                 break
             if lost > 0.5 * total * eps:
-                # What the basis misses is over half of the allowed gap: it grows by the residual's
-                # point. If that point is in the span already, up to rounding, the basis is
-                # complete. A smaller loss is left to the next cut.
-                complete = not grow(growth, cuts, residual, measured)
+                # The loss is over half of the allowed gap: the basis grows by the residual's
+                # pre-image. A smaller loss is left to the next cut.
+                no_point_left = not grow(growth, cuts, residual, measured)
                 n_steps += cuts.optimise(gap, most_steps - n_steps)
                 continue
         if n_cuts >= max_iter or n_steps >= most_steps:

@@ -63,7 +63,7 @@ from svmbench.core.kernels.storage import (
     with_matrix,
 )
 from svmbench.core.models.kernel_base import ClassifierWithC, KernelSolution
-from svmbench.core.numeric.random import below
+from svmbench.core.numeric.random import xorshift
 
 #: The two lists: 0 < alpha < C, and alpha > 0.
 FREE, SUPPORT = 0, 1
@@ -74,11 +74,22 @@ BOUND_MARGIN = 1e-12
 #: The work of a search: kernel values computed, steps, and sweeps.
 COUNTERS = np.dtype([("evaluations", np.int64), ("steps", np.int64), ("sweeps", np.int64)])
 
-#: Entries of the array of changing numbers: the threshold, the seed, the least relative step; of
-#: the present sweep, 1 if it tests all examples, its changes so far, and its next example; of one
-#: call of compiled code, the candidates of searches in vain, and the most work.
-B, SEED, EPS, ALL, CHANGED, NEXT, TRIED, MOST = 0, 1, 2, 3, 4, 5, 6, 7
-STATE_SIZE = 8
+#: The numbers that change during a search.
+SEARCH = np.dtype(
+    [
+        ("b", np.float64),  # the threshold
+        ("eps", np.float64),  # the least relative step
+        ("seed", np.int64),  # of the random starts
+        # of the present sweep: whether it tests all examples, its changes so far, the next example
+        ("examine_all", np.bool_),
+        ("n_changed", np.int64),
+        ("next", np.int64),
+        # of one call of compiled code: candidates of second choices in vain, and the most work
+        ("n_tried", np.int64),
+        ("max_work", np.int64),
+    ],
+    align=True,
+)
 
 #: Work of one call of compiled code, well within a second: only between calls can it be
 #: interrupted. A kernel value of samples with d entries counts as 16 + d, one that is read as 16.
@@ -255,14 +266,14 @@ def take_step(
     k22: float,
     new2: float,
     C: float,
-    state: np.ndarray,
+    search: np.record,
 ) -> None:
     """Give the pair (i1, i2) its new multipliers, and update the threshold and the errors."""
     a1, a2, y1, y2 = v.alpha[i1], v.alpha[i2], v.y[i1], v.y[i2]
     # Equation 18.
     new1 = to_bound(a1 + y1 * y2 * (a2 - new2), C)
     t1, t2 = y1 * (new1 - a1), y2 * (new2 - a2)
-    b = state[B]
+    b = search.b
     # Equations 20 and 21: the threshold of a non-bound example, or halfway between both.
     b1 = v.errors[i1] + t1 * k11 + t2 * k12 + b
     b2 = E2 + t1 * k12 + t2 * k22 + b
@@ -272,7 +283,7 @@ def take_step(
         new_b = b2
     else:
         new_b = 0.5 * (b1 + b2)
-    state[B] = new_b
+    search.b = new_b
     set_multiplier(v, i1, new1, C)
     set_multiplier(v, i2, new2, C)
     if s.kind == LINEAR:
@@ -300,11 +311,11 @@ def partner(v: Examples, E2: float) -> int:
 
 @compiled
 def step_with_a_partner(
-    s: Storage, v: Examples, i2: int, E2: float, C: float, state: np.ndarray
+    s: Storage, v: Examples, i2: int, E2: float, C: float, search: np.record
 ) -> bool:
     """Try partners of example i2, which `v.second` holds, until a step changes something."""
     N, n_free = len(v.alpha), v.sizes[FREE]
-    best, eps, b = partner(v, E2), state[EPS], state[B]
+    best, eps, b = partner(v, E2), search.eps, search.b
     # Taken out of the tuples once: each access inside the loop would count two references.
     y, alpha, errors, diagonal = v.y, v.alpha, v.errors, s.diagonal
     members, place = v.members[FREE], v.place[FREE]
@@ -315,7 +326,10 @@ def step_with_a_partner(
     # Section 2.2's hierarchy: the best partner by its error, all non-bound examples, all others.
     for hierarchy in range(3):
         n_candidates = (1 if best >= 0 else 0, n_free, N)[hierarchy]
-        start = below(state, SEED, n_candidates) if hierarchy > 0 and n_candidates > 0 else 0
+        start = 0
+        if hierarchy > 0 and n_candidates > 0:
+            seed = xorshift(search.seed)
+            search.seed, start = seed, (seed * n_candidates) >> 32
         for m in range(n_candidates):
             i1 = (start + m) % n_candidates
             if hierarchy == 0:
@@ -349,27 +363,27 @@ def step_with_a_partner(
             new2 = best_second(a2, slope, k11 + k22 - 2.0 * k12, L, H, C, eps)
             if abs(new2 - a2) >= eps * (new2 + a2 + eps):
                 v.counters[0]["evaluations"] += n_values
-                take_step(s, v, i1, i2, E2, k11, k12, k22, new2, C, state)
+                take_step(s, v, i1, i2, E2, k11, k12, k22, new2, C, search)
                 return True
     v.counters[0]["evaluations"] += n_values
-    state[TRIED] += N
+    search.n_tried += N
     return False
 
 
 @compiled
 def examine_example(
-    s: Storage, v: Examples, i2: int, C: float, tol: float, state: np.ndarray, refresh: bool
+    s: Storage, v: Examples, i2: int, C: float, tol: float, search: np.record, refresh: bool
 ) -> bool:
     """Look for a partner of example i2 if it violates the conditions; return whether it moved."""
     a2 = v.alpha[i2]
     if refresh or v.place[FREE, i2] < 0:
-        v.errors[i2] = output(s, v, i2) - state[B] - v.y[i2]
+        v.errors[i2] = output(s, v, i2) - search.b - v.y[i2]
     E2 = v.errors[i2]
     r2 = E2 * v.y[i2]
     if not ((r2 < -tol and a2 < C) or (r2 > tol and a2 > 0.0)):
         return False
     add_sample(s, v.second, i2, 1.0)
-    moved = step_with_a_partner(s, v, i2, E2, C, state)
+    moved = step_with_a_partner(s, v, i2, E2, C, search)
     clear_sample(s, v.second, i2)
     return moved
 
@@ -419,7 +433,7 @@ def minimise_along(s: Storage, v: Examples, i: int, C: float, tol: float, refres
 
 @compiled
 def some_sweeps(
-    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray, alone: bool
+    s: Storage, v: Examples, C: float, tol: float, max_iter: int, search: np.record, alone: bool
 ) -> bool:
     """Sweep over examples, `alone` or in pairs; return False if the call ends before the sweeps.
 
@@ -433,9 +447,9 @@ def some_sweeps(
         v.sizes,
         v.counters,
     )
-    most = counters[0]["evaluations"] + state[MOST]
-    examine_all, changed, first = state[ALL] > 0.0, int(state[CHANGED]), int(state[NEXT])
-    work, state[TRIED] = 0, 0.0
+    most = counters[0]["evaluations"] + search.max_work
+    examine_all, changed, first = search.examine_all, search.n_changed, search.next
+    work, search.n_tried = 0, 0
     while (first > 0 or changed > 0 or examine_all) and counters[0]["sweeps"] < max_iter:
         changed = changed if first > 0 else 0
         for i in range(first, N):
@@ -443,16 +457,16 @@ def some_sweeps(
                 if alone:
                     moved = minimise_along(s, v, i, C, tol, examine_all)
                 else:
-                    moved = examine_example(s, v, i, C, tol, state, examine_all)
+                    moved = examine_example(s, v, i, C, tol, search, examine_all)
                 changed += moved
                 work += 1 + (sizes[SUPPORT] if stored and (examine_all or moved) else 0)
-                if counters[0]["evaluations"] + work + state[TRIED] > most:
-                    state[ALL], state[CHANGED], state[NEXT] = examine_all, changed, i + 1
+                if counters[0]["evaluations"] + work + search.n_tried > most:
+                    search.examine_all, search.n_changed, search.next = examine_all, changed, i + 1
                     return False
         first = 0
         counters[0]["sweeps"] += 1
         examine_all = not examine_all and changed == 0
-    state[ALL], state[CHANGED], state[NEXT] = examine_all, changed, 0
+    search.examine_all, search.n_changed, search.next = examine_all, changed, 0
     return True
 
 
@@ -463,51 +477,51 @@ def refresh_errors(s: Storage, v: Examples, start: int, end: int, b: float) -> N
         v.errors[i] = output(s, v, i) - b - v.y[i]
 
 
-def first_state(s: Storage) -> np.ndarray:
-    """Return the changing numbers of a search, at its start."""
+def first_search(s: Storage) -> np.record:
+    """Return the numbers of a search at its start, a record of `SEARCH`."""
     N = len(s.diagonal)
     d = 0 if len(s.K) else s.data.size // max(N, 1) if len(s.indptr) else s.X.shape[1]
-    state = np.zeros(STATE_SIZE)
-    state[SEED], state[EPS], state[MOST] = 1.0, FIRST_EPS, WORK_A_CALL // (16 + d)
-    return state
+    search: np.record = np.zeros(1, dtype=SEARCH).view(np.recarray)[0]
+    search.seed, search.eps, search.max_work = 1, FIRST_EPS, WORK_A_CALL // (16 + d)
+    return search
 
 
 def sweep(
-    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray, alone: bool
+    s: Storage, v: Examples, C: float, tol: float, max_iter: int, search: np.record, alone: bool
 ) -> None:
     """Sweep over examples, `alone` or in pairs, until all keep the conditions; with all errors."""
     N = len(v.alpha)
-    state[ALL], state[CHANGED], state[NEXT] = N > 0, 0, 0
-    while not some_sweeps(s, v, C, tol, max_iter, state, alone):
+    search.examine_all, search.n_changed, search.next = N > 0, 0, 0
+    while not some_sweeps(s, v, C, tol, max_iter, search, alone):
         pass
-    if state[CHANGED] > 0 or state[ALL] > 0:
+    if search.n_changed > 0 or search.examine_all:
         # Otherwise a full sweep has just computed every error, and nothing has moved since.
-        step = 1 + int(state[MOST]) // N
+        step = 1 + search.max_work // N
         for start in range(0, N, step):
-            refresh_errors(s, v, start, min(start + step, N), state[B])
+            refresh_errors(s, v, start, min(start + step, N), search.b)
 
 
 def sweep_pairs(
-    s: Storage, v: Examples, C: float, tol: float, max_iter: int, state: np.ndarray
+    s: Storage, v: Examples, C: float, tol: float, max_iter: int, search: np.record
 ) -> tuple[float, float]:
     """Sweep until all examples keep the conditions; return the limits of the thresholds.
 
     The lower limit minus the upper one is the gap.
     """
     while True:
-        sweep(s, v, C, tol, max_iter, state, False)
-        lower, upper = threshold_limits(v, C, state[B])
+        sweep(s, v, C, tol, max_iter, search, False)
+        lower, upper = threshold_limits(v, C, search.b)
         if (
             lower - upper <= 2.0 * tol
             or v.counters[0]["sweeps"] >= max_iter
-            or state[EPS] < LEAST_EPS
+            or search.eps < LEAST_EPS
         ):
             return lower, upper
-        state[EPS] *= 0.1
+        search.eps *= 0.1
         # The next first sweep tests every example against a threshold that is in the middle.
         middle = 0.5 * (lower + upper)
-        v.errors[:] += state[B] - middle
-        state[B] = middle
+        v.errors[:] += search.b - middle
+        search.b = middle
 
 
 def solution(v: Examples, b: float, stop_reason: str) -> KernelSolution:
@@ -603,12 +617,12 @@ class SMO(PlattClassifier):
         """Sweep over pairs; the threshold is free."""
         C, tol = float(self.C), float(self.tol)
         stage = max(tol, FIRST_TOL)
-        state = first_state(s)
-        lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, state)
+        search = first_search(s)
+        lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, search)
         while stage > tol and v.counters[0]["sweeps"] < self.max_iter:
             stage = max(tol, 0.1 * stage)
-            lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, state)
-        b = float(state[B])
+            lower, upper = sweep_pairs(s, v, C, stage, self.max_iter, search)
+        b = float(search.b)
         if v.sizes[FREE] == 0 or not lower - tol <= b <= upper + tol:
             b = 0.5 * (lower + upper)
         reason = "max_iter" if v.counters[0]["sweeps"] >= self.max_iter else "stalled"
@@ -652,7 +666,7 @@ class FixedThresholdSMO(PlattClassifier):
     def optimise(self, s: Storage, v: Examples) -> KernelSolution:
         """Sweep over single examples."""
         C, tol = float(self.C), float(self.tol)
-        sweep(s, v, C, tol, self.max_iter, first_state(s), True)
+        sweep(s, v, C, tol, self.max_iter, first_search(s), True)
         slope = v.errors * v.y
         worst = max(
             np.max(-slope, where=v.alpha < C, initial=0.0),

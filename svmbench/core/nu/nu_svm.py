@@ -88,16 +88,14 @@ class OnNuPath(OnFullMatrix):
     def _problem_parameter(self, data: TrainingData) -> float:
         return float(self.nu)
 
-    def beside_unscreened(
+    def beside_reference(
         self, data: TrainingData, values: Sequence[float], accuracy: float
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Yield the problem at each nu, an accurate solution without screening, and the path's own.
 
         For checks of screening; `accuracy` is the relative duality gap of the first solution.
         """
-        return path.beside_unscreened(
-            self._matrix_of(data), values, PathSettings.of(self), accuracy
-        )
+        return path.beside_reference(self._matrix_of(data), values, PathSettings.of(self), accuracy)
 
 
 @dataclass(eq=False, repr=False)

@@ -12,7 +12,8 @@ Reference
     Algorithm 1 and problems (18), (26) and (27) of the SRBO paper. With a the last solution, delta
     is a step to a point a + delta that is feasible at the new sum. (18) makes the radius of the
     SRBO ball (``screening``) smallest over all such delta. (27) does so, too, but keeps the last
-    delta where a + delta stays in the box. (26) is the problem of the unscreened multipliers.
+    delta where a + delta stays in the box. (26) is the problem of the remaining
+    multipliers, those that the screening test has not fixed.
 Deviations
     - ``srbo``: delta as printed, by problem (18) first and (27) after it. If the coordinates that
       left the box can't reach the new sum, half of all are free: these, and the ones of smallest
@@ -162,6 +163,7 @@ class _State:
 
     point: QPPoint
     delta: np.ndarray | None = None  # (n,) or None; its sum is the last step of the sum
+    # of the last solution: pair steps, Newton steps, multipliers inside the box
     work: tuple[int, int, int] = (0, 0, 0)
     # whether the solver is a library; its time is forecast as that of an interior-point method
     is_library: bool = False
@@ -171,18 +173,18 @@ class _State:
     vanishes_to: float = 0.0
     vanishing: QPPoint = field(default_factory=lambda: QPPoint(np.zeros(0), np.zeros(0)))
 
-    def solved(self, point: QPPoint) -> None:
-        """Store a solution and the number of its steps."""
+    def store(self, point: QPPoint) -> None:
+        """Store a solution and its work."""
         n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
         self.point, self.work = point, (point.steps, point.newton_steps, n_free)
 
-    def seconds(self, n: int) -> float:
-        """Estimate the seconds of the last solution's steps in a problem of n samples."""
+    def forecast_s(self, n: int) -> float:
+        """Forecast the seconds of a solution of n samples: as many steps as the last one took."""
         if self.is_library:
             return interior.interior_seconds(n)
         steps, newton_steps, n_free = self.work
-        together = pairwise.seconds_of_a_newton_step(n, min(n, n_free))
-        return steps * pairwise.seconds_of_pairs(n) + newton_steps * together
+        newton_step_s = pairwise.seconds_of_a_newton_step(n, min(n, n_free))
+        return steps * pairwise.seconds_of_pairs(n) + newton_steps * newton_step_s
 
 
 def follow_nu(
@@ -197,34 +199,34 @@ def follow_nu(
     diag = raw(np.ascontiguousarray(Q.diagonal()))
     empty = np.zeros(len(Q), dtype=bool)
     state: _State | None = None
-    before = 0.0
+    last_total = 0.0
     looks_ahead = _is_warm(settings) and settings.solver == "dcdm-pairwise"
     looks_ahead = looks_ahead and settings.screen != "corollary-2"  # which is kept as printed
     for i, total in enumerate(map(float, totals)):
-        if total <= before:
+        if total <= last_total:
             raise ValueError("the values of nu must ascend: each solution screens the next")
-        before = total
+        last_total = total
         problem = UnitProblem(Q, total, diag=diag)
         start = time.perf_counter()
         if state is None:
-            first = _solved(problem, settings, None)
+            first = _solve(problem, settings, None)
             state = _State(first, is_library=settings.solver in qp_solvers.LIBRARIES)
-            state.solved(first)
+            state.store(first)
             step = PathStep(total, empty, empty, "none" if settings.screen == "none" else "first")
             step.solve_s = time.perf_counter() - start
         elif total <= state.vanishes_to:
             # Any multiple of a solution with w = 0 is one, and leaves nothing to screen by.
-            state.point = _solved(problem, settings, lifted(problem, state.vanishing))
+            state.point = _solve(problem, settings, lifted(problem, state.vanishing))
             step = PathStep(total, empty, empty, "none" if settings.screen == "none" else "off")
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "none":
-            state.solved(_solved(problem, settings, _next_start(problem, state, settings)))
+            state.store(_solve(problem, settings, _next_start(problem, state, settings)))
             step = PathStep(total, empty, empty)
             step.solve_s = time.perf_counter() - start
         elif settings.screen == "srbo-descent":
-            step = _descend_and_screen(problem, state, settings)
+            step = _take_descent_step(problem, state, settings)
         else:
-            step = _screen(problem, state, settings)
+            step = _take_printed_step(problem, state, settings)
         if looks_ahead and state.point.reason == NO_MARGIN and total > state.vanishes_to:
             start = time.perf_counter()
             state.vanishing, state.vanishes_to = _lift_further(problem, state, totals[i + 1 :])
@@ -240,10 +242,10 @@ def _is_warm(settings: PathSettings) -> bool:
 def _next_start(problem: UnitProblem, state: _State, settings: PathSettings) -> QPPoint | None:
     if not _is_warm(settings):
         return None
-    return lifted(problem, state.point, state.seconds(len(state.point.a)))
+    return lifted(problem, state.point, state.forecast_s(len(state.point.a)))
 
 
-def _solved(
+def _solve(
     problem: UnitProblem, settings: PathSettings, start: QPPoint | None, tol: float = 0.0
 ) -> QPPoint:
     """Solve with the inner solver, from `start` if it accepts one."""
@@ -301,7 +303,7 @@ def _lift_further(
     of all sums below are multiples of the last one.
     """
     n = len(state.point.a)
-    furthest, total, left = state.point, problem.sum, state.seconds(n)
+    furthest, total, left = state.point, problem.sum, state.forecast_s(n)
     at, ahead, grows = -1, 1, True
     while ahead and left > 0.0:
         if at + ahead < len(totals):
@@ -334,20 +336,20 @@ def reach_sum(
     restore_sum(a, total)
 
 
-def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
-    """Take one step of Algorithm 1: choose delta, screen, solve the remaining problem."""
+def _take_printed_step(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
+    """Take one step of Algorithm 1: solve for delta, screen, solve the remaining problem."""
     start = time.perf_counter()
     last = state.point
     if settings.screen == "gap-safe":
-        feasible = lifted(problem, last, state.seconds(len(last.a)))
+        feasible = lifted(problem, last, state.forecast_s(len(last.a)))
         ball = screening.gap_safe_ball(problem, feasible)
     else:
         delta = state.delta
         if delta is not None and settings.screen != "corollary-2":
-            ahead = problem.sum - float(last.a.sum())
-            if not 0.5 * ahead <= float(delta.sum()) <= 2.0 * ahead:
+            increase = problem.sum - float(last.a.sum())
+            if not 0.5 * increase <= float(delta.sum()) <= 2.0 * increase:
                 delta = None
-        feasible = bilevel(problem, last, delta, settings)
+        feasible = solve_for_delta(problem, last, delta, settings)
         state.delta = feasible.a - last.a
         ball = screening.srbo_ball(problem, last, feasible)
     delta_done = time.perf_counter()
@@ -356,20 +358,20 @@ def _screen(problem: UnitProblem, state: _State, settings: PathSettings) -> Path
     else:
         at_zero, at_one = screening.settled(ball, screening.margin_bounds(ball, problem.sum))
     tested = time.perf_counter()
-    # Corollary 2 can fix too many multipliers to reach the sum: then solve the whole problem.
-    done = "on"
+    outcome = "on"
     if np.count_nonzero(at_one) <= problem.sum <= len(at_one) - np.count_nonzero(at_zero):
-        state.solved(solve_unscreened(problem, feasible, at_zero, at_one, settings))
+        state.store(solve_remaining(problem, feasible, at_zero, at_one, settings))
     else:
-        done = "tested"
+        # Corollary 2 has fixed so many multipliers that the others can't reach the sum.
+        outcome = "tested"
         at_zero[:], at_one[:] = False, False
-        state.solved(_solved(problem, settings, feasible))
-    step = PathStep(problem.sum, at_zero, at_one, done, delta_done - start, tested - delta_done)
+        state.store(_solve(problem, settings, feasible))
+    step = PathStep(problem.sum, at_zero, at_one, outcome, delta_done - start, tested - delta_done)
     step.solve_s = time.perf_counter() - tested
     return step
 
 
-def bilevel(
+def solve_for_delta(
     problem: UnitProblem,  # at the new sum
     last: QPPoint,  # the solution a0 at the last sum; not changed
     delta: np.ndarray | None,  # (n,) or None
@@ -378,40 +380,45 @@ def bilevel(
     """Return ``a0 + delta``: by problem (18) without an old delta, by problem (27) with one."""
     # Both minimise the ball's radius^2, 1/2 (1/2 b'Q b + (Q a0)'b) + const, with b = a0 + delta.
     n = len(last.a)
-    start = lifted(problem, last)
+    point = lifted(problem, last)
     chosen = np.arange(n)
     if delta is not None:
         kept = last.a + delta
-        leaves = (kept < 0.0) | (kept > 1.0)
-        chosen = _free_coordinates(problem, leaves, np.clip(kept, 0.0, 1.0), last)
+        left_box = (kept < 0.0) | (kept > 1.0)
+        clipped = np.clip(kept, 0.0, 1.0)
+        chosen = _coordinates_to_solve_for(problem, left_box, clipped, last)
         if len(chosen) < n:
-            kept[chosen] = start.a[chosen]
+            kept[chosen] = point.a[chosen]
             part = kept[chosen]
             reach_sum(part, last.v[chosen], problem.sum - float(kept.sum() - part.sum()))
             kept[chosen] = part
-            move_point(problem.Q, start, kept)
+            move_point(problem.Q, point, kept)
     Q = problem.Q if len(chosen) == n else gather(problem.Q, chosen, chosen, np.float64)
-    part = start.a[chosen]
-    linear = -last.v[chosen] - start.v[chosen] - Q @ part
+    part = point.a[chosen]
+    linear = -last.v[chosen] - point.v[chosen] - Q @ part
     small = UnitProblem(Q, float(part.sum()), linear, constant=-0.5 * float(last.a @ last.v))
-    solved = _solved(small, settings, small.at(part), tol=DELTA_TOL)
-    after = start.a.copy()
+    solved = _solve(small, settings, small.at(part), tol=DELTA_TOL)
+    after = point.a.copy()
     after[chosen] = solved.a
-    move_point(problem.Q, start, after)
-    return start
+    move_point(problem.Q, point, after)
+    return point
 
 
-def _free_coordinates(
-    problem: UnitProblem, leaves: np.ndarray, kept: np.ndarray, last: QPPoint
+def _coordinates_to_solve_for(
+    problem: UnitProblem,
+    left_box: np.ndarray,  # bool (n,): where the last delta leads out of the box
+    kept: np.ndarray,  # (n,): a0 plus the last delta, clipped to the box
+    last: QPPoint,
 ) -> np.ndarray:
-    """Return the coordinates over which problem (27) is solved.
+    """Return the coordinates that problem (27) solves for; the others keep the last delta.
 
-    These are those that left the box if they can make up the sum, else half of all, else all.
+    These are the coordinates that left the box if they can reach the new sum, else half of all,
+    else all.
     """
     n = len(kept)
     # Those that left the box come first, then the others by descending v.
-    order = np.argsort(last.v * np.where(leaves, 0.0, -1.0) - 1e300 * leaves, kind="stable")
-    for size in (int(np.count_nonzero(leaves)), n // 2):
+    order = np.argsort(last.v * np.where(left_box, 0.0, -1.0) - 1e300 * left_box, kind="stable")
+    for size in (int(np.count_nonzero(left_box)), n // 2):
         chosen = order[:size]
         others = float(kept.sum() - kept[chosen].sum())
         if size and others <= problem.sum <= others + size:
@@ -419,16 +426,16 @@ def _free_coordinates(
     return np.arange(n)
 
 
-def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
-    """Take one step with delta by descent; screen if it is forecast to save time."""
+def _take_descent_step(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
+    """Take one step of `srbo-descent`: screen if this is forecast to save time."""
     start = time.perf_counter()
     n = len(state.point.a)
     empty = np.zeros(n, dtype=bool)
-    plain = lifted(problem, state.point, state.seconds(n))
+    plain = lifted(problem, state.point, state.forecast_s(n))
     test_s = TEST_S + TEST_S_PER_SAMPLE * n
-    if state.n_untested > 0 or state.seconds(n) < MIN_SOLUTION_OVER_TEST * test_s:
+    if state.n_untested > 0 or state.forecast_s(n) < MIN_SOLUTION_OVER_TEST * test_s:
         state.n_untested = max(0, state.n_untested - 1)
-        state.solved(_solved(problem, settings, plain))
+        state.store(_solve(problem, settings, plain))
         step = PathStep(problem.sum, empty, empty, "off")
         step.solve_s = time.perf_counter() - start
         return step
@@ -444,15 +451,17 @@ def _descend_and_screen(problem: UnitProblem, state: _State, settings: PathSetti
         at_one |= more_one
     left = n - int(np.count_nonzero(at_zero) + np.count_nonzero(at_one))
     tested = time.perf_counter()
-    smaller = GATHER_S * left**2 + SUBTRACT_S * n * min(left, LIKELY_CHANGES) + state.seconds(left)
-    pays = test_s + smaller < MAX_FORECAST_SHARE * state.seconds(n)
+    gather_s = GATHER_S * left**2
+    subtract_s = SUBTRACT_S * n * min(left, LIKELY_CHANGES)
+    smaller_s = gather_s + subtract_s + state.forecast_s(left)
+    pays = test_s + smaller_s < MAX_FORECAST_SHARE * state.forecast_s(n)
     if pays:
         state.pause = FIRST_PAUSE
-        state.solved(solve_unscreened(problem, feasible, at_zero, at_one, settings))
+        state.store(solve_remaining(problem, feasible, at_zero, at_one, settings))
     else:
         state.n_untested, state.pause = state.pause, min(2 * state.pause, LONGEST_PAUSE)
         at_zero, at_one = empty, empty
-        state.solved(_solved(problem, settings, plain))
+        state.store(_solve(problem, settings, plain))
     step = PathStep(problem.sum, at_zero, at_one, "on" if pays else "tested", delta_done - start)
     step.screening_s, step.solve_s = tested - delta_done, time.perf_counter() - tested
     return step
@@ -470,7 +479,7 @@ def _descended(problem: UnitProblem, start: QPPoint) -> QPPoint:
     return point
 
 
-def solve_unscreened(
+def solve_remaining(
     problem: UnitProblem,
     start: QPPoint,  # feasible; changed in place
     # at_zero, at_one bool (n,): the screened multipliers
@@ -478,26 +487,26 @@ def solve_unscreened(
     at_one: np.ndarray,
     settings: PathSettings,
 ) -> QPPoint:
-    """Solve for the multipliers that screening left (problem 26); return the whole solution."""
-    unscreened = np.flatnonzero(~(at_zero | at_one))
-    if len(unscreened) == len(at_zero):
-        return _solved(problem, settings, start)
+    """Solve problem (26), over the remaining multipliers; return the solution of all."""
+    remaining = np.flatnonzero(~(at_zero | at_one))
+    if len(remaining) == len(at_zero):
+        return _solve(problem, settings, start)
     a = start.a.copy()
     a[at_zero], a[at_one] = 0.0, 1.0
-    part, total = a[unscreened], problem.sum - float(np.count_nonzero(at_one))
-    reach_sum(part, start.v[unscreened], total)
-    a[unscreened] = part
+    part, total = a[remaining], problem.sum - float(np.count_nonzero(at_one))
+    reach_sum(part, start.v[remaining], total)
+    a[remaining] = part
     move_point(problem.Q, start, a)
     steps, newton_steps, reason = 0, 0, "converged"
-    if len(unscreened):
-        Q = gather(problem.Q, unscreened, unscreened, np.float64)
-        linear = -start.v[unscreened] - Q @ part
+    if len(remaining):
+        Q = gather(problem.Q, remaining, remaining, np.float64)
+        linear = -start.v[remaining] - Q @ part
         value = -0.5 * float(start.a @ start.v)
-        value_of_part = 0.5 * float(part @ (linear - start.v[unscreened]))
+        value_of_part = 0.5 * float(part @ (linear - start.v[remaining]))
         small = UnitProblem(Q, total, linear, constant=value - value_of_part)
-        solved = _solved(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
+        solved = _solve(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
         steps, newton_steps, reason = solved.steps, solved.newton_steps, solved.reason
-        a[unscreened] = solved.a
+        a[remaining] = solved.a
         move_point(problem.Q, start, a)
     start.steps, start.reason = start.steps + steps, reason
     start.newton_steps += newton_steps
@@ -511,16 +520,16 @@ def solve_unscreened(
     return start
 
 
-def beside_unscreened(
+def beside_reference(
     Q: np.ndarray,  # (n, n)
     values: Sequence[float],  # of nu; they ascend
     settings: PathSettings,  # of the path that is compared
     accuracy: float,  # relative duality gap of the solution without screening
 ) -> Iterator[tuple[UnitProblem, PathStep, PathStep]]:
-    """Yield, at each nu, the problem, an accurate solution without screening, and the path's."""
+    """Yield the problem at each nu, an accurate solution without screening, and the path's step."""
     totals, diag = [float(value) * len(Q) for value in values], np.ascontiguousarray(Q.diagonal())
-    plain = replace(settings, solver=PathSettings.solver, screen="none", tol=accuracy)
-    for truth, step in zip(
-        follow_nu(Q, totals, plain), follow_nu(Q, totals, settings), strict=True
+    accurate = replace(settings, solver=PathSettings.solver, screen="none", tol=accuracy)
+    for reference, step in zip(
+        follow_nu(Q, totals, accurate), follow_nu(Q, totals, settings), strict=True
     ):
-        yield UnitProblem(Q, step.total, diag=diag), truth, step
+        yield UnitProblem(Q, step.total, diag=diag), reference, step

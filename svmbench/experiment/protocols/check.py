@@ -111,12 +111,12 @@ def safe_screening(
 ) -> Iterator[Case]:
     """Compare a screened path with accurate solutions that screen nothing."""
     model = task.build(**{over: values[0]})
-    if not (hasattr(model, "screen") and hasattr(model, "beside_unscreened")):
+    if not (hasattr(model, "screen") and hasattr(model, "beside_reference")):
         msg = f"{task.spec['name']} has no screening along {over}"
         raise ValueError(msg)
     data = model.prepare(X, y)
     norms = np.sqrt(np.maximum(data.native.Q.diagonal(), 0.0))
-    for problem, truth, step in model.beside_unscreened(data, values, REFERENCE_GAP_RTOL):
+    for problem, truth, step in model.beside_reference(data, values, REFERENCE_GAP_RTOL):
         best, value = problem.value(truth.point), problem.value(step.point)
         a = truth.point.a
         n_wrong = int(

@@ -38,6 +38,7 @@ from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field, field_validator
 
 from svmbench.core.contract.base import NO_MARGIN
@@ -49,8 +50,8 @@ from svmbench.experiment.settings.cells import SolverSettings
 from svmbench.schema.scores import contract as scores
 
 
-class Screening(RaceBlock):
-    """Paths with and without screening.
+class PathsBlock(RaceBlock):
+    """Settings that this protocol and ``screening-sample`` share.
 
     Attributes
     ----------
@@ -58,6 +59,17 @@ class Screening(RaceBlock):
         Share of the rows that score; not used where the set has a test part.
     gammas : list of float
         Values of the kernel's gamma; empty for the gamma in each solver's parameters.
+    """
+
+    test: Share = 0.2
+    gammas: list[Annotated[float, Field(gt=0)]] = []
+
+
+class Screening(PathsBlock):
+    """Paths with and without screening.
+
+    Attributes
+    ----------
     turns : {"paths", "values"}
         The unit of a turn: a whole path, or a single value, for which every solver keeps its own
         kernel matrix. Solvers alternate in going first.
@@ -68,8 +80,6 @@ class Screening(RaceBlock):
         that has no more values than the pairs would have.
     """
 
-    test: Share = 0.2
-    gammas: list[Annotated[float, Field(gt=0)]] = []
     turns: Literal["paths", "values"] = "paths"
     neighbour_pairs: dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0, le=10_000)]] = {
         0: 0
@@ -156,18 +166,15 @@ class _Path:
     def __init__(
         self, task: Task, settings: SolverSettings, gamma: float | None, rows: Rows
     ) -> None:
-        parameters = task.build_alone(settings).get_params()
-        kernel = {"gamma": gamma} if gamma is not None and "gamma" in parameters else {}
         self.name, self.score_names = settings["shown"], task.spec["scores"]
         self.training = rows.X, task.labels(rows.y)
         self.test = rows.X_test, rows.y_test
         self.totals: dict[str, float] = dict.fromkeys(SUMMED, 0.0)
         self.objectives: list[float] = []
-        grid, by_rows = settings["grid"], task.protocol_settings["neighbour_pairs"]
-        n_pairs = by_rows[max(least for least in by_rows if least <= task.spec["n_rows"])]
+        grid, n_pairs = settings["grid"], for_rows(task, "neighbour_pairs")
         self.is_whole, positions = _positions(len(grid), n_pairs)
-        build = partial(task.build, settings, **kernel)
-        self._fits = _fits(build, [grid[i] for i in positions], self.training)
+        build = partial(task.build, settings, **gamma_of(task, settings, gamma))
+        self._fits = fits_at(build, [grid[i] for i in positions], self.training)
 
     def advance(self) -> bool:
         """Take the next value; return whether there was one."""
@@ -181,22 +188,19 @@ class _Path:
             totals["wall_s"] += fit.wall_s
             totals["cpu_s"] += fit.cpu_s
             totals["n_counted"] += 1
-            counters = getattr(model, "counters_", {})
-            totals["screened"] += counters.get("screened_zero", 0) + counters.get("screened_one", 0)
+            n_screened, is_unscreened = screening_of(model)
+            totals["screened"] += n_screened
             totals["multipliers"] += self.training[0].shape[0]
-            totals["off"] += counters.get("unscreened_values", 0)
+            totals["off"] += is_unscreened
             totals["screens"] += getattr(model, "screening_", "none") != "none"
+        self.objectives.append(objective_of(model))
         if getattr(model, "stop_reason_", "") == NO_MARGIN:
-            self.objectives.append(np.nan)
             return True
         metrics, _ = scores.compute_scores(
             self.score_names, scores.Evaluation(model, *self.test, self.training)
         )
         for metric, value in metrics.items():
             totals[metric] = max(totals.get(metric, value), value)
-        # alpha'Q alpha: of a nu-SVM or one-class SVM twice the minimised dual objective. Of a C-SVM
-        # it is ||w||^2, without the sum of alpha.
-        self.objectives.append(float(getattr(model, "squared_norm_", np.nan)))
         return True
 
     def point(self) -> dict[str, Any]:
@@ -213,13 +217,56 @@ def _positions(n: int, n_pairs: int) -> tuple[bool, list[int]]:
     return False, np.unique([starts, starts + 1]).tolist()
 
 
-def _fits(
+def for_rows(task: Task, setting: str) -> int:
+    """Return the value of a setting that depends on the number of rows, at the cell's own."""
+    by_rows: dict[int, int] = task.protocol_settings[setting]
+    return by_rows[max(least for least in by_rows if least <= task.spec["n_rows"])]
+
+
+def gamma_of(task: Task, settings: SolverSettings, gamma: float | None) -> dict[str, float]:
+    """Return a gamma as a parameter of a solver; empty if it has none, or if gamma is None."""
+    has_gamma = "gamma" in task.build_alone(settings).get_params()
+    return {"gamma": gamma} if gamma is not None and has_gamma else {}
+
+
+def screening_of(model: Any) -> tuple[int, int]:
+    """Return how many multipliers were screened before a fit, and 1 if the value is unscreened."""
+    counters = getattr(model, "counters_", {})
+    n_screened = counters.get("screened_zero", 0) + counters.get("screened_one", 0)
+    return n_screened, counters.get("unscreened_values", 0)
+
+
+def objective_of(model: Any) -> float:
+    """Return alpha'Q alpha, or NaN without a margin, where it is 0 but for rounding.
+
+    Of a nu-SVM or one-class SVM it is twice the minimised dual objective. Of a C-SVM it is
+    ||w||^2, without the sum of alpha.
+    """
+    has_margin = getattr(model, "stop_reason_", "") != NO_MARGIN
+    return float(getattr(model, "squared_norm_", np.nan)) if has_margin else np.nan
+
+
+def largest_difference(first: ArrayLike, second: ArrayLike) -> float | None:
+    """Return the largest relative difference of objectives at equal values; None without any."""
+    of_both = np.array([first, second])
+    largest = np.maximum(np.abs(of_both).max(axis=0), np.finfo(np.float64).tiny)
+    difference = np.abs(of_both[0] - of_both[1]) / largest
+    difference = difference[np.isfinite(difference)]
+    return float(difference.max()) if len(difference) else None
+
+
+def path_parameter(model: Any, setting: dict[str, Any]) -> str:
+    """Return the parameter of a grid's setting if the solver follows its own path, else ""."""
+    (parameter,) = setting or ("",)
+    return parameter if parameter in model.declaration.paths and hasattr(model, "path") else ""
+
+
+def fits_at(
     build: Callable[..., Any], grid: list[dict[str, Any]], training: tuple[Any, Any]
 ) -> Iterator[Fit]:
     """Return the fits at the values of a grid: along the solver's own path, if it has one."""
     first = build(**grid[0])
-    (parameter,) = grid[0] or ("",)
-    if parameter in first.declaration.paths and hasattr(first, "path"):
+    if parameter := path_parameter(first, grid[0]):
         values = [setting[parameter] for setting in grid]
         return _fits_along_path(first, parameter, values, training)
     return _separate_fits(build, grid, training)
@@ -272,11 +319,7 @@ def _outcome(
     metrics |= ratios
     for first, second in task.spec["pairs"]:
         metrics[f"speedup:{first}"] = ratios[f"ratio:{first}:{second}"]
-        of_both = np.array([objectives[first], objectives[second]])
-        largest = np.maximum(np.abs(of_both).max(axis=0), np.finfo(np.float64).tiny)
-        difference = np.abs(of_both[0] - of_both[1]) / largest
-        difference = difference[np.isfinite(difference)]
-        metrics[f"objective_difference:{first}:{second}"] = (
-            float(difference.max()) if len(difference) else None
+        metrics[f"objective_difference:{first}:{second}"] = largest_difference(
+            objectives[first], objectives[second]
         )
     return {"metrics": metrics, "spread": {}, "counters": {}, "params": {}, "folds": 1}

@@ -23,11 +23,18 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field, field_validator
 
-from svmbench.core.contract.base import NO_MARGIN
 from svmbench.experiment.protocols.declare import protocol
-from svmbench.experiment.protocols.task import SCALINGS, Outcome, Share, Task, training_and_test
-from svmbench.experiment.protocols.turns import timed
-from svmbench.experiment.settings.blocks import RaceBlock
+from svmbench.experiment.protocols.screening import (
+    PathsBlock,
+    fits_at,
+    for_rows,
+    gamma_of,
+    largest_difference,
+    objective_of,
+    path_parameter,
+    screening_of,
+)
+from svmbench.experiment.protocols.task import SCALINGS, Outcome, Task, training_and_test
 from svmbench.experiment.settings.cells import SolverSettings
 
 #: Number of resamples of a bootstrap interval, and its two percentiles.
@@ -35,16 +42,13 @@ RESAMPLES = 10_000
 PERCENTILES = (2.5, 97.5)
 
 
-class ScreeningSample(RaceBlock):
+class ScreeningSample(PathsBlock):
     """A random sample of the values of paths with and without screening.
+
+    The rows that score in the protocol `screening` are left out here too.
 
     Attributes
     ----------
-    test : float
-        Share of the rows that score in the protocol `screening`, and are left out here too; not
-        used where the set has a test part.
-    gammas : list of float
-        Values of the kernel's gamma; empty for the gamma in each solver's parameters.
     draws : dict of int to int
         How many draws are made, by the smallest number of rows that a set must have:
         ``{0: 24, 2500: 8}`` makes 8 on sets of 2,500 rows and more, 24 on smaller sets.
@@ -52,8 +56,6 @@ class ScreeningSample(RaceBlock):
         How many values of the grid a short path starts before the drawn one.
     """
 
-    test: Share = 0.2
-    gammas: list[Annotated[float, Field(gt=0)]] = []
     draws: dict[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=3, le=10_000)]] = {0: 24}
     before: Annotated[int, Field(ge=0, le=100)] = 2
 
@@ -111,8 +113,7 @@ class Draw(NamedTuple):
 
 
 def _make_draws(task: Task, settings: SolverSettings) -> list[Draw]:
-    by_rows, n_rows = task.protocol_settings["draws"], task.spec["n_rows"]
-    n_draws = by_rows[max(least for least in by_rows if least <= n_rows)]
+    n_draws = for_rows(task, "draws")
     grid, gammas = settings["grid"], task.protocol_settings["gammas"] or [None]
     candidates = [Draw(gamma, position) for gamma in gammas for position in range(len(grid))]
     random = np.random.default_rng(task.seed("sample", len(grid)))
@@ -124,40 +125,27 @@ def _measure(
     task: Task, settings: SolverSettings, draw: Draw, training: tuple[Any, Any]
 ) -> dict[str, Any]:
     """Follow a solver's short path to one draw; return the point."""
-    gamma, position = draw
-    parameters = task.build_alone(settings).get_params()
-    kernel = {"gamma": gamma} if gamma is not None and "gamma" in parameters else {}
+    kernel = gamma_of(task, settings, draw.gamma)
+    build = partial(task.build, settings, **kernel)
+    drawn = settings["grid"][draw.position]
+    model = build(**drawn)
+    parameters = model.get_params()
     screens = parameters.get("screen", "none") != "none"
     # A solver that screens, or starts from the last solution, needs the values before.
     needs_earlier = screens or not str(parameters.get("solver")).startswith("qp")
-    begin = max(0, position - task.protocol_settings["before"]) if needs_earlier else position
-    grid = settings["grid"][begin : position + 1]
-    first = task.build(settings, **grid[0], **kernel)
-    (parameter,) = grid[0] or ("",)
-    if parameter in first.declaration.paths and hasattr(first, "path"):
-        values = [setting[parameter] for setting in grid]
-        steps = first.path(first.prepare(*training), None, parameter, values)
-        for _ in grid[:-1]:
-            next(steps)
-        solved, _, cpu = timed(partial(next, steps))
-        model, wall = solved.solution, solved.own_cost_s
-    else:
-        model = task.build(settings, **grid[-1], **kernel)
-        _, wall, cpu = timed(partial(model.train, model.prepare(*training)))
-    counters = getattr(model, "counters_", {})
+    n_before = task.protocol_settings["before"] if path_parameter(model, drawn) else 0
+    begin = max(0, draw.position - n_before) if needs_earlier else draw.position
+    *_, fit = fits_at(build, settings["grid"][begin : draw.position + 1], training)
+    n_screened, is_unscreened = screening_of(fit.model)
     metrics = {
-        "wall_s": wall,
-        "cpu_s": cpu,
-        # Without a margin the objective is 0 but for rounding, and has no relative difference.
-        "objective": np.nan
-        if getattr(model, "stop_reason_", "") == NO_MARGIN
-        else float(getattr(model, "squared_norm_", np.nan)),
+        "wall_s": fit.wall_s,
+        "cpu_s": fit.cpu_s,
+        "objective": objective_of(fit.model),
         "screens": float(screens),
-        "off": float(counters.get("unscreened_values", 0)),
-        "screened_share": (counters.get("screened_zero", 0) + counters.get("screened_one", 0))
-        / training[0].shape[0],
+        "off": float(is_unscreened),
+        "screened_share": n_screened / training[0].shape[0],
     }
-    params = {**grid[-1], **kernel}
+    params = {**drawn, **kernel}
     return {"params": params, "metrics": metrics, "counters": {}, "undefined": {}}
 
 
@@ -190,13 +178,9 @@ def _outcome(
         if comparable:
             for metric in (f"ratio:{first}:{second}", f"speedup:{first}"):
                 add(metric, b["cpu_s"], np.maximum(a["cpu_s"], 1e-9))
-            size = np.maximum(np.abs(a["objective"]), np.abs(b["objective"]))
-            difference = np.abs(a["objective"] - b["objective"]) / np.maximum(
-                size, np.finfo(np.float64).tiny
+            metrics[f"objective_difference:{first}:{second}"] = largest_difference(
+                a["objective"], b["objective"]
             )
-            difference = difference[np.isfinite(difference)]
-            if len(difference):
-                metrics[f"objective_difference:{first}:{second}"] = float(difference.max())
     return {"metrics": metrics, "spread": spread, "counters": {}, "params": {}, "folds": 1}
 
 

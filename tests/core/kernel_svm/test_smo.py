@@ -16,11 +16,10 @@ from svmbench.core.kernel_svm import smo
 from svmbench.core.kernel_svm.smo import (
     FIRST_EPS,
     SMO,
-    B,
     FixedThresholdSMO,
     at_zero,
     examine_example,
-    first_state,
+    first_search,
 )
 from svmbench.core.kernels.kernels import KernelFunction
 from svmbench.core.kernels.storage import store
@@ -262,18 +261,18 @@ def test_every_step_is_the_printed_one(kernel):
     function = KernelFunction(kernel, 2.0, 3, 0.0)
     s, v = store(X, function, "dense"), at_zero(y, X.shape[1])
     printed = PrintedSMO(function.between(X, X), y, C, tol, FIRST_EPS)
-    state = first_state(s)
+    search = first_search(s)
     examine_all, changed, n_sweeps = True, 0, 0
     while changed or examine_all:
         changed = 0
         for i in range(len(y)):
             if examine_all or i in printed.non_bound:
                 before = v.alpha.copy()
-                moved = examine_example(s, v, i, C, tol, state, examine_all)
+                moved = examine_example(s, v, i, C, tol, search, examine_all)
                 assert moved == printed.examine_example(i, np.flatnonzero(v.alpha != before))
                 assert v.counters[0]["steps"] == len(printed.taken)
                 assert_allclose(v.alpha, printed.alpha, atol=1e-9)
-                assert_allclose(state[B], printed.b, atol=1e-9)
+                assert_allclose(search.b, printed.b, atol=1e-9)
                 changed += moved
         n_sweeps += 1
         examine_all = not changed and not examine_all

@@ -54,7 +54,7 @@ def test_the_printed_rule_is_unsafe_and_ours_is_not(name):
     before, after = (UnitProblem(Q, nu * len(y)) for nu in nus)
     last, truth = accurate(before), accurate(after)
     assert after.value(truth) > 1e-3
-    feasible = path.bilevel(after, last, None, PathSettings(tol=1e-12))
+    feasible = path.solve_for_delta(after, last, None, PathSettings(tol=1e-12))
     # The library says the same of the solution, so that nothing here rests on our own solver.
     theirs = qp_solvers.solve_by_name(after, name="qp", tol=1e-9, max_iter=1)
     assert_allclose(theirs.a, truth.a, atol=1e-4)
@@ -111,7 +111,7 @@ def test_nothing_settled_is_wrong_even_after_an_inexact_solution(looseness):
         last = before.at((1 - share) * last.a + share * other.a)
         feasible = path.lifted(after, last)
         if rng.random() < 0.5:
-            feasible = path.bilevel(after, last, None, PathSettings())
+            feasible = path.solve_for_delta(after, last, None, PathSettings())
         for ball in (
             screening.srbo_ball(after, last, feasible),
             screening.gap_safe_ball(after, feasible),
@@ -185,7 +185,7 @@ def test_the_rest_is_the_whole_problem_with_some_multipliers_fixed():
     assert min(zero.sum(), one.sum(), np.sum(~zero & ~one)) >= 2
     # By this rule the whole problem's gap is not looked at again, which would mend any mistake.
     settings = PathSettings(screen="corollary-2", tol=1e-9)
-    found = path.solve_unscreened(problem, problem.uniform(), zero, one, settings)
+    found = path.solve_remaining(problem, problem.uniform(), zero, one, settings)
     assert found.steps + found.newton_steps > 0
     assert np.all(found.a[zero] == 0.0)
     assert np.all(found.a[one] == 1.0)
@@ -203,7 +203,7 @@ def test_delta_is_chosen_once_and_then_in_part():
     solutions = [accurate(problem) for problem in problems]
     delta, radii = None, []
     for last, problem in zip(solutions, problems[1:], strict=False):
-        feasible = path.bilevel(problem, last, delta, PathSettings())
+        feasible = path.solve_for_delta(problem, last, delta, PathSettings())
         assert feasible.a.sum() == pytest.approx(problem.sum)
         assert feasible.a.min() >= 0.0
         assert feasible.a.max() <= 1.0
@@ -237,13 +237,13 @@ def test_after_a_step_of_another_size_delta_is_chosen_anew():
 def test_the_rule_as_printed_keeps_delta_after_any_step(screen, anew, monkeypatch):
     X, y = make_problem(n=40, d=4)
     Q = (KernelFunction("rbf", 1.0).between(X, X) + 1.0) * np.outer(y, y)
-    chosen, seen = path.bilevel, []
+    chosen, seen = path.solve_for_delta, []
 
     def watched(problem, last, delta, settings):
         seen.append(delta is None)
         return chosen(problem, last, delta, settings)
 
-    monkeypatch.setattr(path, "bilevel", watched)
+    monkeypatch.setattr(path, "solve_for_delta", watched)
     nus = np.array([0.5, 0.51, 0.52, 0.6, 0.61])
     list(path.follow_nu(Q, 40 * nus, PathSettings(screen=screen)))
     assert [i for i, is_anew in enumerate(seen, start=1) if is_anew] == anew
@@ -261,7 +261,7 @@ def test_an_exact_delta_makes_the_ball_smaller_and_changes_no_solution(kernel, m
     radii, values = [], []
     for tol in (1e-3, 1e-9):
         monkeypatch.setattr(path, "DELTA_TOL", tol)
-        feasible = path.bilevel(problem, last, None, PathSettings())
+        feasible = path.solve_for_delta(problem, last, None, PathSettings())
         radii.append(screening.srbo_ball(problem, last, feasible).radius)
         steps = path.follow_nu(Q, totals, PathSettings(screen="srbo"))
         values.append([step.point.a @ Q @ step.point.a for step in steps])
@@ -501,5 +501,5 @@ def test_enough_is_what_left_the_box_or_half_or_the_whole_problem(total, left_th
     last = problem.at(np.full(4, total / 4))
     last.v[:] = [1.0, 2.0, 3.0, 4.0]
     leaves = np.isin(np.arange(4), left_the_box)
-    found = path._free_coordinates(problem, leaves, np.full(4, 0.5), last)
+    found = path._coordinates_to_solve_for(problem, leaves, np.full(4, 0.5), last)
     assert found.tolist() == expected

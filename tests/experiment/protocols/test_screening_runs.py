@@ -337,7 +337,7 @@ def test_the_second_of_two_neighbours_counts_and_not_the_first(
     position = {nu: i for i, nu in enumerate(nus)}
     monkeypatch.setattr(
         screening,
-        "_fits",
+        "fits_at",
         lambda build, grid, rows: (
             screening.Fit(Made(position[one["nu"]]), float(position[one["nu"]]), 1.0)
             for one in grid
