@@ -385,8 +385,7 @@ def solve_for_delta(
     if delta is not None:
         kept = last.a + delta
         left_box = (kept < 0.0) | (kept > 1.0)
-        clipped = np.clip(kept, 0.0, 1.0)
-        chosen = _coordinates_to_solve_for(problem, left_box, clipped, last)
+        chosen = _coordinates_to_solve_for(problem, left_box, np.clip(kept, 0.0, 1.0), last)
         if len(chosen) < n:
             kept[chosen] = point.a[chosen]
             part = kept[chosen]
@@ -451,9 +450,8 @@ def _take_descent_step(problem: UnitProblem, state: _State, settings: PathSettin
         at_one |= more_one
     left = n - int(np.count_nonzero(at_zero) + np.count_nonzero(at_one))
     tested = time.perf_counter()
-    gather_s = GATHER_S * left**2
-    subtract_s = SUBTRACT_S * n * min(left, LIKELY_CHANGES)
-    smaller_s = gather_s + subtract_s + state.forecast_s(left)
+    matrix_s = GATHER_S * left**2 + SUBTRACT_S * n * min(left, LIKELY_CHANGES)
+    smaller_s = matrix_s + state.forecast_s(left)
     pays = test_s + smaller_s < MAX_FORECAST_SHARE * state.forecast_s(n)
     if pays:
         state.pause = FIRST_PAUSE
