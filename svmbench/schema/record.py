@@ -38,6 +38,15 @@ def canonical(name: str) -> str:
     return FIELD_ALIASES.get(name, name)
 
 
+def duration_text(seconds: float) -> str:
+    """Return a time in words, no more exactly than a forecast is."""
+    if seconds < 60:
+        return "less than a minute"
+    number, unit = (seconds / 60, "minute") if seconds < 5400 else (seconds / 3600, "hour")
+    shown = f"{number:.0f}" if unit == "minute" else f"{float(f'{number:.2g}'):,g}"
+    return f"about {shown} {unit}{'' if shown == '1' else 's'}"
+
+
 def is_disturbed(metrics: Mapping[str, Any], *, contended: bool) -> bool:
     """Return True if the timed training shared the CPU with other programs.
 

@@ -1,4 +1,8 @@
-"""Forecasts of the times of planned cells from kept records."""
+"""Forecast a run, with the times of its cells from kept records.
+
+``experiment/run/forecast.py`` adds up the times of a run's cells; ``report/numbers/cell_times.py``
+forecasts the time of each from the kept records of the paper.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ if TYPE_CHECKING:
     from svmbench.experiment.run.forecast import Forecast
     from svmbench.experiment.run.session import RunPlan
     from svmbench.experiment.settings.cells import Cell
-    from svmbench.report.numbers.forecasts import Work
+    from svmbench.report.numbers.cell_times import Work
 
 
 def forecast_of(run_plan: RunPlan) -> Forecast:
@@ -46,7 +50,7 @@ def seconds_by_records(config: str, paper: str) -> Callable[[Cell], float | None
     callable
         Takes a planned cell and returns its seconds; None without a record of its solver.
     """
-    from svmbench.report.numbers.forecasts import Forecaster, timed_cells
+    from svmbench.report.numbers.cell_times import Forecaster, timed_cells
     from svmbench.report.reading.folders import our_runs
     from svmbench.report.reading.records import read_run
     from svmbench.studies.judging import kept_results
@@ -69,7 +73,7 @@ def planned_work(cell: Cell, config: str) -> Work:
     config : str
     """
     from svmbench.experiment.settings.cells import protocol_settings
-    from svmbench.report.numbers.forecasts import Work, n_fits, printed_facts, swept_of
+    from svmbench.report.numbers.cell_times import Work, n_fits, printed_facts, swept_of
     from svmbench.schema.record import canonical
 
     shown, spec = cell.identity, protocol_settings(cell.spec)

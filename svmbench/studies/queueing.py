@@ -2,7 +2,7 @@
 
 A config is in the queue if a cell of its plan has no kept result of any age. All of its cells
 without a kept result by the present code then run, so that its folder is complete. Configs that may
-decide more claims in a forecast hour come first (:mod:`svmbench.report.numbers.forecasts`).
+decide more claims in a forecast hour come first (:mod:`svmbench.report.numbers.cell_times`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class QueueEntry:
     def sentence(self) -> str:
         """Return a sentence on the cells to run and the time that they take."""
         from svmbench.experiment.run.session import amount_text
-        from svmbench.report.numbers.forecasts import duration_text
+        from svmbench.schema.record import duration_text
 
         n_cells = len(self.cells)
         n_unknown = sum(seconds is None for seconds in self.cells.values())
@@ -323,7 +323,7 @@ def queue_lines(entries: Sequence[QueueEntry]) -> list[str]:
         In order.
     """
     from svmbench.experiment.run.session import amount_text
-    from svmbench.report.numbers.forecasts import duration_text
+    from svmbench.schema.record import duration_text
 
     if not entries:
         return ["no cell is missing"]
@@ -385,8 +385,8 @@ def time_beside_forecast(entry: QueueEntry, outcome: ConfigOutcome) -> str:
     outcome : ConfigOutcome
     """
     from svmbench.experiment.run.session import amount_text
-    from svmbench.report.numbers.forecasts import duration_text
     from svmbench.report.reading.records import result_lines
+    from svmbench.schema.record import duration_text
 
     if outcome.path is None:
         return ""

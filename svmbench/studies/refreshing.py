@@ -68,12 +68,12 @@ class OldRun:
 
     def sentence(self) -> str:
         """Return a sentence that counts the results to measure."""
-        from svmbench.experiment.run.forecast import in_words
+        from svmbench.schema.record import duration_text
 
         kind = "races, " if self.is_race else ""
         return (
             f"{self.folder}: {self.age}; {len(self.keys)} of {self.n_results} results to measure "
-            f"({kind}profile {self.profile}, they took {in_words(self.seconds)})"
+            f"({kind}profile {self.profile}, they took {duration_text(self.seconds)})"
         )
 
 

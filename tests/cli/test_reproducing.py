@@ -131,15 +131,15 @@ def test_an_interrupt_ends_it(world: Callable[..., World]) -> None:
 
 
 def test_the_time_left_follows_what_the_first_took(world: Callable[..., World]) -> None:
-    one = world({"a": 20, "b": 20, "d": 20})
-    run = one.batch(float("inf"), expected=10.0 - CONFIG_OVERHEAD_S)
-    assert run.seconds_left() == pytest.approx(30.0)
+    one = world({"a": 200, "b": 200, "d": 200})
+    run = one.batch(float("inf"), expected=100.0 - CONFIG_OVERHEAD_S)
+    assert run.seconds_left() == pytest.approx(300.0)
     run.run()
-    # Thought to take 10 s each, they take 20.
+    # Thought to take 100 s each, they take 200.
     assert [text for text in one.said if "left" in text] == [
-        "a: 3 of 3 configs left, roughly 30 s",
-        "b: 2 of 3 configs left, roughly 40 s",
-        "d: 1 of 3 configs left, roughly 20 s",
+        "a: 3 of 3 configs left, about 5 minutes",
+        "b: 2 of 3 configs left, about 7 minutes",
+        "d: 1 of 3 configs left, about 3 minutes",
     ]
     assert run.seconds_left() == 0.0
     assert one.batch(5.0, expected=100.0).seconds_left() == 5.0

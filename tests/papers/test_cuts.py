@@ -13,7 +13,7 @@ from svmbench.papers import judging
 from svmbench.papers.judging import export
 from svmbench.papers.judging.cuts import fewer_settings, is_repeatable, missing_work, to_decide
 from svmbench.papers.judging.evidence import Source
-from svmbench.report.numbers.forecasts import Forecaster, Timed, whole_work_of, work_of
+from svmbench.report.numbers.cell_times import Forecaster, Timed, whole_work_of, work_of
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import CellResult, Run
 

@@ -65,13 +65,15 @@ def test_a_dry_run_without_any_data_tells_the_cells_and_the_time(private_cache: 
     assert "  nested-cv · a9a: 20 cells, data not here yet (alsvm, falsvm, liblinear-l1," in (
         "\n".join(lines)
     )
-    assert re.search(r"cells to run: about \d+ (min|h) by recorded times; they wait for data", last)
+    assert re.search(
+        r"to run: about [\d.,]+ (minute|hour)s by recorded times; they wait for data", last
+    )
     assert not (private_cache / "prepared").exists()
 
 
 def test_the_time_of_all_configs_is_the_sum_of_theirs() -> None:
     many, few = Forecast(("a",), 7, 7200.0, 2), Forecast(("b",), 1_000, 3600.0)
-    total = "in all 2 configs with 1,007 cells to run: about 3 h by recorded times"
+    total = "in all 2 configs with 1,007 cells to run: about 3 hours by recorded times"
     assert in_all([many, few]) == f"{total}; no record tells how long 2 of them take"
     assert in_all([Forecast(("c",), 3, 0.0, 3)]) == (
         "in all 1 config with 3 cells to run; no record tells how long 3 of them take"

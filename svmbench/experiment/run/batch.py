@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from svmbench.base.errors import SvmbenchError
-from svmbench.experiment.run.forecast import in_words
 from svmbench.experiment.run.session import Request, RunPlan, Watch, execute_run, plan_run
 from svmbench.experiment.settings.cells import Cell
-from svmbench.schema.record import FAILED
+from svmbench.schema.record import FAILED, duration_text
 
 #: Seconds of a config in addition to its cells.
 CONFIG_OVERHEAD_S = 3.0
@@ -169,7 +168,7 @@ class Batch:
         n_unfinished = sum(outcome.is_unfinished for outcome in self.outcomes)
         return (
             f"{self.outcomes[number].name}: {n_unfinished} of {len(self.outcomes)} configs left, "
-            f"roughly {in_words(self.seconds_left())}"
+            f"{duration_text(self.seconds_left())}"
         )
 
     def _run_one(self, number: int, share_s: float) -> bool:

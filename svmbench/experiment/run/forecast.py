@@ -1,6 +1,7 @@
-"""Forecast of a run: cells, data sets to fetch, and expected duration.
+"""Forecast of a run: its cells, the data sets to fetch, and the time of all cells together.
 
-A forecast fetches, prepares and writes nothing.
+The time of a cell is that of similar cells in the run's own folder, else the one that the caller
+knows from records of other runs. A forecast fetches, prepares and writes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.record_file import RUNS, records_of
 from svmbench.experiment.run.session import ABSENT_CELLS, amount_text
 from svmbench.experiment.settings.cells import Cell, protocol_settings
-from svmbench.schema.record import CELL_OVERHEAD_S, CellRecord, Identity
+from svmbench.schema.record import CELL_OVERHEAD_S, CellRecord, Identity, duration_text
 
 #: Seconds of one pass of a linear solver per value of the inputs. It sets a config's share of a
 #: budget if no record tells its time, and is far too small for kernel solvers.
@@ -67,7 +68,7 @@ def in_all(forecasts: Sequence[Forecast]) -> str:
         f"in all {amount_text(len(forecasts), 'config')} with {amount_text(n_cells, 'cell')} to run"
     )
     if n_cells > n_unknown:
-        text += f": about {in_words(seconds)} by recorded times"
+        text += f": {duration_text(seconds)} by recorded times"
     return f"{text}; no record tells how long {n_unknown:,} of them take" if n_unknown else text
 
 
@@ -136,18 +137,18 @@ def forecast(
     times = _seconds(todo, _medians(records.values()), recorded)
     known = [min(seconds, timeout_s) for seconds in times if seconds is not None]
     seconds = sum(known) / jobs
-    clauses = [f"about {in_words(seconds)} by recorded times"] if known else []
+    clauses = [f"{duration_text(seconds)} by recorded times"] if known else []
     if len(known) < len(times):
         rest = f"{len(times) - len(known):,} of them take" if known else "they take"
         clauses.append(f"no record tells how long {rest}")
     if awaited:
         which = f"{len(awaited):,} of them wait" if here else "they wait"
         later = [min(seconds, timeout_s) for seconds in times[len(here) :] if seconds is not None]
-        of_it = f" (about {in_words(sum(later) / jobs)} of it)" if here and later else ""
+        of_it = f" ({duration_text(sum(later) / jobs)} of it)" if here and later else ""
         clauses.append(f"{which} for data sets that must be fetched or prepared first{of_it}")
     if left_out := [*nowhere, *unplanned.difference(nowhere)]:
         clauses.append(f"without {amount_text(len(left_out), 'data set')} ({', '.join(left_out)})")
-    clauses.append(f"a cell ends after {in_words(timeout_s)} at the latest")
+    clauses.append(f"a cell ends after {timeout_s:,.0f} s at the latest")
     lines.append(f"{amount_text(len(todo), 'cell')} to run: {'; '.join(clauses)}")
     return Forecast(tuple(lines), len(todo), seconds, len(times) - len(known))
 
@@ -251,12 +252,3 @@ def _medians(records: Iterable[CellRecord]) -> dict[str, float]:
         if isinstance(record.get("wall_s"), int | float):
             walls.setdefault(_like(record), []).append(float(record["wall_s"]))
     return {like: statistics.median(each) for like, each in walls.items()}
-
-
-def in_words(seconds: float) -> str:
-    """Return a duration in rounded seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.0f} h"

@@ -17,15 +17,10 @@ from svmbench.base.paper_folders import FULL_PROFILE, Paper, shipped_config
 from svmbench.papers.judging.entries import Claim
 from svmbench.papers.judging.evidence import NOT_RUN_STATUSES, SMOKE_TEST_PROFILE, Evidence, Source
 from svmbench.papers.judging.verdict import UNAVAILABLE_STATUSES, Part
-from svmbench.report.numbers.forecasts import (
-    Forecaster,
-    Work,
-    duration_text,
-    whole_work_of,
-    work_of,
-)
+from svmbench.report.numbers.cell_times import Forecaster, Work, whole_work_of, work_of
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import VERSUS, CellResult, Run
+from svmbench.schema.record import duration_text
 
 #: The settings of a block that are counts, with the names of what they count.
 _COUNTS = {

@@ -26,7 +26,7 @@ from pathlib import Path
 from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.base.paper_folders import FULL_PROFILE
-from svmbench.report.numbers.forecasts import Forecaster, timed_cells
+from svmbench.report.numbers.cell_times import Forecaster, timed_cells
 from svmbench.report.numbers.summary import elsewhere
 from svmbench.report.reading.folders import folders_with_tables, is_contributed, runs_below
 from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS

@@ -24,8 +24,8 @@ from svmbench.papers.judging.verdict import (
     Part,
     Verdict,
 )
-from svmbench.report.numbers.forecasts import duration_text
 from svmbench.schema.rechecks import WORDS
+from svmbench.schema.record import duration_text
 
 if TYPE_CHECKING:
     from svmbench.report.tables.grids import TableGrid

@@ -49,7 +49,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     assert "  main · breast-cancer: 6 cells (test-works, test-slow)" in lines
     assert lines[-1] == (
         "12 cells to run: no record tells how long they take; 6 of them wait for data sets that"
-        " must be fetched or prepared first; a cell ends after 5 min at the latest"
+        " must be fetched or prepared first; a cell ends after 300 s at the latest"
     )
 
 
@@ -62,8 +62,10 @@ def test_a_dry_run_tells_the_time_of_data_that_are_not_here_apart(tmp_path: Path
     found = forecast(
         plan, cells, tmp_path / "out", recorded=lambda cell: seconds[cell.identity["dataset"]]
     )
-    assert "2 cells to run: about 4 min by recorded times; 1 of them wait for" in found.lines[-1]
-    assert "fetched or prepared first (about 3 min of it);" in found.lines[-1]
+    assert (
+        "2 cells to run: about 4 minutes by recorded times; 1 of them wait for" in found.lines[-1]
+    )
+    assert "fetched or prepared first (about 3 minutes of it);" in found.lines[-1]
 
 
 def test_a_dry_run_goes_by_kept_records_of_the_paper(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_a_dry_run_goes_by_kept_records_of_the_paper(tmp_path: Path) -> None:
     again = write_config(tmp_path / "again", ["test-works"], {**BLOCK, "inner_folds": 6})
     with contextlib.chdir(tmp_path):
         said = svmbench("run", again, "--output", tmp_path / "out", "--dry-run").out
-    found = re.search(r"3 cells to run: about (\d+) min by recorded times; a cell ends", said)
+    found = re.search(r"3 cells to run: about (\d+) minutes by recorded times; a cell ends", said)
     assert found
     assert 3 * 100 < 60 * int(found[1]) < 3 * 400
 

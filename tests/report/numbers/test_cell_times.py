@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from svmbench.report.numbers.forecasts import (
+from svmbench.report.numbers.cell_times import (
     Forecaster,
     Timed,
     Work,
-    duration_text,
     n_fits,
     timed_cells,
     whole_work_of,
@@ -19,7 +18,7 @@ from svmbench.report.numbers.forecasts import (
 )
 from svmbench.report.reading.folders import our_runs
 from svmbench.report.reading.records import CellResult, Run, read_run
-from svmbench.schema.record import CELL_OVERHEAD_S
+from svmbench.schema.record import CELL_OVERHEAD_S, duration_text
 
 ROOT = Path(__file__).resolve().parents[3]
 WORK = Work("c", "b", "cv", "smo", "rbf", "a9a", 1000.0, 100.0, 10.0)

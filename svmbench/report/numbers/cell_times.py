@@ -1,6 +1,7 @@
-"""Forecasts of how long cells take, from the recorded times of others.
+"""Forecast the time of one cell from the recorded times of others.
 
-With them a dry run says how long a run will take, and a claim how long it is to its decision.
+A dry run adds up such times of planned cells (``studies/forecasting.py``), and a claim those of the
+cells that would decide it (``papers/judging/cuts.py``).
 
 A cell's time is forecast from the nearest recorded cells of the same solver (nearest by data set,
 config, protocol and size). Each recorded time is scaled to the cell by powers of the ratios of
@@ -89,7 +90,7 @@ class Timed:
 
 
 class Forecaster:
-    """Forecasts from some recorded times.
+    """Forecasts of cells' times from some recorded times.
 
     Parameters
     ----------
@@ -153,20 +154,6 @@ def timed_cells(run: Run) -> list[Timed]:
     # Points of a cell share its key and its time.
     cells = {cell.key: cell for cell in run.cells if cell.status == "ok" and cell.wall_s > 0}
     return [Timed(work_of(run, cell), cell.wall_s) for cell in cells.values()]
-
-
-def duration_text(seconds: float) -> str:
-    """Return a forecast time in words, no more exactly than a forecast is.
-
-    Parameters
-    ----------
-    seconds : float
-    """
-    if seconds < 60:
-        return "less than a minute"
-    number, unit = (seconds / 60, "minute") if seconds < 5400 else (seconds / 3600, "hour")
-    shown = f"{number:.0f}" if unit == "minute" else f"{float(f'{number:.2g}'):,g}"
-    return f"about {shown} {unit}{'' if shown == '1' else 's'}"
 
 
 def work_of(run: Run, cell: CellResult) -> Work:
