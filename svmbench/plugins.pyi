@@ -34,10 +34,10 @@ from .report.output.formats import Format as Format
 from .report.output.formats import declare_format as declare_format
 from .report.plots.axes import COLOURS as COLOURS
 from .report.plots.axes import log_ticks as log_ticks
-from .report.plots.curves import Curves as Curves
-from .report.plots.curves import Panel as Panel
 from .report.plots.kinds import Kind as Kind
 from .report.plots.kinds import declare_kind as declare_kind
+from .report.plots.plot_data import Panel as Panel
+from .report.plots.plot_data import PlotData as PlotData
 from .report.tables.grids import TableGrid as TableGrid
 from .report.tables.media import Medium as Medium
 from .schema.scores.contract import Evaluation as Evaluation

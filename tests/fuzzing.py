@@ -80,8 +80,8 @@ from svmbench.papers.judging import export
 from svmbench.report.gate import compare, sides
 from svmbench.report.output import packs
 from svmbench.report.output.formats.markdown import markdown_table
-from svmbench.report.plots.curves import Curves, read_plot, trace_curves
 from svmbench.report.plots.kinds import decision
+from svmbench.report.plots.plot_data import PlotData, read_plot, read_plot_data
 from svmbench.report.reading import shapes
 from svmbench.report.reading.records import read_run
 from svmbench.report.tables.grids import grid_of
@@ -318,7 +318,7 @@ def read_artifact(content: bytes, folder: Path, reached: Reached) -> None:
     panel = decision.panel_of("x", path)
     if zlib.crc32(content) % 40 == 0:
         axes = Figure().add_subplot()
-        curves = Curves(PlotSpec(name="x", block="x", kind="decision"), (panel,), [], "decision")
+        curves = PlotData(PlotSpec(name="x", block="x", kind="decision"), (panel,), [], "decision")
         styles = {series.name: i for i, series in enumerate(panel.series)}
         decision.draw_decision(axes, curves, panel, styles, False)
 
@@ -425,7 +425,7 @@ def _report(folder: Path) -> None:
         markdown_table(grid_of(run, table, in_seconds=True))
         wide_csv(run, table)
     for raw in run.plots:
-        trace_curves(run, read_plot(raw, plan))
+        read_plot_data(run, read_plot(raw, plan))
     tidy_csv(run, laid_out)
     side = sides.read_side(folder)
     _compare(side, side)

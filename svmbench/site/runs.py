@@ -20,9 +20,9 @@ from svmbench.base.files import (
 )
 from svmbench.base.paper_folders import papers
 from svmbench.report.output.builder import Content, exponents
-from svmbench.report.plots.curves import Curves, exponents_csv
 from svmbench.report.plots.drawing import code_digest, draw_plot, drawing_key
 from svmbench.report.plots.kinds import kind_of
+from svmbench.report.plots.plot_data import PlotData, exponents_csv
 from svmbench.report.reading.folders import BESIDE_RECORDS, origin_of
 from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.report.reading.provenance import describe_environment
@@ -137,20 +137,20 @@ def show_run(
     folder.mkdir(parents=True)
     files = _write_files(content, folder, earlier / "data" / slug if earlier else None)
     pictures, undrawn = [], []
-    for curves in content.curves:
-        if not curves.panels:
-            undrawn.append((curves.spec.heading, curves.gaps))
+    for plot in content.plots:
+        if not plot.panels:
+            undrawn.append((plot.spec.heading, plot.gaps))
             continue
-        file = f"{curves.spec.name}.svg"
+        file = f"{plot.spec.name}.svg"
         earlier_file = earlier / "data" / slug / file if earlier else None
-        (folder / file).write_bytes(_picture(run, curves, earlier_file))
+        (folder / file).write_bytes(_picture(run, plot, earlier_file))
         pictures.append(
-            Picture(curves.spec.heading, f"data/{slug}/{file}", _alt(curves), _sentences(curves))
+            Picture(plot.spec.heading, f"data/{slug}/{file}", _alt(plot), _sentences(plot))
         )
-        if kind_of(curves.spec).fits:
-            path = folder / f"{curves.spec.name}-exponents.csv"
-            path.write_text(exponents_csv(curves), encoding="utf-8")
-            files.append((f"exponents of {curves.spec.heading} (CSV)", path.name))
+        if kind_of(plot.spec).fits:
+            path = folder / f"{plot.spec.name}-exponents.csv"
+            path.write_text(exponents_csv(plot), encoding="utf-8")
+            files.append((f"exponents of {plot.spec.heading} (CSV)", path.name))
     counts = Counter(cell.status for cell in run.cells)
     return RunView(
         slug=slug,
@@ -203,14 +203,14 @@ def _with_results(grid: TableGrid) -> TableGrid:
     return replace(grid, rows=rows, notes=notes)
 
 
-def _picture(run: Run, curves: Curves, earlier: Path | None) -> bytes:
+def _picture(run: Run, plot: PlotData, earlier: Path | None) -> bytes:
     """Return the SVG of a plot; its last line says what it was drawn from."""
-    ending = f"<!-- drawn from {drawing_key(run, curves)} -->\n".encode()
+    ending = f"<!-- drawn from {drawing_key(run, plot)} -->\n".encode()
     if earlier is not None and exists_in_results(earlier):
         content = read_bytes(earlier)
         if content.endswith(ending):
             return content
-    return lighter(draw_plot(run, curves, endings=("svg",))["svg"]) + ending
+    return lighter(draw_plot(run, plot, endings=("svg",))["svg"]) + ending
 
 
 def lighter(svg: bytes) -> bytes:
@@ -301,15 +301,15 @@ def _changed(known: Ages) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _alt(curves: Curves) -> str:
+def _alt(plot: PlotData) -> str:
     """Return the alternative text of a plot."""
     names = list(
         dict.fromkeys(
-            series.name for p in curves.panels for series in p.series if series.points or p.grid
+            series.name for p in plot.panels for series in p.series if series.points or p.grid
         )
     )
-    panels = [panel.title for panel in curves.panels if panel.title]
-    parts = [f"Plot: {curves.y_label} against {curves.x_label}" if curves.y_label else "Plot"]
+    panels = [panel.title for panel in plot.panels if panel.title]
+    parts = [f"Plot: {plot.y_label} against {plot.x_label}" if plot.y_label else "Plot"]
     if names:
         parts.append(f"of {', '.join(names)}")
     if len(panels) > 1:
@@ -317,6 +317,6 @@ def _alt(curves: Curves) -> str:
     return " ".join(parts) + "; its numbers are in the tables and the CSV."
 
 
-def _sentences(curves: Curves) -> list[str]:
-    fits = exponents(curves) if kind_of(curves.spec).fits else []
-    return [*fits, *(f"Crossing: {sentence}." for sentence in curves.crossings)]
+def _sentences(plot: PlotData) -> list[str]:
+    fits = exponents(plot) if kind_of(plot.spec).fits else []
+    return [*fits, *(f"Crossing: {sentence}." for sentence in plot.crossings)]

@@ -31,7 +31,7 @@ from svmbench.papers.judging.verdict import Part, Scale
 from svmbench.report.numbers.ratios import Ratio, leaderboard, ratios
 from svmbench.report.numbers.statistics import Interval
 from svmbench.report.output.builder import read_content
-from svmbench.report.plots.curves import Curves
+from svmbench.report.plots.plot_data import PlotData
 from svmbench.report.reading.records import Run
 from svmbench.report.tables.layout import Table
 from svmbench.schema.rechecks import Ages
@@ -688,9 +688,9 @@ def test_a_plot_is_drawn_again_if_its_data_or_its_code_changed(
     drawn: list[str] = []
     draw = runs.draw_plot
 
-    def counted(one: object, curves: Curves, **given: object) -> dict[str, bytes]:
-        drawn.append(curves.spec.name)
-        return draw(one, curves, **given)  # type: ignore[arg-type]
+    def counted(one: object, plot: PlotData, **given: object) -> dict[str, bytes]:
+        drawn.append(plot.spec.name)
+        return draw(one, plot, **given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runs, "draw_plot", counted)
 

@@ -73,7 +73,7 @@ def connected(address: str) -> Iterator[Any]:
         stack.enter_context(_silent("distributed"))
         target: Any = address
         if address.startswith(LOCAL):
-            target = stack.enter_context(_workers_here(int(address.removeprefix(LOCAL))))
+            target = stack.enter_context(_local_cluster(int(address.removeprefix(LOCAL))))
         else:
             stack.enter_context(_without_pickles())
         try:
@@ -110,7 +110,7 @@ def result_of(future: Any) -> Any:
 
 
 @contextmanager
-def _workers_here(number: int) -> Iterator[Any]:
+def _local_cluster(number: int) -> Iterator[Any]:
     """Start a scheduler and workers in threads of this process, without open ports.
 
     Cells still run in processes of their own, with memory limits independent of Dask's.

@@ -11,9 +11,9 @@ from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.base.files import exists_in_results, make_folder, remove, write_bytes, write_text
 from svmbench.report.output.formats import FORMATS, format_files
 from svmbench.report.output.formats.markdown import markdown_table
-from svmbench.report.plots.curves import Curves, exponents_csv, read_plot, trace_curves
 from svmbench.report.plots.drawing import PLOT_ENDINGS, draw_plot
 from svmbench.report.plots.kinds import kind_of
+from svmbench.report.plots.plot_data import PlotData, exponents_csv, read_plot, read_plot_data
 from svmbench.report.reading.provenance import describe_environment
 from svmbench.report.reading.records import Run, read_run, used_environments
 from svmbench.report.reading.wording import quantity
@@ -69,13 +69,12 @@ class Content:
     ----------
     run : Run
     tables : list of Table
-    curves : list of Curves
-        The curves of every plot.
+    plots : list of PlotData
     """
 
     run: Run
     tables: list[Table]
-    curves: list[Curves]
+    plots: list[PlotData]
 
 
 def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
@@ -88,9 +87,9 @@ def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
     """
     run = read_run(run_dir)
     plan_name = str(run.path / "plan.json")
-    specs = [read_spec(raw, plan_name) for raw in run.tables]
-    plots = [read_plot(raw, plan_name) for raw in run.plots]
-    names = [spec.name for spec in specs] + [plot.name for plot in plots]
+    table_specs = [read_spec(raw, plan_name) for raw in run.tables]
+    plot_specs = [read_plot(raw, plan_name) for raw in run.plots]
+    names = [spec.name for spec in table_specs] + [spec.name for spec in plot_specs]
     for name in names:
         if names.count(name) > 1 or name in {"table", "tables"}:
             raise DamagedResultsError(
@@ -98,8 +97,8 @@ def read_content(run_dir: Path, *, allow_contended: bool = False) -> Content:
             )
     return Content(
         run=run,
-        tables=[lay_out(run, spec, allow_contended=allow_contended) for spec in specs],
-        curves=[trace_curves(run, plot) for plot in plots],
+        tables=[lay_out(run, spec, allow_contended=allow_contended) for spec in table_specs],
+        plots=[read_plot_data(run, spec) for spec in plot_specs],
     )
 
 
@@ -130,7 +129,7 @@ def build(
         If the folder isn't a run folder, can't be written, or its plan can't be fulfilled.
     """
     content = read_content(Path(run_dir), allow_contended=allow_contended)
-    run, tables, curves = content.run, content.tables, content.curves
+    run, tables, plots = content.run, content.tables, content.plots
     grids = (grid_of(run, t, allow_contended=allow_contended, in_seconds=True) for t in tables)
     sections = [markdown_table(grid) for grid in grids]
 
@@ -143,10 +142,10 @@ def build(
         )
     drawn: dict[str, tuple[Path, ...]] = {}
     fitted: dict[str, Path] = {}
-    for curve in curves:
-        name = curve.spec.name
+    for plot in plots:
+        name = plot.spec.name
         fits = run.path / f"{name}-exponents.csv"
-        contents = draw_plot(run, curve, allow_contended=allow_contended, endings=endings)
+        contents = draw_plot(run, plot, allow_contended=allow_contended, endings=endings)
         if not contents:
             # Remove the plot of an earlier run: a plot without points is not drawn.
             remove(fits, *(run.path / f"{name}.{ending}" for ending in PLOT_ENDINGS))
@@ -155,13 +154,13 @@ def build(
             write_bytes(run.path / f"{name}.{ending}", content)
             for ending, content in contents.items()
         )
-        if kind_of(curve.spec).fits:
-            fitted[name] = write_text(fits, exponents_csv(curve))
+        if kind_of(plot.spec).fits:
+            fitted[name] = write_text(fits, exponents_csv(plot))
     return BuiltReport(
         tidy=write_text(
             run.path / "table.csv", tidy_lines(run, tables, allow_contended=allow_contended)
         ),
-        all_tables=write_text(run.path / "tables.md", _tables_md(run, tables, sections, curves)),
+        all_tables=write_text(run.path / "tables.md", _tables_md(run, tables, sections, plots)),
         tables=written,
         plots=drawn,
         exponents=fitted,
@@ -206,7 +205,7 @@ def write_in_format(
 
 
 def _tables_md(
-    run: Run, tables: Sequence[Table], sections: Sequence[str], curves: Sequence[Curves]
+    run: Run, tables: Sequence[Table], sections: Sequence[str], plots: Sequence[PlotData]
 ) -> str:
     """Return the content of ``tables.md``."""
     done = sum(cell.status == "ok" for cell in run.cells)
@@ -229,23 +228,23 @@ def _tables_md(
     lines += sections
     if not tables:
         lines += ["This config asks for no tables; `table.csv` has every number.", ""]
-    for curve in curves:
-        lines += [f"## {escape.markdown(curve.spec.heading)}", ""]
-        if not curve.panels:
-            lines += [f"Not drawn, there is no point: {escape.markdown(curve.gaps)}.", ""]
+    for plot in plots:
+        lines += [f"## {escape.markdown(plot.spec.heading)}", ""]
+        if not plot.panels:
+            lines += [f"Not drawn, there is no point: {escape.markdown(plot.gaps)}.", ""]
             continue
-        lines += [f"![{escape.markdown_label(curve.spec.heading)}]({curve.spec.name}.svg)", ""]
-        lines += [f"- {escape.markdown(sentence)}" for sentence in exponents(curve)]
-        lines += [f"- Crossing: {escape.markdown(sentence)}." for sentence in curve.crossings]
+        lines += [f"![{escape.markdown_label(plot.spec.heading)}]({plot.spec.name}.svg)", ""]
+        lines += [f"- {escape.markdown(sentence)}" for sentence in exponents(plot)]
+        lines += [f"- Crossing: {escape.markdown(sentence)}." for sentence in plot.crossings]
         if lines[-1]:
             lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def exponents(curves: Curves) -> list[str]:
+def exponents(plot: PlotData) -> list[str]:
     """Return a sentence for each fitted exponent of a plot."""
     lines = []
-    for panel in curves.panels:
+    for panel in plot.panels:
         for series in panel.series:
             if series.fit is None:
                 continue
@@ -260,6 +259,6 @@ def exponents(curves: Curves) -> list[str]:
                 )
             lines.append(
                 f"{where}: exponent {series.fit} from {series.fit.n_points} points of "
-                f"{quantity(curves.y)}{paper}."
+                f"{quantity(plot.y)}{paper}."
             )
     return lines

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from svmbench.report.plots.curves import Panel, Series
+from svmbench.report.plots.plot_data import Panel, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,8 @@ import numpy as np
 from svmbench.base import escape
 from svmbench.base.paths import PACKAGE
 from svmbench.report.plots.axes import plain_ticks, series_styles
-from svmbench.report.plots.curves import Curves, Series
 from svmbench.report.plots.kinds import kind_of
+from svmbench.report.plots.plot_data import PlotData, Series
 from svmbench.report.reading.provenance import describe_cpu
 from svmbench.report.reading.records import Run, used_environments
 
@@ -74,7 +74,7 @@ _STYLE = {
 
 def draw_plot(
     run: Run,
-    curves: Curves,
+    plot: PlotData,
     *,
     allow_contended: bool = False,
     endings: Sequence[str] = PLOT_ENDINGS,
@@ -86,7 +86,7 @@ def draw_plot(
     ----------
     run : Run
         The run, with the profile and the environments for the footer.
-    curves : Curves
+    plot : PlotData
         The data of the plot.
     allow_contended : bool, default False
         True to draw times measured beside other workers like all other times. By default their
@@ -101,17 +101,17 @@ def draw_plot(
     dict of str to bytes
         Contents of the files by ending; empty if there are no points.
     """
-    if not curves.panels:
+    if not plot.panels:
         return {}
-    curves = _escaped(curves)
+    plot = _escaped(plot)
     import matplotlib.style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     # Start from matplotlib's defaults: a user's style would change the bytes.
     with matplotlib.style.context(["default", _STYLE]):
         hollow = not allow_contended
-        footer_text = "" if bare else escape.drawn(footer(run, curves, hollow=hollow))
-        figure = _figure(curves, footer_text, hollow=hollow, bare=bare)
+        footer_text = "" if bare else escape.drawn(footer(run, plot, hollow=hollow))
+        figure = _figure(plot, footer_text, hollow=hollow, bare=bare)
         FigureCanvasAgg(figure)
         contents = {}
         for ending in endings:
@@ -124,15 +124,15 @@ def draw_plot(
     return contents
 
 
-def drawing_key(run: Run, curves: Curves) -> str:
+def drawing_key(run: Run, plot: PlotData) -> str:
     """Return a sha256 of all that decides how a plot is drawn: data, words, code, matplotlib."""
     from matplotlib import __version__ as version
 
-    kind = kind_of(curves.spec)
+    kind = kind_of(plot.spec)
     modules = {__name__, *(getattr(function, "__module__", "") for function in vars(kind).values())}
-    footer_and_code = (footer(run, curves, hollow=True), version, code_digest(frozenset(modules)))
-    digest = hashlib.sha256(repr((curves, footer_and_code)).encode())
-    for grid in [panel.grid for panel in curves.panels if panel.grid is not None]:
+    footer_and_code = (footer(run, plot, hollow=True), version, code_digest(frozenset(modules)))
+    digest = hashlib.sha256(repr((plot, footer_and_code)).encode())
+    for grid in [panel.grid for panel in plot.panels if panel.grid is not None]:
         for array in (grid.x, grid.y, grid.values):  # too long for a repr
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
@@ -166,7 +166,7 @@ def _with_few_colours(picture: re.Match[bytes]) -> bytes:
     return base64.b64encode(out.getvalue())
 
 
-def _escaped(curves: Curves) -> Curves:
+def _escaped(plot: PlotData) -> PlotData:
     """Escape all texts of a plot for matplotlib."""
 
     def drawn_series(series: Series) -> Series:
@@ -177,18 +177,18 @@ def _escaped(curves: Curves) -> Curves:
         return replace(series, name=escape.drawn(series.name), points=tuple(points))
 
     return replace(
-        curves,
-        spec=curves.spec.model_copy(update={"title": escape.drawn(curves.spec.heading)}),
+        plot,
+        spec=plot.spec.model_copy(update={"title": escape.drawn(plot.spec.heading)}),
         panels=tuple(
             replace(
                 panel,
                 title=escape.drawn(panel.title),
                 series=tuple(map(drawn_series, panel.series)),
             )
-            for panel in curves.panels
+            for panel in plot.panels
         ),
-        x_label=escape.drawn(curves.x_label),
-        y_label=escape.drawn(curves.y_label),
+        x_label=escape.drawn(plot.x_label),
+        y_label=escape.drawn(plot.y_label),
     )
 
 
@@ -213,17 +213,17 @@ def _figure_class() -> type[Figure]:
     return LaidOutFigure
 
 
-def _figure(curves: Curves, footer_text: str, *, hollow: bool, bare: bool) -> Figure:
+def _figure(plot: PlotData, footer_text: str, *, hollow: bool, bare: bool) -> Figure:
     """Draw a plot with a footer; a bare plot has no heading."""
-    spec = curves.spec
-    panels = curves.panels
+    spec = plot.spec
+    panels = plot.panels
     kind = kind_of(spec)
     n_columns = min(len(panels), kind.columns)
     n_rows = math.ceil(len(panels) / n_columns)
     width = {1: 6.4, 2: 9.6, 3: 12.8}[n_columns]
     footer_lines = textwrap.wrap(footer_text, width=int(width * _FOOTER_PER_INCH), max_lines=6)
     heading = [] if bare else textwrap.wrap(spec.heading, width=int(width * 10))
-    legend = _shared_legend(curves)
+    legend = _shared_legend(plot)
     legend_columns = _legend_columns(legend, width)
     legend_rows = math.ceil(len(legend) / legend_columns) if legend else 0
     head = 0.05 if bare else 0.3 + 0.22 * len(heading)
@@ -249,9 +249,9 @@ def _figure(curves: Curves, footer_text: str, *, hollow: bool, bare: bool) -> Fi
         linespacing=1.3,
     )  # fmt: skip
     grid = figure.subplots(n_rows, n_columns, squeeze=False)
-    styles = series_styles(_series_names(curves))
+    styles = series_styles(_series_names(plot))
     for axes, panel in zip(grid.flat, panels, strict=False):
-        kind.draw(axes, curves, panel, styles, hollow)
+        kind.draw(axes, plot, panel, styles, hollow)
         plain_ticks(axes)
         axes.set_title(panel.title, loc="left")
     for axes in list(grid.flat)[len(panels) :]:
@@ -268,14 +268,14 @@ def _figure(curves: Curves, footer_text: str, *, hollow: bool, bare: bool) -> Fi
     return figure
 
 
-def footer(run: Run, curves: Curves, *, hollow: bool) -> str:
+def footer(run: Run, plot: PlotData, *, hollow: bool) -> str:
     """Return the footer of a plot: its source, its marks, its missing values."""
-    environments = ", ".join(describe_cpu(run, name) for name in used_environments(curves.cells))
+    environments = ", ".join(describe_cpu(run, name) for name in used_environments(plot.cells))
     parts = [f"{run.name}, profile {run.profile or 'none'}"]
     parts.append(f"environment {environments or 'unknown'}")
-    if scaling := run.block_scaling(curves.spec.block):
+    if scaling := run.block_scaling(plot.spec.block):
         parts.append(f"scaling {scaling}")
-    points = curves.points()
+    points = plot.points()
     why = [
         reason
         for reason, applies in (
@@ -285,33 +285,33 @@ def footer(run: Run, curves: Curves, *, hollow: bool) -> str:
         if applies
     ]
     if hollow and why:
-        mark = kind_of(curves.spec).busy_mark
+        mark = kind_of(plot.spec).busy_mark
         parts.append(f"{mark}: measured {' or '.join(why)}, no timing to compare")
     if any(point.partial for point in points):
         parts.append("some points lack folds (see tables.md)")
-    if note := kind_of(curves.spec).note:
+    if note := kind_of(plot.spec).note:
         parts.append(note)
     if any(point.low != point.high for point in points):
-        parts.append(f"bars: {kind_of(curves.spec).bars}")
-    parts += [f"crossing: {sentence}" for sentence in curves.crossings]
-    parts.append(f"missing: {curves.gaps or 'nothing'}")
+        parts.append(f"bars: {kind_of(plot.spec).bars}")
+    parts += [f"crossing: {sentence}" for sentence in plot.crossings]
+    parts.append(f"missing: {plot.gaps or 'nothing'}")
     return " · ".join(parts)
 
 
-def _series_names(curves: Curves) -> list[str]:
-    return list(dict.fromkeys(series.name for panel in curves.panels for series in panel.series))
+def _series_names(plot: PlotData) -> list[str]:
+    return list(dict.fromkeys(series.name for panel in plot.panels for series in panel.series))
 
 
-def _shared_legend(curves: Curves) -> list[str]:
+def _shared_legend(plot: PlotData) -> list[str]:
     """Return the entries of the figure's legend, except for plots with a legend in each panel."""
     names = [
         name
-        for name in _series_names(curves)
-        if any(s.name == name and s.points for panel in curves.panels for s in panel.series)
+        for name in _series_names(plot)
+        if any(s.name == name and s.points for panel in plot.panels for s in panel.series)
     ]
-    if kind_of(curves.spec).own_legend:
+    if kind_of(plot.spec).own_legend:
         return []
-    return names if curves.spec.series or len(names) > 1 else []
+    return names if plot.spec.series or len(names) > 1 else []
 
 
 def _legend_columns(names: list[str], width: float) -> int:

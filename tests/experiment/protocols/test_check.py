@@ -16,7 +16,7 @@ from sklearn.svm import SVC, NuSVC
 from svmbench.experiment.protocols import folds
 from svmbench.experiment.protocols.path import path
 from svmbench.experiment.protocols.task import Task
-from svmbench.report.plots.curves import read_plot, trace_curves
+from svmbench.report.plots.plot_data import read_plot, read_plot_data
 from svmbench.report.reading.records import read_run
 
 
@@ -99,11 +99,11 @@ def test_planes_are_kept_for_the_plot_and_drawn_with_their_support_vectors(tmp_p
     out = tmp_path / "out"
     ended = svmbench("run", "decision", "--output", out)
     assert ended.code == 0, ended.said
-    curves = trace_curves(run := read_run(out), read_plot(run.plots[0], "plan.json"))
-    assert [panel.title for panel in curves.panels] == ["csvc", "mn-svm", "lssvm", "nl-sgd"]
-    assert not curves.gaps
+    plot = read_plot_data(run := read_run(out), read_plot(run.plots[0], "plan.json"))
+    assert [panel.title for panel in plot.panels] == ["csvc", "mn-svm", "lssvm", "nl-sgd"]
+    assert not plot.gaps
     # Beside scikit-learn alone, on the same rows: the same line, and the same support vectors.
-    panel = curves.panels[0]
+    panel = plot.panels[0]
     points = {one.name: [(p.x, p.y) for p in one.points] for one in panel.series}
     X = np.array([*points["class -1"], *points["class 1"]])
     y = np.repeat([-1, 1], [len(points["class -1"]), len(points["class 1"])])

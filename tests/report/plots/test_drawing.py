@@ -16,8 +16,8 @@ from svmbench.base.errors import ResultsError
 from svmbench.report.output.builder import build, read_content
 from svmbench.report.plots import axes
 from svmbench.report.plots import drawing as plots
-from svmbench.report.plots.curves import read_plot, trace_curves
 from svmbench.report.plots.kinds import bars, curve
+from svmbench.report.plots.plot_data import read_plot, read_plot_data
 from svmbench.report.reading.folders import run_folders
 from svmbench.report.reading.records import read_run
 from svmbench.report.reading.wording import label_of
@@ -26,7 +26,7 @@ from svmbench.report.reading.wording import label_of
 def curves_of(folder, name):
     run = read_run(folder)
     raw = next(plot for plot in run.plots if plot["name"] == name)
-    return trace_curves(run, read_plot(raw, "plan.json"))
+    return read_plot_data(run, read_plot(raw, "plan.json"))
 
 
 def watched(monkeypatch, kind, look):
@@ -222,10 +222,10 @@ def test_what_a_plot_lacks_is_never_nothing(tmp_path):
     ]
     plot = {"name": "p", "kind": "bars", "block": "fit", "y": "auc_pct", "series": "solver"}
     folder = runs.write_run(tmp_path, cells, records, plots=[plot])
-    curves = curves_of(folder, "p")
-    assert curves.gaps == "not run: ijcnn1; AUC (%) of w8a (alsvm)"
+    plot = curves_of(folder, "p")
+    assert plot.gaps == "not run: ijcnn1; AUC (%) of w8a (alsvm)"
     assert "missing: not run: ijcnn1; AUC (%) of w8a (alsvm)" in plots.footer(
-        read_run(folder), curves, hollow=True
+        read_run(folder), plot, hollow=True
     )
     whole = runs.write_run(tmp_path / "whole", cells[:1], records[:1], plots=[plot])
     assert curves_of(whole, "p").gaps == ""
@@ -270,9 +270,9 @@ def timed(tmp_path, cpu_of):
 
 def test_exponents_are_fitted_to_cpu_time_where_records_have_it(tmp_path):
     folder = timed(tmp_path / "both", lambda size: {"cpu_time_s": size / 100})
-    curves = curves_of(folder, "p")
-    assert curves.y == "cpu_time_s"
-    ((series,),) = [panel.series for panel in curves.panels]
+    plot = curves_of(folder, "p")
+    assert plot.y == "cpu_time_s"
+    ((series,),) = [panel.series for panel in plot.panels]
     assert series.fit.exponent == pytest.approx(1.0)
     assert [point.y for point in series.points] == [1.0, 2.0, 4.0]
     report = build(folder)
@@ -285,9 +285,9 @@ def test_exponents_are_fitted_to_cpu_time_where_records_have_it(tmp_path):
 
 def test_load_from_outside_is_hollow_and_the_footer_tells_the_reasons_apart(tmp_path):
     folder = timed(tmp_path, lambda size: {"cpu_time_s": float(size)})
-    curves = curves_of(folder, "p")
-    assert all(point.disturbed and point.busy for point in curves.points())
-    footer = plots.footer(read_run(folder), curves, hollow=True)
+    plot = curves_of(folder, "p")
+    assert all(point.disturbed and point.busy for point in plot.points())
+    footer = plots.footer(read_run(folder), plot, hollow=True)
     assert "hollow: measured under load from other programs, no timing to compare" in footer
     assert "other workers" not in footer
     hollow = build(folder).plots["p"][1].read_bytes()
@@ -360,12 +360,12 @@ def test_a_plot_can_show_one_data_set_alone(tmp_path):
     plan = json.loads((folder / "plan.json").read_text())
     plan["plots"][0]["dataset"] = "real-sim"
     (folder / "plan.json").write_text(json.dumps(plan))
-    curves = curves_of(folder, "fig2")
-    assert [sentence.split(":")[0] for sentence in curves.crossings] == [
+    plot = curves_of(folder, "fig2")
+    assert [sentence.split(":")[0] for sentence in plot.crossings] == [
         "falsvm rises above liblinear-l1 at 900 (features kept 100 to 2000)"
     ]
     # The cells that news20 lacks are no gap of this plot.
-    assert {cell.dataset for cell in curves.cells} == {"real-sim"}
+    assert {cell.dataset for cell in plot.cells} == {"real-sim"}
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_a_solver_keeps_its_colour_whatever_it_is_drawn_with():
 @pytest.mark.slow
 def test_kept_plots_have_no_two_solvers_of_one_colour():
     for folder in run_folders(Path(__file__).parents[3] / "results"):
-        for one in read_content(folder).curves:
+        for one in read_content(folder).plots:
             names = list(dict.fromkeys(s.name for panel in one.panels for s in panel.series))
             own = [axes.SOLVER_STYLES[name] for name in names if name in axes.SOLVER_STYLES]
             assert len(set(own)) == len(own), f"{folder.name}: {names}"
@@ -466,12 +466,12 @@ def test_more_series_than_colours_are_told_apart(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_plot_is_drawn_once_and_laid_out_as_if_drawn_twice(tmp_path, monkeypatch):
     content = read_content(runs.sweep_run(tmp_path / "run"))
-    curves, endings = content.curves[0], ("svg", "png", "pdf")
+    plot, endings = content.plots[0], ("svg", "png", "pdf")
     n_drawn = []
     draw = Axes.draw
     monkeypatch.setattr(Axes, "draw", lambda *args: n_drawn.append(1) or draw(*args))
-    once = plots.draw_plot(content.run, curves, endings=endings)
+    once = plots.draw_plot(content.run, plot, endings=endings)
     n_once = len(n_drawn)
     monkeypatch.setattr("svmbench.report.plots.drawing._figure_class", lambda: Figure)
-    assert plots.draw_plot(content.run, curves, endings=endings) == once
+    assert plots.draw_plot(content.run, plot, endings=endings) == once
     assert len(n_drawn) - n_once == 2 * n_once

@@ -19,9 +19,9 @@ from PIL import Image
 from svmbench.base.errors import DamagedResultsError, ResultsError
 from svmbench.report.output.builder import build
 from svmbench.report.plots import kinds
-from svmbench.report.plots.curves import Curves, read_plot, trace_curves
 from svmbench.report.plots.kinds import Kind, kind_of
 from svmbench.report.plots.kinds.curve import grows_by_factors
+from svmbench.report.plots.plot_data import PlotData, read_plot, read_plot_data
 from svmbench.report.reading import artifacts
 from svmbench.report.reading.records import read_run
 from svmbench.schema.specs import PLOT_KINDS, PlotSpec
@@ -29,9 +29,9 @@ from svmbench.schema.specs import PLOT_KINDS, PlotSpec
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def curves_of(folder: Path) -> Curves:
+def curves_of(folder: Path) -> PlotData:
     run = read_run(folder)
-    return trace_curves(run, read_plot(run.plots[0], "plan.json"))
+    return read_plot_data(run, read_plot(run.plots[0], "plan.json"))
 
 
 def convergence(folder: Path, **more: Any) -> Path:
@@ -49,8 +49,8 @@ def convergence(folder: Path, **more: Any) -> Path:
     return runs.write_run(folder, cells, records, plots=[plot])
 
 
-def points(curves: Curves) -> dict[str, list[tuple[float, float]]]:
-    (panel,) = curves.panels
+def points(plot: PlotData) -> dict[str, list[tuple[float, float]]]:
+    (panel,) = plot.panels
     return {
         series.name: [(point.x, pytest.approx(point.y)) for point in series.points]
         for series in panel.series
@@ -59,13 +59,13 @@ def points(curves: Curves) -> dict[str, list[tuple[float, float]]]:
 
 def test_a_convergence_is_what_is_above_the_best(tmp_path: Path) -> None:
     folder = convergence(tmp_path)
-    curves = curves_of(folder)
+    plot = curves_of(folder)
     # The trace's own columns; the ladder by its times, and without the best, which is 0 above.
-    assert points(curves) == {
+    assert points(plot) == {
         "dcd-l1": [(0.1, 0.5), (0.2, 0.1), (0.4, 0.01)],
         "liblinear": [(0.2, 0.2), (0.4, 0.02)],
     }
-    assert curves.gaps == "objective above the best (relative) of w8a (dcd-l1)"
+    assert plot.gaps == "objective above the best (relative) of w8a (dcd-l1)"
     assert len(build(folder).plots["conv"]) == 2
 
 
@@ -86,9 +86,9 @@ def test_folds_of_a_convergence_are_panels(tmp_path: Path) -> None:
         for c in cells
     ]
     plot = {"name": "conv", "kind": "convergence", "block": "conv"}
-    curves = curves_of(runs.write_run(tmp_path, cells, records, plots=[plot]))
-    assert [panel.title for panel in curves.panels] == ["fold 1", "fold 2"]
-    assert [point.y for point in curves.points()] == [1.0, 1.0]
+    plot = curves_of(runs.write_run(tmp_path, cells, records, plots=[plot]))
+    assert [panel.title for panel in plot.panels] == ["fold 1", "fold 2"]
+    assert [point.y for point in plot.points()] == [1.0, 1.0]
 
 
 def plane(folder: Path, **arrays: Any) -> Path:
@@ -115,8 +115,8 @@ def plane(folder: Path, **arrays: Any) -> Path:
 @pytest.mark.slow
 def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
     folder = plane(tmp_path)
-    curves = curves_of(folder)
-    (panel,) = curves.panels
+    plot = curves_of(folder)
+    (panel,) = plot.panels
     assert panel.title == "moons"
     assert {s.name: [(p.x, p.y) for p in s.points] for s in panel.series} == {
         "class -1": [(-1.0, 0.5)],
@@ -125,7 +125,7 @@ def test_a_plane_shows_classes_and_what_is_marked(tmp_path: Path) -> None:
     }
     assert panel.grid is not None
     assert panel.grid.levels == (-1.0, 0.0, 1.0)
-    assert curves.gaps == "grid of decision values of blobs (svc)"
+    assert plot.gaps == "grid of decision values of blobs (svc)"
     before = build(folder).plots["plane"][0].read_bytes()
     assert build(folder).plots["plane"][0].read_bytes() == before
     moved = plane(tmp_path / "moved", decision=np.full((20, 30), -3.0))
@@ -154,9 +154,9 @@ def test_a_path_that_has_left_one_plane_is_one_panel(tmp_path: Path) -> None:
         point = {"schema": 1, "kind": "point", "key": key, "point": str(number)}
         lines.append(json.dumps({**point, "dimensions": {"solver.nu": nu}, "metrics": {"n": nu}}))
     (folder / "runs.jsonl").write_text("\n".join(lines) + "\n")
-    curves = curves_of(folder)
-    assert len(curves.cells) == 4
-    assert [panel.title for panel in curves.panels] == ["moons"]
+    plot = curves_of(folder)
+    assert len(plot.cells) == 4
+    assert [panel.title for panel in plot.panels] == ["moons"]
 
 
 @pytest.mark.slow

@@ -386,12 +386,12 @@ def test_solvers_of_different_kernels_share_the_row_of_a_data_set(tmp_path):
     assert "| data set | alsvm (linear) train time (s) |" in text
     assert "| mine train time (s) |" in text
     content = read_content(folder)
-    (table,), (curves,) = content.tables, content.curves
+    (table,), (plot,) = content.tables, content.plots
     # A solver without a kernel competes with the others, and all of them share a panel.
     places = best_entries(content.run, table)
     assert {column for _, column, metric in places if metric == "train_time_s"} == {("mine",)}
-    assert len(curves.panels) == 1
-    assert [one.name for one in curves.panels[0].series] == list(kernels)
+    assert len(plot.panels) == 1
+    assert [one.name for one in plot.panels[0].series] == list(kernels)
 
 
 def test_a_data_set_a_kernel_keeps_the_kernel_in_its_rows(tmp_path):

@@ -18,7 +18,7 @@ from svmbench.report.tables.grids import TableGrid, grid_of
 
 if TYPE_CHECKING:
     from svmbench.report.output.builder import Content
-    from svmbench.report.plots.curves import Curves
+    from svmbench.report.plots.plot_data import PlotData
     from svmbench.report.reading.records import Run
 
 
@@ -38,7 +38,7 @@ class Format:
     plots : tuple of str, default ("svg",)
         Endings of the files of plots: what matplotlib writes.
     figure : callable or None
-        ``figure(run, curves, place, hollow)`` returns the text of a file beside each plot, which
+        ``figure(run, plot, place, hollow)`` returns the text of a file beside each plot, which
         includes the plot and has its footer as caption; the plot itself then has no footer. `place`
         is the path of the plot's file in the document, without ending. None for no such file.
     in_seconds : bool, default False
@@ -50,7 +50,7 @@ class Format:
     ending: str
     table: Callable[[TableGrid, str], str]
     plots: tuple[str, ...] = ("svg",)
-    figure: Callable[[Run, Curves, str, bool], str] | None = None
+    figure: Callable[[Run, PlotData, str, bool], str] | None = None
     in_seconds: bool = False
 
 
@@ -98,18 +98,18 @@ def format_files(
     for table in content.tables:
         grid = grid_of(run, table, allow_contended=allow_contended, in_seconds=form.in_seconds)
         files[f"{grid.name}.{form.ending}"] = form.table(grid, f"{run.name}-{grid.name}").encode()
-    for curves in content.curves:
+    for plot in content.plots:
         drawn = draw_plot(
             run,
-            curves,
+            plot,
             allow_contended=allow_contended,
             endings=form.plots,
             bare=form.figure is not None,
         )
-        name = curves.spec.name
+        name = plot.spec.name
         files |= {f"{name}.{ending}": drawn[ending] for ending in drawn}
         if drawn and form.figure is not None:
             path = "/".join(filter(None, (folder, name)))
-            text = form.figure(run, curves, path, not allow_contended)
+            text = form.figure(run, plot, path, not allow_contended)
             files[f"{name}.{form.ending}"] = text.encode()
     return files

@@ -12,8 +12,8 @@ from itertools import accumulate
 
 from svmbench.base import escape
 from svmbench.report.output.formats import Format
-from svmbench.report.plots.curves import Curves
 from svmbench.report.plots.drawing import footer
+from svmbench.report.plots.plot_data import PlotData
 from svmbench.report.reading.records import Run
 from svmbench.report.tables.grids import GridEntry, Head, TableGrid
 from svmbench.report.tables.media import LATEX, Sentence
@@ -25,26 +25,26 @@ UPRIGHT_LINE, SIDEWAYS_LINE = 75, 130
 PREAMBLE = r"% \usepackage{booktabs,graphicx,rotating,textcomp}"
 
 
-def latex_figure(run: Run, curves: Curves, path: str, hollow: bool) -> str:
+def latex_figure(run: Run, plot: PlotData, path: str, hollow: bool) -> str:
     """Return a figure that includes a plot, with the plot's footer as caption.
 
     Parameters
     ----------
     run : Run
-    curves : Curves
+    plot : PlotData
     path : str
         The file of the plot without its ending, as a document names it.
     hollow : bool
         True if disturbed times are marked.
     """
-    footnote = escape.latex(footer(run, curves, hollow=hollow))
+    footnote = escape.latex(footer(run, plot, hollow=hollow))
     lines = [
         PREAMBLE,
         r"\begin{figure}",
         r"\centering",
         rf"\includegraphics[width=\linewidth]{{{path}}}",
-        rf"\caption{{{escape.latex(curves.spec.heading)}. {footnote}.}}",
-        rf"\label{{fig:{_label(f'{run.name}-{curves.spec.name}')}}}",
+        rf"\caption{{{escape.latex(plot.spec.heading)}. {footnote}.}}",
+        rf"\label{{fig:{_label(f'{run.name}-{plot.spec.name}')}}}",
         r"\end{figure}",
     ]
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ from svmbench.schema.specs import PLOT_KINDS, PlotSpec
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from svmbench.report.plots.curves import Curves, Panel
+    from svmbench.report.plots.plot_data import Panel, PlotData
     from svmbench.report.reading.records import Run
 
 
@@ -32,10 +32,10 @@ class Kind:
     x, y : str
         Default axes of a plot of this kind.
     draw : callable
-        ``draw(axes, curves, panel, styles, hollow)`` draws one panel. `styles` has a number for
+        ``draw(axes, plot, panel, styles, hollow)`` draws one panel. `styles` has a number for
         each series; `hollow` is True if disturbed times are marked.
     collect : callable or None
-        Function from a run and a plot to its `Curves`; by default, a point for each value of `x`.
+        Function from a run and a plot to its `PlotData`; by default, a point for each value of `x`.
     height : callable
         Height of each row of panels in inches.
     columns : int
@@ -59,8 +59,8 @@ class Kind:
 
     x: str
     y: str
-    draw: Callable[[Axes, Curves, Panel, dict[str, int], bool], None]
-    collect: Callable[[Run, PlotSpec], Curves] | None = None
+    draw: Callable[[Axes, PlotData, Panel, dict[str, int], bool], None]
+    collect: Callable[[Run, PlotSpec], PlotData] | None = None
     height: Callable[[Sequence[Panel]], float] = _usual_height
     columns: int = 2
     axes: tuple[str, ...] | None = None

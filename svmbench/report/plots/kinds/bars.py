@@ -10,8 +10,8 @@ import math
 from typing import TYPE_CHECKING
 
 from svmbench.report.plots.axes import COLOURS, MARKERS, categories, errors, log_ticks
-from svmbench.report.plots.curves import Curves, Panel, Series
 from svmbench.report.plots.kinds import Kind
+from svmbench.report.plots.plot_data import Panel, PlotData, Series
 from svmbench.report.reading.wording import is_timing
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ LOWEST_DOT_AXIS_PCT = 40.0
 
 
 def draw_bars(
-    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+    axes: Axes, plot: PlotData, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of bars or dots."""
     positions = categories(panel)
     shown = [series for series in panel.series if series.points]
     bar = 0.8 / max(1, len(shown))
     values = [point.y for series in shown for point in series.points]
-    is_share = curves.y.endswith("_pct") and bool(values)
+    is_share = plot.y.endswith("_pct") and bool(values)
     begins = max(0.0, math.floor((min(values) - 5) / 10) * 10) if is_share else 0.0
     is_dotted = begins >= LOWEST_DOT_AXIS_PCT
     # Use a logarithmic axis: times of solvers may differ by orders of magnitude.
-    if values and min(values) > 0 and is_timing(curves.y) and max(values) > 30 * min(values):
+    if values and min(values) > 0 and is_timing(plot.y) and max(values) > 30 * min(values):
         axes.set_yscale("log", nonpositive="clip")
         highest = max(max(point.y, point.high) for series in shown for point in series.points)
         axes.set_ylim(min(values) / 2, highest * 1.5)
@@ -78,7 +78,7 @@ def draw_bars(
         range(len(positions)), texts, rotation=30 if crowded else 0,
         ha="right" if crowded else "center", rotation_mode="anchor",
     )  # fmt: skip
-    axes.set_ylabel(curves.y_label)
+    axes.set_ylabel(plot.y_label)
 
 
 def _draw_dots(axes: Axes, series: Series, where: list[float], style: int) -> None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from svmbench.base.errors import DamagedResultsError
 from svmbench.report.numbers.summary import value_of
 from svmbench.report.plots.axes import COLOURS, draw_points, log_ticks
-from svmbench.report.plots.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.plots.kinds import Kind
+from svmbench.report.plots.plot_data import Panel, PlotData, PlotPoint, Series, by_panel
 from svmbench.report.reading.records import CellResult, Run
 from svmbench.schema.specs import PlotSpec
 
@@ -32,7 +32,7 @@ _AXES = {"cpu_time_s": (0, "cpu_time_s"), "work": (1, "n_iter")}
 MAX_MARKED_POINTS = 40
 
 
-def collect_traces(run: Run, spec: PlotSpec) -> Curves:
+def collect_traces(run: Run, spec: PlotSpec) -> PlotData:
     """Collect a curve for each solver: the distance from the best objective of its panel."""
     if spec.x not in _AXES:
         raise DamagedResultsError(f"plot {spec.name!r}: x of a convergence is {' or '.join(_AXES)}")
@@ -56,7 +56,7 @@ def collect_traces(run: Run, spec: PlotSpec) -> Curves:
         for cell in cells
         if cell.status == "ok" and not _path(spec, cell)
     ]
-    return Curves(
+    return PlotData(
         spec,
         tuple(panels),
         cells,
@@ -108,7 +108,7 @@ def _path(spec: PlotSpec, cell: CellResult) -> list[tuple[float, float]]:
 
 
 def draw_convergence(
-    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+    axes: Axes, plot: PlotData, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of curves over time or work."""
     axes.set_xscale("log")
@@ -122,8 +122,8 @@ def draw_convergence(
         draw_points(axes, series, style, line=True, hollow=hollow, text=series.name)
     log_ticks(axes, "x")
     log_ticks(axes, "y")
-    axes.set_xlabel(curves.x_label)
-    axes.set_ylabel(curves.y_label)
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
 
 
 KIND = Kind(

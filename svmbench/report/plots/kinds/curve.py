@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from svmbench.report.plots.axes import draw_crossings, draw_points, log_ticks
-from svmbench.report.plots.curves import Curves, Panel
 from svmbench.report.plots.kinds import Kind
+from svmbench.report.plots.plot_data import Panel, PlotData
 from svmbench.report.reading.wording import is_time_ratio, is_timing
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def grows_by_factors(values: list[Any]) -> bool:
 
 
 def draw_curve(
-    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+    axes: Axes, plot: PlotData, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of curves."""
     for series in panel.series:
@@ -40,15 +40,15 @@ def draw_curve(
                 axes, series, styles[series.name], line=True, hollow=hollow, text=series.name
             )
     draw_crossings(axes, panel)
-    if is_time_ratio(curves.y):
+    if is_time_ratio(plot.y):
         axes.axhline(1.0, color="black", linewidth=1.1, linestyle=(0, (4, 2)))
-    if is_timing(curves.y) and any(series.points for series in panel.series):
+    if is_timing(plot.y) and any(series.points for series in panel.series):
         axes.set_ylim(bottom=0)
     if grows_by_factors([point.x for series in panel.series for point in series.points]):
         axes.set_xscale("log")
         log_ticks(axes, "x")
-    axes.set_xlabel(curves.x_label)
-    axes.set_ylabel(curves.y_label)
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
 
 
 KIND = Kind(x="rows", y="train_time_s", draw=draw_curve, columns=3, is_sorted=True)

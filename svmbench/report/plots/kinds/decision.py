@@ -18,8 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmbench.report.plots.axes import COLOURS, MARKERS
-from svmbench.report.plots.curves import Curves, DecisionGrid, Panel, PlotPoint, Series, by_panel
 from svmbench.report.plots.kinds import Kind
+from svmbench.report.plots.plot_data import (
+    DecisionGrid,
+    Panel,
+    PlotData,
+    PlotPoint,
+    Series,
+    by_panel,
+)
 from svmbench.report.reading.artifacts import read_arrays, unusable
 from svmbench.report.reading.records import Run
 from svmbench.schema.specs import PlotSpec
@@ -48,7 +55,7 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 _SHADES = ("#FFFFFF", "#DCDCDC", "#F0F0F0", "#C4C4C4")
 
 
-def collect_grids(run: Run, spec: PlotSpec) -> Curves:
+def collect_grids(run: Run, spec: PlotSpec) -> PlotData:
     """Collect a panel for each cell that has kept a grid."""
     cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     several_folds = len({cell.fold for cell in cells}) > 1
@@ -73,7 +80,7 @@ def collect_grids(run: Run, spec: PlotSpec) -> Curves:
                 panels.append(panel_of(name, path))
             elif cell.status == "ok":
                 lacking.append(f"{cell.dataset} ({cell.solver})")
-    return Curves(
+    return PlotData(
         spec,
         tuple(panels),
         cells,
@@ -197,7 +204,7 @@ def _draw_classes(axes: Axes, grid: DecisionGrid) -> None:
 
 
 def draw_decision(
-    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+    axes: Axes, plot: PlotData, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of decision regions."""
     grid = panel.grid

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from svmbench.report.numbers.summary import value_of
 from svmbench.report.plots.axes import COLOURS
-from svmbench.report.plots.curves import Curves, Panel, PlotPoint, Series, by_panel
 from svmbench.report.plots.kinds import Kind
+from svmbench.report.plots.plot_data import Panel, PlotData, PlotPoint, Series, by_panel
 from svmbench.report.reading.records import CellResult, Run
 from svmbench.schema.specs import PlotSpec
 
@@ -24,7 +24,7 @@ _OBSERVED = "observed"
 _LINES = {"claimed": "claimed_pct", "exact": "expected_pct"}
 
 
-def collect_frequencies(run: Run, spec: PlotSpec) -> Curves:
+def collect_frequencies(run: Run, spec: PlotSpec) -> PlotData:
     """Collect a panel for each data set and solver, with observed points and two lines."""
     cells = [cell for cell in run.block_cells(spec.block) if spec.dataset in (None, cell.dataset)]
     along = dict.fromkeys(name for cell in cells for name in cell.dimensions if "." in name)
@@ -37,7 +37,7 @@ def collect_frequencies(run: Run, spec: PlotSpec) -> Curves:
         ]
         if known:
             panels.append(Panel(title, _series(known, list(along))))
-    return Curves(
+    return PlotData(
         spec,
         tuple(panels),
         cells,
@@ -79,7 +79,7 @@ def _series(cells: list[CellResult], along: list[str]) -> tuple[Series, ...]:
 
 
 def draw_frequency(
-    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+    axes: Axes, plot: PlotData, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of observed frequencies."""
     for series in panel.series:
@@ -103,8 +103,8 @@ def draw_frequency(
         else:
             line = "--" if series.name == "claimed" else "-"
             axes.plot(xs, ys, linestyle=line, linewidth=1.1, color=colour, label=series.name)
-    axes.set_xlabel(curves.x_label)
-    axes.set_ylabel(curves.y_label)
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
 
 
 KIND = Kind(

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svmbench.report.plots.axes import COLOURS, MARKERS, categories, errors, log_ticks
-from svmbench.report.plots.curves import Curves, Panel
 from svmbench.report.plots.kinds import Kind
+from svmbench.report.plots.plot_data import Panel, PlotData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def draw_race(
-    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+    axes: Axes, plot: PlotData, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel of ratios."""
     names = categories(panel)
@@ -49,7 +49,7 @@ def draw_race(
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     unit = " (log scale; 1 = equal)" if axes.get_xscale() == "log" else " (1 = equal)"
-    axes.set_xlabel(curves.y_label + unit)
+    axes.set_xlabel(plot.y_label + unit)
 
 
 def _height(panels: Sequence[Panel]) -> float:

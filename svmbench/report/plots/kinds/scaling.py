@@ -13,8 +13,8 @@ from svmbench.report.plots.axes import (
     draw_points,
     log_ticks,
 )
-from svmbench.report.plots.curves import Curves, Panel, Series
 from svmbench.report.plots.kinds import Kind
+from svmbench.report.plots.plot_data import Panel, PlotData, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def _draw_series(axes: Axes, series: Series, style: int, *, hollow: bool) -> Lin
 
 
 def draw_scaling(
-    axes: Axes, curves: Curves, panel: Panel, styles: dict[str, int], hollow: bool
+    axes: Axes, plot: PlotData, panel: Panel, styles: dict[str, int], hollow: bool
 ) -> None:
     """Draw one panel in log–log, with fitted lines."""
     from matplotlib.lines import Line2D
@@ -84,8 +84,8 @@ def draw_scaling(
         )
     log_ticks(axes, "x")
     log_ticks(axes, "y")
-    axes.set_xlabel(curves.x_label)
-    axes.set_ylabel(curves.y_label)
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
     if handles:
         axes.legend(
             handles=handles,

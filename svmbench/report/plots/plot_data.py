@@ -1,4 +1,4 @@
-"""Collect the curves of a plot: panels of series of points, fitted exponents and crossings."""
+"""Collect the data of a plot: panels of series of points, fitted exponents and crossings."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Curves:
+class PlotData:
     """The data of a plot.
 
     Attributes
@@ -190,7 +190,7 @@ def read_plot(raw: Mapping[str, Any], where: str) -> PlotSpec:
     )
 
 
-def trace_curves(run: Run, spec: PlotSpec) -> Curves:
+def read_plot_data(run: Run, spec: PlotSpec) -> PlotData:
     """Collect the panels of a plot from the records."""
     kind = kind_of(spec)
     if kind.collect is not None:
@@ -223,7 +223,7 @@ def trace_curves(run: Run, spec: PlotSpec) -> Curves:
         if any(drawn_series.points for drawn_series in series):
             sentence, crossed = _crossing(spec, series)
             panels.append(Panel(title, tuple(series), sentence, crossed=crossed))
-    return Curves(
+    return PlotData(
         spec,
         tuple(panels),
         whole,
@@ -292,7 +292,7 @@ def _lacking(spec: PlotSpec, y: str, cells: Sequence[CellResult]) -> list[str]:
     ]
 
 
-def exponents_csv(curves: Curves) -> str:
+def exponents_csv(plot: PlotData) -> str:
     """Return the fitted exponents as CSV, one line for each series, beside the printed ones.
 
     ``metric`` is the fitted metric. The ``printed`` columns have the exponent in the paper, and the
@@ -309,11 +309,11 @@ def exponents_csv(curves: Curves) -> str:
             *(f"printed_fit_{name}" for name in fitted),
         ]
     )
-    for panel in curves.panels:
+    for panel in plot.panels:
         for series in panel.series:
             printed = "" if series.printed_exponent is None else f"{series.printed_exponent:g}"
             fits = (_fit_fields(series.fit), _fit_fields(series.printed_fit))
-            line = [panel.title, series.name, curves.y, *fits[0], printed, *fits[1]]
+            line = [panel.title, series.name, plot.y, *fits[0], printed, *fits[1]]
             writer.writerow(map(escape.csv_field, line))
     return out.getvalue()
 
