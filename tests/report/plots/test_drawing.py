@@ -220,14 +220,14 @@ def test_what_a_plot_lacks_is_never_nothing(tmp_path):
         runs.record(cells[0], {"train_time_s": 1.0, "auc_pct": 90.0}),
         runs.record(cells[1], {"train_time_s": 1.0}, undefined={"auc_pct": "one class"}),
     ]
-    plot = {"name": "p", "kind": "bars", "block": "fit", "y": "auc_pct", "series": "solver"}
-    folder = runs.write_run(tmp_path, cells, records, plots=[plot])
+    spec = {"name": "p", "kind": "bars", "block": "fit", "y": "auc_pct", "series": "solver"}
+    folder = runs.write_run(tmp_path, cells, records, plots=[spec])
     plot = curves_of(folder, "p")
     assert plot.gaps == "not run: ijcnn1; AUC (%) of w8a (alsvm)"
     assert "missing: not run: ijcnn1; AUC (%) of w8a (alsvm)" in plots.footer(
         read_run(folder), plot, hollow=True
     )
-    whole = runs.write_run(tmp_path / "whole", cells[:1], records[:1], plots=[plot])
+    whole = runs.write_run(tmp_path / "whole", cells[:1], records[:1], plots=[spec])
     assert curves_of(whole, "p").gaps == ""
     assert plots.footer(read_run(whole), curves_of(whole, "p"), hollow=True).endswith(
         "missing: nothing"
@@ -237,9 +237,9 @@ def test_what_a_plot_lacks_is_never_nothing(tmp_path):
         runs.record(cells[1], {"auc_pct": 91.0}),
         *(runs.record(c, {"train_time_s": 1.0}) for c in both),
     ]
-    every = runs.write_run(tmp_path / "every", [*cells[:2], *both], records, plots=[plot])
+    every = runs.write_run(tmp_path / "every", [*cells[:2], *both], records, plots=[spec])
     assert curves_of(every, "p").gaps == "AUC (%) of falsvm on every data set"
-    panels = {**plot, "kind": "curve", "x": "params.C"}
+    panels = {**spec, "kind": "curve", "x": "params.C"}
     apart = runs.write_run(tmp_path / "apart", cells, records[:2], plots=[panels])
     assert [panel.title for panel in curves_of(apart, "p").panels] == ["a9a"]
 
