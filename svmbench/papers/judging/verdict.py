@@ -341,7 +341,8 @@ class Verdict:
         if failed:
             ending = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
         else:
-            ending = "holds" if decided == 1 else f"all {decided} hold"
+            ending = f"{decided} hold" if undecided else f"all {decided} hold"
+            ending = "holds" if decided == 1 else ending
         return _with_names(
             ending, failed or held, f"; {len(undecided)} undecided" if undecided else "", most
         )
@@ -462,7 +463,8 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
     if failed:
         finding = f"failed in {len(failed)} of {decided} parts" if decided > 1 else "did not hold"
     else:
-        finding = f"held in all {decided} decided parts" if decided > 1 else "held"
+        which = f"the {decided} decided" if decided < len(parts) else f"all {decided}"
+        finding = f"held in {which} parts" if decided > 1 else "held"
     outcome = _outcome_of_counts(quantifier, len(held), len(failed), len(parts))
     if all(part.stand_in for part in (*held, *failed)):
         finding += ", on stand-ins alone"
