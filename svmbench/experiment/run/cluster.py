@@ -251,7 +251,7 @@ class ClusterRun(RunLoop):
         future.add_done_callback(self.news.put)
         return future
 
-    def _wait(self, absence: processes.Absence) -> list[Any]:
+    def _wait(self, clock: processes.SuspensionClock) -> list[Any]:
         """Wait until a task ends, at most `STREAM_POLL_S`; return the cells that have ended."""
         with contextlib.suppress(queue.Empty):
             self.news.get(timeout=STREAM_POLL_S)

@@ -90,11 +90,11 @@ def _run(request: dict[str, Any], scratch: Path, requests: _Lines, output: int) 
         (request["spec"], None, str(points), request["done"], limits, str(artifact)),
         request["timeout_s"],
     )
-    stream, absence, sent = Stream(points), processes.Absence(), []
+    stream, clock, sent = Stream(points), processes.SuspensionClock(), []
     try:
         is_over = False
         while not is_over:
-            is_over = bool(processes.wait_for([work], HOST_POLL_S, absence))
+            is_over = bool(processes.wait_for([work], HOST_POLL_S, clock))
             for line in stream.take():
                 sent.append(line.decode(errors="replace"))
                 _send_line(output, {"point": sent[-1]})

@@ -193,7 +193,7 @@ class RunLoop:
         self.waiting = waiting = deque(cells)
         shared_arrays = self._shared_arrays(cells)
         running, making = self.running, self.making
-        absence = processes.Absence()
+        clock = processes.SuspensionClock()
         while waiting or running or making:
             spent_s = monotonic() - begun
             given_up = self._stop_running() if spent_s > self.options.stop_s else []
@@ -209,7 +209,7 @@ class RunLoop:
                 self._start_server_again(error)
                 continue
             self._note_contended()
-            ended = self._wait(absence)
+            ended = self._wait(clock)
             for cell, _ in running.values():
                 self._collect_points(cell.key)
             for work in ended:
@@ -224,10 +224,10 @@ class RunLoop:
         if len(self.running) + len(self.making) > 1:
             self.contended |= {cell.key for cell, _ in self.running.values()}
 
-    def _wait(self, absence: processes.Absence) -> list[WorkerProcess]:
+    def _wait(self, clock: processes.SuspensionClock) -> list[WorkerProcess]:
         """Wait until a process ends, at most `STREAM_POLL_S`; return all that have ended."""
         works = [*self.running, *self.making]
-        return processes.wait_for(works, STREAM_POLL_S, absence) if works else []
+        return processes.wait_for(works, STREAM_POLL_S, clock) if works else []
 
     def _start_processes(self, shared_arrays: dict[str, SharedArrays]) -> None:
         """Start cells, and makers of shared arrays, until `options.jobs` processes run."""

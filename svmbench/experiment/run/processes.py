@@ -47,6 +47,9 @@ _DESCRIBE_TIMEOUT_S = 300.0
 _UNKNOWN_EXIT_CODE = 255
 #: A gap of more than this many seconds between two polls means that this process was stopped.
 _MAX_POLL_GAP_S = 2.0
+#: Longest wait between two polls in seconds; with a delay by other load, the gap stays below the
+#: limit above.
+_MAX_WAIT_S = 0.5
 #: Longest path of a folder for sockets, in bytes. A socket's path may have 108 bytes, and
 #: multiprocessing adds two names to the folder.
 _MAX_TEMPORARY_BYTES = 60
@@ -247,33 +250,37 @@ def _check_room_for_descriptors(descriptor: int) -> None:
             os.close(copy)
 
 
-class Absence:
-    """A clock of the time during which this process was stopped (Ctrl-Z)."""
+class SuspensionClock:
+    """A clock of the time during which this process was stopped (Ctrl-Z).
+
+    It must be read at least every `_MAX_POLL_GAP_S`: it takes a longer gap for a stop.
+    """
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
-    def ended(self) -> float:
+    def suspended_s(self) -> float:
         """Return the seconds since the last call if they are too many for a poll; otherwise 0."""
         before, self._last = self._last, time.monotonic()
         return self._last - before if self._last - before > _MAX_POLL_GAP_S else 0.0
 
 
 def wait_for(
-    works: Iterable[WorkerProcess], timeout_s: float, absence: Absence
+    works: Iterable[WorkerProcess], timeout_s: float, clock: SuspensionClock
 ) -> list[WorkerProcess]:
     """Wait until a worker ends, at most `timeout_s`; return all workers that have ended.
 
-    If this process was stopped meanwhile, the workers' deadlines move by the same time.
+    If this process was stopped meanwhile, the workers' deadlines move by the same time. A wait
+    lasts at most `_MAX_WAIT_S`, so that the clock doesn't take the wait itself for a stop.
     """
     works = list(works)
     nearest = min((w.deadline for w in works), default=float("inf")) - time.monotonic()
     watched: list[Any] = [w.process.sentinel for w in works]
     watched += [w.connection for w in works if not w.inbox.is_closed]
-    wait(watched, timeout=max(0.0, min(timeout_s, nearest)))
-    stopped_s = absence.ended()
+    wait(watched, timeout=max(0.0, min(timeout_s, nearest, _MAX_WAIT_S)))
+    suspended_s = clock.suspended_s()
     for work in works:
-        work.deadline += stopped_s
+        work.deadline += suspended_s
     return [work for work in works if work.check()]
 
 
@@ -300,9 +307,9 @@ def describe_worker(threads: int) -> dict[str, Any]:
         If the worker dies, as on a CPU without the instructions of the BLAS core type.
     """
     work = start(_describe, (threads,), _DESCRIBE_TIMEOUT_S)
-    absence = Absence()
+    clock = SuspensionClock()
     try:
-        while not wait_for([work], _DESCRIBE_TIMEOUT_S, absence):
+        while not wait_for([work], _MAX_WAIT_S, clock):
             pass
     except KeyboardInterrupt:
         work.stop()

@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from svmbench.base import loaded_libraries, paths
+from svmbench.base.errors import SvmbenchError
 from svmbench.experiment.measuring import proc
 from svmbench.experiment.run import forked_server, processes, remote
 
@@ -61,7 +63,7 @@ if __name__ == "__main__":
     loaded_libraries.collect_rarely()
     with processes.warm_server({threads}, [], None):
         work = processes.start(look, (), 60.0)
-        while not processes.wait_for([work], 60.0, processes.Absence()):
+        while not processes.wait_for([work], 60.0, processes.SuspensionClock()):
             pass
         print(json.dumps(work.result()))
 """
@@ -218,7 +220,18 @@ def test_a_worker_has_the_cache_that_its_command_has_now(
         for name in ("first", "second"):
             monkeypatch.setenv(paths.CACHE_VARIABLE, str(tmp_path / name))
             work = processes.start(_cache_of_a_worker, (), 60.0)
-            while not processes.wait_for([work], 60.0, processes.Absence()):
+            while not processes.wait_for([work], 60.0, processes.SuspensionClock()):
                 pass
             found.append(Path(work.result()["cache"]).name)
     assert found == ["first", "second"]
+
+
+def test_a_worker_that_never_describes_its_machine_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The limit is above the gap that the command takes for a stop of its own."""
+    monkeypatch.setattr(processes, "_DESCRIBE_TIMEOUT_S", 1.25 * processes._MAX_POLL_GAP_S)
+    monkeypatch.setattr(processes, "_describe", time.sleep)
+    too_long = pytest.raises(SvmbenchError, match="it takes too long")
+    with processes.warm_server(1, [], None), too_long:
+        processes.describe_worker(60)  # it sleeps for a minute, and then ends without an answer
