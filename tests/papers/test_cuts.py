@@ -245,6 +245,21 @@ def test_a_cell_that_a_smaller_profile_runs_in_full_is_not_missing():
     assert "iris" in {one.work.dataset for one in missing_work([cut])}
 
 
+def test_a_cell_that_another_run_of_the_full_protocol_finished_is_not_missing():
+    of_code = [
+        replace(planned("nl-sgd", fold, status, n_train=120), key=f"{code}{fold}")
+        for code, *statuses in [
+            ("older", "ok", "not run", "not run", "unavailable"),
+            ("newer", "not run", "ok", "not run", "not run"),
+        ]
+        for fold, status in enumerate(statuses)
+    ]
+    runs = [source_of(*of_code[:4]).run, source_of(*of_code[4:]).run]
+    for order in (runs, runs[::-1]):
+        # Fold 2 is missing in both; fold 3 has data in the newer run, and no result.
+        assert [missing.number for missing in missing_work(order)] == [1.0, 1.0]
+
+
 def test_a_page_says_how_long_its_results_took():
     done = replace(planned("nl-sgd", 0, "ok", n_train=120), wall_s=3600.0)
     again = replace(done, solver="mn-svm")  # of a race that is taken apart

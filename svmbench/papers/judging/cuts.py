@@ -266,12 +266,22 @@ def missing_work(runs: Sequence[Run]) -> list[Missing]:
     full = runs[0].full_counts
     whole = [run for run in runs if run.profile == FULL_PROFILE]
     if whole:
+        # Runs by different code have different keys of the same cell.
+        cells = [
+            ((cell.block, *cell.identity, cell.fold), run, cell)
+            for run in whole
+            for cell in run.cells
+        ]
+        without_result = (*NOT_RUN_STATUSES, *UNAVAILABLE_STATUSES)
+        finished = {name for name, _, cell in cells if cell.status not in without_result}
         missing = {
-            cell.key: cell for run in whole for cell in run.cells if cell.status in NOT_RUN_STATUSES
+            name: (run, cell)
+            for name, run, cell in cells
+            if cell.status in NOT_RUN_STATUSES and name not in finished
         }
         return [
-            Missing(work_of(whole[0], cell), 1.0, _timeout_s(full.get(cell.block, {})))
-            for cell in missing.values()
+            Missing(work_of(run, cell), 1.0, _timeout_s(full.get(cell.block, {})))
+            for run, cell in missing.values()
         ]
     return [
         missing
