@@ -126,18 +126,19 @@ def run_queue(
     Returns
     -------
     list of ConfigOutcome
+        Of each config of the queue; one that didn't start is unfinished.
 
     Raises
     ------
     svmbench.studies.batches.BatchInterruptedError
         If Ctrl-C ended it.
     """
-    from svmbench.experiment.run.batch import Job
+    from svmbench.experiment.run.batch import ConfigOutcome, Job
     from svmbench.papers import judging
 
     evidence = judging.gather_evidence([root])
     claims = claims_to_decide(evidence)
-    end = time.monotonic() + (minutes * 60 if minutes else float("inf"))
+    end = time.monotonic() + (float("inf") if minutes is None else minutes * 60)
     outcomes: list[ConfigOutcome] = []
     with tempfile.TemporaryDirectory(prefix="svmbench-queue-") as scratch:
         requested: dict[str, tuple[QueueEntry, Request]] = {}
@@ -154,12 +155,14 @@ def run_queue(
         give_way()
         for is_race in (False, True):
             part = [entry for entry in ordered if entry.is_race == is_race]
-            if not part or (is_race and not wait_for_idle(end, print_line)):
-                continue
-            minutes_left = (end - time.monotonic()) / 60.0 if minutes else None
-            if minutes_left is not None and minutes_left <= 0:
-                break
             jobs = [Job(requested[entry.config][1], entry.seconds) for entry in part]
+            if not jobs:
+                continue
+            is_possible = not is_race or wait_for_idle(end, print_line)
+            minutes_left = None if minutes is None else (end - time.monotonic()) / 60.0
+            if not is_possible or (minutes_left is not None and minutes_left <= 0):
+                outcomes += [ConfigOutcome(job) for job in jobs]
+                continue
             interrupted = None
             try:
                 ended = run_batch(jobs, minutes_left, hooks, shared=False)

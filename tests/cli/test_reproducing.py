@@ -548,6 +548,32 @@ def test_races_wait_until_nothing_else_runs(monkeypatch: pytest.MonkeyPatch) -> 
     assert not queueing.wait_for_idle(0.0)
 
 
+@pytest.mark.parametrize("minutes", [None, 1.0, 0.0])
+def test_the_queue_lists_configs_that_it_never_started_as_unfinished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float | None
+) -> None:
+    """The machine is never idle, so no race starts; without a minute, nothing starts."""
+    entries = {"quickly": queued("quickly", 1.0), "race": queued("race", 1.0, is_race=True)}
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(queueing, "give_way", lambda: None)
+    monkeypatch.setattr(queueing, "wait_for_idle", lambda *_: False)
+    monkeypatch.setattr(
+        queueing, "_plan_entry", lambda request, *_: (entries[request.config], request)
+    )
+    monkeypatch.setattr(
+        queueing,
+        "run_batch",
+        lambda jobs, *_, **__: [batch.ConfigOutcome(job, is_unfinished=False) for job in jobs],
+    )
+    ended = queueing.run_queue(
+        [Request(name) for name in entries], tmp_path / "results", minutes=minutes
+    )
+    assert {outcome.name: outcome.is_unfinished for outcome in ended} == {
+        "quickly": minutes == 0.0,
+        "race": True,
+    }
+
+
 def test_each_config_of_the_queue_has_all_that_is_left(world: Callable[..., World]) -> None:
     one = world({"a": 2, "b": 3})
     run = one.batch(10.0)
