@@ -202,7 +202,7 @@ def test_reproduce_runs_all_and_says_last_what_failed(
     assert "60 claims: " in index.read_text()
     assert "from kept records, not from these runs: 1" in index.read_text()
     page = (workplace / "site-quick" / "papers" / "alsvm.html").read_text()
-    assert page.count("From kept records: held in all 3 parts") == 1
+    assert page.count("From kept records: holds in all 3 parts") == 1
     assert page.count(">from kept records<") == 1
     assert "60 claims: " in first.out
     records = (workplace / "results" / "good-quick" / "runs.jsonl").read_text()

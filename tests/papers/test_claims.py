@@ -135,7 +135,7 @@ def test_kept_records_decide_what_some_runs_leave_open(tmp_path):
     open_, kept, own = (verdict("alsvm-7", tmp_path / name) for name in ("none", "kept", "own"))
     [found] = fill_in_from_kept([open_], [kept])
     assert (found.outcome, found.from_kept) == (SUPPORTED, True)
-    assert found.reason.startswith("from kept records: held ")
+    assert found.reason.startswith("from kept records: holds ")
     assert found.notes[0] == f"These runs alone: {open_.reason}."
     assert summary([found]).endswith("; from kept records, not from these runs: 1")
     # What the runs decide stays theirs, and nothing is said of kept records that decide nothing.
@@ -299,7 +299,7 @@ def test_a_scale_says_what_an_outcome_rests_on():
     assert scale(SUPPORTED, a) == Scale("full", (), 1, 3, 0, ("b", "d"))
     assert scale(SUPPORTED, a, cut) == Scale("reduced", ("b 10 of 20 rows",), 2, 3, 0, ("d",))
     assert scale(SUPPORTED, other) == Scale("stand-in", (), 1, 3, 1, ("a", "d"))
-    assert str(scale(SUPPORTED, a, other)) == "full on 1 of 3 sets, 1 more on other data"
+    assert str(scale(SUPPORTED, a, other)) == "full; decided on 1 of 3 sets, 1 more on other data"
     assert scale(UNDECIDED, of_set("a", None)) == Scale(named=3)
     # The counterexample with the most of the paper's protocol counts.
     fails = of_set("d", holds=False)
@@ -322,8 +322,8 @@ def test_failures_stand_before_what_held():
     failed = [Part(f"failed {k}", counted(3.0, at_most=2.0), "3") for k in range(4)]
     reason = decide("value", [*held, *failed], [])[1]
     assert reason == (
-        "failed in 4 of 6 parts: failed 0: 3; failed 1: 3; failed 2: 3; and 1 more; "
-        "held: held 0, held 1"
+        "fails in 4 of 6 parts (2 hold): failed 0: 3; failed 1: 3; failed 2: 3; and 1 more; "
+        "holds: held 0, held 1"
     )
 
 
@@ -830,12 +830,14 @@ def test_what_is_older_than_the_code_is_marked(tmp_path):
     older = judged(Ages({**dict.fromkeys(keys, "fresh"), keys[0]: "older"}))
     assert (older.age, older.age_details) == ("older", ("1 of 12 results",))
     assert older.outcome == fresh.outcome
-    assert export.summary([older, fresh]).endswith("; their records: 1 older, 1 fresh")
+    assert export.summary([older, fresh]).endswith(
+        "; 1 claim rests on older records, 1 on fresh ones"
+    )
     assert "**supported**, older" in export.as_markdown([older])
-    assert export.as_rows([older])[0][1::3] == ("supported", "older")
-    assert export.as_rows([older])[0][2] == "full on 6/9"
-    assert "supported, full on 6 of 9 sets (older): " in export.as_details([older])[0][1]
-    assert "supported, full on 6 of 9 sets (older)" in export.as_latex([older])
+    assert export.as_rows([older])[0][1::4] == ("supported", "older")
+    assert export.as_rows([older])[0][2:4] == ("full", "6/9 sets")
+    assert "supported, full; decided on 6 of 9 sets (older): " in export.as_details([older])[0][1]
+    assert "supported, full; decided on 6 of 9 sets (older)" in export.as_latex([older])
     again = judged(Ages(dict.fromkeys(keys, "rechecked"), n_agreed=2))
     assert again.age == "rechecked"
     assert again.age_details == (f"2 of {len(keys)} cells of a run were repeated, and agreed",)
@@ -1151,7 +1153,7 @@ def test_times_of_fewer_rows_than_the_paper_s_have_no_ratio_to_printed_times():
 
 
 def test_a_finding_names_the_parts_that_fail_or_else_those_that_hold(tmp_path):
-    for edit, begin in ((None, "all 3 hold: "), (SCENES["smo-1"].edit, "")):
+    for edit, begin in ((None, "3 hold: "), (SCENES["smo-1"].edit, "")):
         found = verdict("smo-1", scene("smo-1", tmp_path / str(edit is None), edit))
         said = found.finding(200)
         assert said.startswith(begin)

@@ -39,11 +39,15 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in count_outcomes(verdicts) if count)
     word = "claim" if len(verdicts) == 1 else "claims"
     words = Counter(verdict.age for verdict in verdicts if verdict.age)
-    ages = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
-    older = f"; their records: {ages}" if ages else ""
+    rest = [f"{words[word]} on {word} ones" for word in WORDS if words[word]]
+    ages = ""
+    if rest:
+        number, _, on = rest[0].removesuffix("ones").partition(" ")
+        verb = "claim rests" if number == "1" else "claims rest"
+        ages = "; " + ", ".join([f"{number} {verb} {on}records", *rest[1:]])
     n_kept = sum(verdict.from_kept for verdict in verdicts)
     beside = f"; from kept records, not from these runs: {n_kept}" if n_kept else ""
-    return f"{len(verdicts)} {word}: {counts}{beside}{older}"
+    return f"{len(verdicts)} {word}: {counts}{beside}{ages}"
 
 
 def count_outcomes(verdicts: Sequence[Verdict]) -> list[tuple[str, int]]:
@@ -84,46 +88,43 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 
 
 #: The names of the columns of :func:`as_rows`.
-VERDICT_COLUMNS = ("claim", "outcome", "scale", "what was found", "age")
+VERDICT_COLUMNS = ("claim", "outcome", "scale", "decided on", "what was found", "age")
 #: Largest number of characters of a line of the table, and number of characters between columns.
-TABLE_WIDTH, _COLUMN_GAP = 80, 2
+TABLE_WIDTH, _COLUMN_GAP = 88, 2
 #: Colours of outcomes on a terminal.
 OUTCOME_STYLES = {SUPPORTED: "green", MIXED: "yellow", CONTRADICTED: "red"}
 
 
-def as_rows(
-    verdicts: Sequence[Verdict], width: int = TABLE_WIDTH
-) -> list[tuple[str, str, str, str, str]]:
-    """Return a row for each claim: its name, outcome, scale, finding and age.
+def as_rows(verdicts: Sequence[Verdict], width: int = TABLE_WIDTH) -> list[tuple[str, ...]]:
+    """Return a row for each claim: its name, outcome, scale, number of sets, finding and age.
 
-    The finding is shortened so that a line has at most `width` characters. A claim that was judged
-    on several machines also has a row for each machine.
+    The finding has names of parts only as far as a line has at most `width` characters. A claim
+    that was judged on several machines also has a row for each machine.
     """
     names = [
-        (verdict.claim.id, verdict.outcome, _scale(verdict), verdict.age) for verdict in verdicts
+        (verdict.claim.id, verdict.outcome, verdict.scale.kind, _sets(verdict), verdict.age)
+        for verdict in verdicts
     ]
-    heads = (*VERDICT_COLUMNS[:3], VERDICT_COLUMNS[4])
+    heads = (*VERDICT_COLUMNS[:4], VERDICT_COLUMNS[5])
     room = (
         width
         - sum(max(map(len, column)) for column in zip(heads, *names, strict=True))
         - _COLUMN_GAP * (len(VERDICT_COLUMNS) - 1)
     )
-    rows = []
-    for verdict in verdicts:
-        measured = escape.line(verdict.on_machines or verdict.finding(room), room)
-        rows.append((verdict.claim.id, verdict.outcome, _scale(verdict), measured, verdict.age))
+    rows: list[tuple[str, ...]] = []
+    for verdict, (*start, age) in zip(verdicts, names, strict=True):
+        rows.append((*start, verdict.on_machines or verdict.finding(room), age))
         for machine in verdict.machines:
             label = escape.line(f"{machine.origin}: {machine.name}", room)
-            rows.append(("", machine.outcome, "", label, machine.age))
+            rows.append(("", machine.outcome, "", "", label, machine.age))
     return rows
 
 
-def _scale(verdict: Verdict) -> str:
-    """Return the scale in a few characters: ``reduced on 4/11`` sets of the paper's data."""
+def _sets(verdict: Verdict) -> str:
+    """Return on how many of the paper's data sets a claim is decided: ``4/11 sets``."""
     scale = verdict.scale
     number = scale.covered - (scale.stand_ins if scale.stand_ins < scale.covered else 0)
-    coverage = f" on {number}/{scale.named}" if scale.named and scale.kind else ""
-    return f"{scale.kind}{coverage}"
+    return f"{number}/{scale.named} sets" if scale.named and scale.kind else ""
 
 
 def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -137,7 +138,7 @@ def as_details(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 
 def _outcome(verdict: Verdict) -> str:
-    """Return the outcome with its scale: ``supported, reduced on 4 of 11 sets``."""
+    """Return the outcome with its scale: ``supported, reduced; decided on 4 of 11 sets``."""
     return f"{verdict.outcome}, {verdict.scale}" if verdict.scale.kind else verdict.outcome
 
 

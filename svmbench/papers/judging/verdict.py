@@ -172,8 +172,9 @@ class Scale:
         return f"{number} of {self.named} {'set' if self.named == 1 else 'sets'}"
 
     def __str__(self) -> str:
-        """Return the kind with the coverage: ``reduced on 4 of 11 sets``."""
-        return f"{self.kind} on {self.coverage}" if self.kind and self.coverage else self.kind
+        """Return the kind, and the coverage: ``reduced; decided on 4 of 11 sets``."""
+        decided = f"; decided on {self.coverage}" if self.kind and self.coverage else ""
+        return f"{self.kind}{decided}"
 
 
 @dataclass(frozen=True)
@@ -298,10 +299,8 @@ class Verdict:
         return list(cells.values())
 
     def count_parts(self) -> str:
-        """Return how many parts held, failed and are undecided: ``2 held, 8 undecided``."""
-        words = ("held", "failed", "undecided")
-        counts = zip(map(len, _by_answer(self.parts)), words, strict=True)
-        return ", ".join(f"{count} {word}" for count, word in counts if count)
+        """Return how many parts fail, hold and are undecided: ``4 fail, 11 hold, 15 undecided``."""
+        return ", ".join(_counts(self.parts))
 
     def key_number(self) -> str:
         """Return the measured numbers of the most telling part; "" without any.
@@ -327,25 +326,20 @@ class Verdict:
         return (int(min(sizes)), int(max(sizes))) if sizes else None
 
     def finding(self, most: int = 60) -> str:
-        """Return the findings in at most twelve words; failed parts first.
+        """Return how many parts fail, hold and are undecided, and names of the first of these.
 
         Parameters
         ----------
         most : int, default=60
-            Characters at most: names of parts that don't fit are left out.
+            Characters at most: names of parts that don't fit, or would make more than twelve words,
+            are left out.
         """
         held, failed, undecided = _by_answer(self.parts)
-        decided = len(held) + len(failed)
-        if not decided:
+        if not (held or failed):
             return self._undecided(undecided, most)
-        if failed:
-            ending = "fails" if decided == 1 else f"{len(failed)} of {decided} fail"
-        else:
-            ending = f"{decided} hold" if undecided else f"all {decided} hold"
-            ending = "holds" if decided == 1 else ending
-        return _with_names(
-            ending, failed or held, f"; {len(undecided)} undecided" if undecided else "", most
-        )
+        first, *others = _counts(self.parts)
+        end = f"; {', '.join(others)}" if others else ""
+        return _with_names(first, failed or held, end, most) or self.count_parts()
 
     def _undecided(self, undecided: Sequence[Part], most: int) -> str:
         """Return the reason why no part is decided, for `finding`."""
@@ -355,12 +349,7 @@ class Verdict:
             if not self.trusted:
                 return "its check needs --trust"
             return "not run" if undecided else "no kept record"
-        return _with_names(
-            "undecided" if len(undecided) == 1 else f"{len(undecided)} undecided",
-            undecided,
-            "",
-            most,
-        )
+        return _with_names(self.count_parts(), undecided, "", most) or self.count_parts()
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON holds them."""
@@ -408,7 +397,7 @@ class Verdict:
 
 
 def _with_names(start: str, parts: Sequence[Part], end: str, most: int) -> str:
-    """Return `start`, then as many names of parts as fit, then `end`.
+    """Return `start`, then as many names of parts as fit, then `end`; "" if none fits.
 
     If not even the first name fits, only the words after its last comma are used.
     """
@@ -422,7 +411,7 @@ def _with_names(start: str, parts: Sequence[Part], end: str, most: int) -> str:
             text = longer + end
         if text:
             return text
-    return start + end
+    return ""
 
 
 def size_of(cell: CellResult) -> float | None:
@@ -453,18 +442,17 @@ def decide(quantifier: str, parts: Sequence[Part], missing: Sequence[str]) -> tu
     held, failed, undecided = _by_answer(parts)
     without_data = [part for part in undecided if part.unavailable]
     undecided = [part for part in undecided if not part.unavailable]
-    decided = len(held) + len(failed)
-    if not decided:
+    if not (held or failed):
         phrases = [f"undecided: {_texts(undecided)}"] if undecided else []
         phrases += _open_phrases([], without_data, missing)
         known = any(part.cells or part.answer is not None for part in undecided)
         outcome = UNDECIDED if known else NOT_TESTED
         return outcome, "; ".join(phrases) or "no kept record to judge it from"
-    if failed:
-        finding = f"failed in {len(failed)} of {decided} parts" if decided > 1 else "did not hold"
-    else:
-        which = f"the {decided} decided" if decided < len(parts) else f"all {decided}"
-        finding = f"held in {which} parts" if decided > 1 else "held"
+    finding = "fails" if failed else "holds"
+    if len(parts) > 1:
+        _, *others = _counts(parts)
+        which = f"{len(failed or held)} of {len(parts)}" if others else f"all {len(parts)}"
+        finding += f" in {which} parts" + (f" ({', '.join(others)})" if others else "")
     outcome = _outcome_of_counts(quantifier, len(held), len(failed), len(parts))
     if all(part.stand_in for part in (*held, *failed)):
         finding += ", on stand-ins alone"
@@ -534,6 +522,17 @@ def _by_answer(parts: Iterable[Part]) -> tuple[list[Part], list[Part], list[Part
     )
 
 
+def _counts(parts: Iterable[Part]) -> list[str]:
+    """Return a phrase each on how many parts fail, hold and are undecided; none for none."""
+    held, failed, undecided = map(len, _by_answer(parts))
+    counts = (
+        (failed, "fails" if failed == 1 else "fail"),
+        (held, "holds" if held == 1 else "hold"),
+        (undecided, "undecided"),
+    )
+    return [f"{count} {words}" for count, words in counts if count]
+
+
 #: Largest number of parts named in a reason; more are counted.
 _MAX_NAMED_PARTS = 3
 
@@ -542,7 +541,7 @@ def _named(held: Sequence[Part], failed: Sequence[Part]) -> str:
     """Name what failed, then what held. If nothing failed, name what held."""
     if not (held and failed):
         return _texts([*failed, *held])
-    return f"{_texts(failed)}; held: {_list(part.what for part in held)}"
+    return f"{_texts(failed)}; holds: {_list(part.what for part in held)}"
 
 
 def _texts(parts: Sequence[Part]) -> str:
