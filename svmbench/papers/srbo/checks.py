@@ -388,7 +388,7 @@ def significant(claim: Claim, evidence: Evidence) -> list[Part]:
     ]
     below = [answer.holds for answer in answers]
     parts = [
-        part
+        replace(part, what=f"{config.removeprefix('srbo_')}, {part.what}")
         for config, table in tables
         for source in evidence.runs_by_profile(config)
         for part in untested(claim, source, [_timed_block(source)], table.screened)
