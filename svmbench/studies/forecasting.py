@@ -24,16 +24,9 @@ def forecast_of(run_plan: RunPlan) -> Forecast:
     from svmbench.experiment.run.forecast import forecast
     from svmbench.experiment.run.session import size_sentence
 
-    plan, request = run_plan.plan, run_plan.request
+    plan = run_plan.plan
     recorded = seconds_by_records(plan.name, plan.config.paper)
-    estimate = forecast(
-        plan,
-        run_plan.cells,
-        run_plan.path,
-        mirror=request.mirror,
-        jobs=request.jobs,
-        recorded=recorded,
-    )
+    estimate = forecast(run_plan, recorded=recorded)
     first, *others = estimate.lines
     return replace(estimate, lines=(first, *filter(None, [size_sentence(plan)]), *others))
 

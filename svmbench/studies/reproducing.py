@@ -123,7 +123,11 @@ def _expected(request: Request, root: Path | None) -> float:
         return 0.0
     older = _kept_cells(root, run_plan.plan.name, request.profile) if root else ()
     return expected_seconds_of(
-        run_plan.cells, run_plan.path, jobs=request.jobs, older_records=older
+        run_plan.cells,
+        run_plan.path,
+        jobs=request.jobs,
+        retry=request.retry,
+        older_records=older,
     )
 
 

@@ -7,6 +7,7 @@ each before the next cell starts. A cell that hangs or crashes loses only its ow
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from svmbench.base.interrupts import sigterm_as_interrupt
@@ -14,7 +15,7 @@ from svmbench.experiment.plan.planner import Plan
 from svmbench.experiment.run.loop import Listener, Options, RunLoop, Silent
 from svmbench.experiment.run.record_file import RunFolder
 from svmbench.experiment.settings.cells import Cell
-from svmbench.schema.record import FAILED, is_disturbed
+from svmbench.schema.record import FAILED, CellRecord, PointRecord, is_disturbed
 
 __all__ = ["RETRIED_STATUSES", "Listener", "Options", "RunSummary", "Silent", "due", "execute"]
 
@@ -61,7 +62,7 @@ def execute(
     options : Options
     listener : Listener, optional
     """
-    wanted = due(cells, folder, options.retry)
+    wanted = due(cells, folder.cells, folder.points, options.retry)
     interrupted = False
     if wanted:
         try:
@@ -74,7 +75,8 @@ def execute(
     for cell in plan.cells:
         status = cell.status
         if status == "planned":
-            status = _recorded(folder, cell) or "not run"
+            record = folder.cells.get(cell.key)
+            status = "not run" if record is None else record["status"]
         counts[status] = counts.get(status, 0) + 1
     if not interrupted and not counts.get("not run"):
         shutil.rmtree(folder.scratch / "shared", ignore_errors=True)
@@ -89,13 +91,12 @@ def _kind_of_run(options: Options) -> type[RunLoop]:
     return ClusterRun
 
 
-def _recorded(folder: RunFolder, cell: Cell) -> str | None:
-    """Return the status of a cell's newest record, or None without a record."""
-    record = folder.cells.get(cell.key)
-    return None if record is None else record["status"]
-
-
-def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]:
+def due(
+    cells: list[Cell],
+    records: Mapping[str, CellRecord],
+    points: Mapping[str, Mapping[str, PointRecord]],
+    retry: str = "none",
+) -> list[Cell]:
     """Return the cells without a record or ``not run``, and those that `retry` tries again.
 
     Of several cells with the same key, which blocks may share, only the first is returned.
@@ -107,25 +108,28 @@ def due(cells: list[Cell], folder: RunFolder, retry: str = "none") -> list[Cell]
     Parameters
     ----------
     cells : list of Cell
-    folder : RunFolder
-        The results folder with the records so far.
+    records : mapping of str to CellRecord
+        The newest record of each cell key in the results folder.
+    points : mapping of str to mapping of str to PointRecord
+        The recorded points of each cell key, by the point's own id.
     retry : str
         A key of `RETRIED_STATUSES`.
     """
-    again = {None, "not run"} | RETRIED_STATUSES[retry]
+    again = {"not run"} | RETRIED_STATUSES[retry]
     chosen: dict[str, Cell] = {}
     for cell in cells:
+        record = records.get(cell.key)
         if cell.status == "planned" and (
-            _recorded(folder, cell) in again
-            or (retry == "disturbed" and _has_disturbed_times(folder, cell.key))
+            record is None
+            or record["status"] in again
+            or (retry == "disturbed" and _has_disturbed_times(record, points.get(cell.key, {})))
         ):
             chosen.setdefault(cell.key, cell)
     return list(chosen.values())
 
 
-def _has_disturbed_times(folder: RunFolder, key: str) -> bool:
+def _has_disturbed_times(record: CellRecord, points: Mapping[str, PointRecord]) -> bool:
     """Return True if a cell's own training shared the CPU with other programs."""
-    record = folder.cells[key]
-    if any("dimensions" in point for point in folder.points.get(key, {}).values()):
+    if any("dimensions" in point for point in points.values()):
         return False
     return is_disturbed(record.get("metrics", {}), contended=record.get("contended", False))

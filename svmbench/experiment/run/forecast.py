@@ -16,11 +16,17 @@ from pathlib import Path
 from svmbench import data
 from svmbench.base.errors import SvmbenchError
 from svmbench.base.files import exists_in_results
-from svmbench.experiment.plan.planner import Plan
-from svmbench.experiment.run.record_file import RUNS, records_of
-from svmbench.experiment.run.session import ABSENT_CELLS, amount_text
+from svmbench.experiment.run.execute import due
+from svmbench.experiment.run.record_file import RUNS, check_reusable, records_of
+from svmbench.experiment.run.session import ABSENT_CELLS, RunPlan, amount_text
 from svmbench.experiment.settings.cells import Cell, protocol_settings
-from svmbench.schema.record import CELL_OVERHEAD_S, CellRecord, Identity, duration_text
+from svmbench.schema.record import (
+    CELL_OVERHEAD_S,
+    CellRecord,
+    Identity,
+    PointRecord,
+    duration_text,
+)
 
 #: Seconds of one pass of a linear solver per value of the inputs. It sets a config's share of a
 #: budget if no record tells its time, and is far too small for kernel solvers.
@@ -77,46 +83,48 @@ def unrecorded(_cell: Cell) -> None:
 
 
 def forecast(
-    plan: Plan,
-    cells: list[Cell],
-    folder: Path,
-    *,
-    mirror: str | None = None,
-    jobs: int = 1,
-    recorded: Callable[[Cell], float | None] = unrecorded,
+    run_plan: RunPlan, *, recorded: Callable[[Cell], float | None] = unrecorded
 ) -> Forecast:
-    """Return the forecast of a run of these cells.
+    """Return the forecast of a run.
 
     Parameters
     ----------
-    plan : Plan
-        A plan made without preparing data sets.
-    cells : list of Cell
-        The requested cells of the plan.
-    folder : Path
-        The results folder; its finished cells don't run again.
-    mirror : str, optional
-        Folder or URL with data files.
-    jobs : int, default=1
-        Number of cells that run at the same time.
+    run_plan : RunPlan
+        Its plan is made without preparing data sets.
     recorded : callable, optional
         Returns the seconds of a cell according to records of other runs, or None if they don't
         tell. Default: it returns None.
+
+    Raises
+    ------
+    svmbench.base.errors.SvmbenchError
+        If a folder can't be reused.
     """
-    records = _records(folder)
-    done = {key for key, record in records.items() if record.get("status") != "not run"}
-    absent = _by_source([cell for cell in cells if cell.status == "not run"], mirror)
+    request, plan, cells, folder = run_plan.request, run_plan.plan, run_plan.cells, run_plan.path
+    options = request.options(plan)
+    of_folder, points = _records(folder)
+    records = {} if request.fresh else dict(of_folder)
+    points = {} if request.fresh else points
+    for other in request.reuse:
+        check_reusable(other, folder)
+        reused, reused_points = _records(other)
+        for cell in due(cells, records, points, "all"):
+            if cell.key in reused and reused[cell.key]["status"] == "ok":
+                records[cell.key] = reused[cell.key]
+                points[cell.key] = reused_points.get(cell.key, {}) | points.get(cell.key, {})
+    done = {key for key, record in records.items() if record["status"] != "not run"}
+    absent = _by_source([cell for cell in cells if cell.status == "not run"], request.mirror)
     nowhere = absent.get(_NOWHERE, ())
     awaited = [
         cell
         for cell in cells
         if cell.status == "not run" and cell.spec and cell.identity["dataset"] not in nowhere
     ]
-    here = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
+    here = due(cells, records, points, options.retry)
     todo = here + awaited
     lines = [
         f"{plan.name} ({plan.profile}): {len(cells):,} cells, {len(todo):,} to run,"
-        f" {sum(cell.key in done for cell in cells):,} with a result"
+        f" {sum(cell.key in done for cell in cells):,} with a record"
     ]
     if awaited:
         lines[0] += (
@@ -133,10 +141,10 @@ def forecast(
         )
     if not todo:
         return Forecast((*lines, "nothing to run" if absent else "nothing left to run"))
-    timeout_s = plan.config.timeout_s
-    times = _seconds(todo, _medians(records.values()), recorded)
+    timeout_s = options.timeout_s
+    times = _seconds(todo, _medians((of_folder | records).values()), recorded)
     known = [min(seconds, timeout_s) for seconds in times if seconds is not None]
-    seconds = sum(known) / jobs
+    seconds = sum(known) / options.jobs
     clauses = [f"{duration_text(seconds)} by recorded times"] if known else []
     if len(known) < len(times):
         rest = f"{len(times) - len(known):,} of them take" if known else "they take"
@@ -144,11 +152,11 @@ def forecast(
     if awaited:
         which = f"{len(awaited):,} of them wait" if here else "they wait"
         later = [min(seconds, timeout_s) for seconds in times[len(here) :] if seconds is not None]
-        of_it = f" ({duration_text(sum(later) / jobs)} of it)" if here and later else ""
+        of_it = f" ({duration_text(sum(later) / options.jobs)} of it)" if here and later else ""
         clauses.append(f"{which} for data sets that must be fetched or prepared first{of_it}")
     if left_out := [*nowhere, *unplanned.difference(nowhere)]:
         clauses.append(f"without {amount_text(len(left_out), 'data set')} ({', '.join(left_out)})")
-    clauses.append(f"a cell ends after {timeout_s:,.0f} s at the latest")
+    clauses.append(f"a cell ends after {timeout_s:,g} s at the latest")
     lines.append(f"{amount_text(len(todo), 'cell')} to run: {'; '.join(clauses)}")
     return Forecast(tuple(lines), len(todo), seconds, len(times) - len(known))
 
@@ -158,9 +166,10 @@ def expected_seconds_of(
     folder: Path,
     *,
     jobs: int = 1,
+    retry: str = "none",
     older_records: Iterable[CellRecord] = (),
 ) -> float:
-    """Return the expected seconds of the cells that have no result yet.
+    """Return the expected seconds of the cells that are due.
 
     Parameters
     ----------
@@ -169,13 +178,14 @@ def expected_seconds_of(
         The results folder.
     jobs : int, default=1
         Number of cells that run at the same time.
+    retry : str, default="none"
+        Which recorded cells run again: a key of `RETRIED_STATUSES`.
     older_records : iterable of dict, optional
         Kept records of the same config and profile. Their times are used for cells without a
         similar cell in `folder`.
     """
-    records = _records(folder)
-    done = {key for key, record in records.items() if record.get("status") != "not run"}
-    todo = [cell for cell in cells if cell.status == "planned" and cell.key not in done]
+    records, points = _records(folder)
+    todo = due(cells, records, points, retry)
     times = _seconds(todo, _medians(older_records) | _medians(records.values()), unrecorded)
     return (
         sum(
@@ -197,10 +207,16 @@ def _seconds(
     ]
 
 
-def _records(folder: Path) -> dict[str, CellRecord]:
-    if not exists_in_results(folder / RUNS):
-        return {}
-    return {r["key"]: r for r in records_of(folder) if r["kind"] == "cell"}
+def _records(folder: Path) -> tuple[dict[str, CellRecord], dict[str, dict[str, PointRecord]]]:
+    """Return the newest record and the recorded points of each cell key; nothing is written."""
+    cells: dict[str, CellRecord] = {}
+    points: dict[str, dict[str, PointRecord]] = {}
+    for record in records_of(folder) if exists_in_results(folder / RUNS) else ():
+        if record["kind"] == "point":
+            points.setdefault(record["key"], {})[record["point"]] = record
+        else:
+            cells[record["key"]] = record
+    return cells, points
 
 
 def _counted(cells: list[Cell], nowhere: Container[str]) -> Iterator[str]:

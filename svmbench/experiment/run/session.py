@@ -209,13 +209,14 @@ def execute_run(
             folder.start_afresh()
         folder.write_file("plan.json", plan_json)
         for other in request.reuse:
-            wanted = {cell.key: cell.identity for cell in due(cells, folder, "all")}
+            missing = due(cells, folder.cells, folder.points, "all")
+            wanted = {cell.key: cell.identity for cell in missing}
             print_line(
                 f"{amount_text(folder.take_over(other, wanted), 'result')} taken over from {other}"
             )
         for text in folder.notes:
             note(text)
-        todo = due(cells, folder, request.retry)
+        todo = due(cells, folder.cells, folder.points, request.retry)
         planned = f"{plan.name} ({request.profile}): {amount_text(len(plan.cells), 'cell')}"
         absent = sum(cell.status == "unavailable" for cell in plan.cells)
         counts_as = f", {absent} unavailable ({ABSENT_CELLS})" if absent else ""

@@ -8,12 +8,16 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from runs import svmbench, write_config
 
 from svmbench.experiment.plan.planner import prepare_plan
 from svmbench.experiment.run.forecast import forecast
+from svmbench.experiment.run.record_file import RunFolder
+from svmbench.experiment.run.session import Request, RunPlan
+from svmbench.schema.record import Record
 
 pytestmark = pytest.mark.usefixtures("workshop")
 
@@ -35,7 +39,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     assert not (private_cache / "prepared").exists()
     lines = ended.out.splitlines()
     assert lines[0] == (
-        "config (quick): 12 cells, 12 to run, 0 with a result; 12 of them, of data sets to fetch"
+        "config (quick): 12 cells, 12 to run, 0 with a record; 12 of them, of data sets to fetch"
         " or prepare first, are counted by registered sizes (a run counts one for each block and"
         " solver of a missing data set)"
     )
@@ -45,7 +49,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
 
     assert svmbench("fetch", "breast-cancer", "-q").code == 0
     lines = svmbench("run", config, "--output", out, "--dry-run").out.splitlines()
-    assert lines[0].startswith("config (quick): 12 cells, 12 to run, 0 with a result; 6 of them")
+    assert lines[0].startswith("config (quick): 12 cells, 12 to run, 0 with a record; 6 of them")
     assert "  main · breast-cancer: 6 cells (test-works, test-slow)" in lines
     assert lines[-1] == (
         "12 cells to run: no record tells how long they take; 6 of them wait for data sets that"
@@ -60,7 +64,8 @@ def test_a_dry_run_tells_the_time_of_data_that_are_not_here_apart(tmp_path: Path
     statuses, seconds = ("planned", "not run"), {"breast-cancer": 60.0, "a9a": 180.0}
     cells = [replace(c, status=s) for c, s in zip(plan.cells, statuses, strict=True)]
     found = forecast(
-        plan, cells, tmp_path / "out", recorded=lambda cell: seconds[cell.identity["dataset"]]
+        RunPlan(Request(str(config)), plan, cells, tmp_path / "out"),
+        recorded=lambda cell: seconds[cell.identity["dataset"]],
     )
     assert (
         "2 cells to run: about 4 minutes by recorded times; 1 of them wait for" in found.lines[-1]
@@ -87,13 +92,46 @@ def test_a_dry_run_goes_by_kept_records_of_the_paper(tmp_path: Path) -> None:
     assert 3 * 100 < 60 * int(found[1]) < 3 * 400
 
 
+def test_a_dry_run_counts_the_cells_that_the_options_choose(tmp_path: Path) -> None:
+    """Of three keys, one has a failure, one a result, one no record; two cells share the last."""
+    config, out = write_config(tmp_path, ["test-works"], {"protocol": "fit"}), tmp_path / "out"
+    request = Request(str(config), output=out)
+    plan = prepare_plan(str(config), "quick")
+    (cell,) = plan.cells
+    cells = [replace(cell, key=key) for key in "abcc"]
+
+    def write(folder: Path, **status_of: str) -> None:
+        with RunFolder(folder) as opened:
+            for key, status in status_of.items():
+                facts = {"kind": "cell", "key": key, "status": status, "metrics": {"accuracy": 1.0}}
+                opened.append(cast(Record, {**cell.identity, **facts}))
+
+    def counted(**options: Any) -> tuple[int, str]:
+        run_plan = RunPlan(replace(request, **options), plan, cells, out)
+        found = forecast(run_plan)
+        return found.n_cells, " ".join(found.lines)
+
+    write(out, a="failed", b="ok")
+    write(tmp_path / "other", a="ok", c="ok")
+    n_cells, text = counted(timeout_s=60.0)
+    assert n_cells == 1  # both cells of the key c are one
+    assert "4 cells, 1 to run, 2 with a record" in text
+    assert "a cell ends after 60 s at the latest" in text
+    assert counted(retry="failed")[0] == 2
+    assert counted(retry="timeout")[0] == 1
+    assert counted(fresh=True)[0] == 3
+    assert counted(reuse=(tmp_path / "other",))[0] == 0
+    assert counted(reuse=(tmp_path / "other",), retry="failed")[0] == 0
+    assert counted(reuse=(tmp_path / "other",), fresh=True)[0] == 1
+
+
 @pytest.mark.slow
 def test_a_dry_run_goes_by_what_was_measured(tmp_path: Path) -> None:
     config, out = write_config(tmp_path, ["test-works"], BLOCK), tmp_path / "out"
     assert svmbench("run", config, "--output", out, "--only", "fold=1").code == 0
     before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
     lines = svmbench("run", config, "--output", out, "--dry-run").out.splitlines()
-    assert lines[0] == "config (quick): 3 cells, 2 to run, 1 with a result"
+    assert lines[0] == "config (quick): 3 cells, 2 to run, 1 with a record"
     assert lines[-1].startswith("2 cells to run: less than a minute by recorded times")
     assert "no record tells" not in lines[-1]
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
