@@ -1,13 +1,13 @@
 """Evidence for claims: the runs found below some folders, by config, each on its own.
 
-Runs of one config are never pooled. Of the full-protocol runs with results, the one with the most
-results is used. On a data set that it hasn't finished, each block comes from the run that has
-finished most of the data set's blocks; among equals, from that first run, then from another
-full-protocol run. A run of another profile gives only blocks that the first run hasn't finished.
-If no full-protocol run has results, all profiles are used, `quick` only if there is no other. Of
-several runs of another profile, the one with the most results is used. Runs that aren't used are
-named. Within a run, only results of the most frequent environment are used; the other results
-count as missing.
+Runs of one config are never pooled. The main run is the full-protocol run with the most results. On
+each data set, a block comes from the run that has finished the most blocks there; ties go to the
+main run, then to another full-protocol run. If the main run has finished block 1 of a9a, and
+another full-protocol run blocks 1 to 3, all three come from the other run. A run of another profile
+supplies only blocks that the main run hasn't finished. If no full-protocol run has results, all
+profiles are used, `quick` only if there is no other. Of several runs of another profile, the one
+with the most results is used. Runs that aren't used are named. Within a run, only results of the
+most frequent environment are used; the other results count as missing.
 
 A machine is identified by its CPU model. Folders whose runs share a CPU model are judged together;
 folders of other CPU models and runs added from packs are judged apart (`gather_by_machine`).
@@ -331,8 +331,8 @@ def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]
         best.setdefault(source.profile, source)
     others = [best[name] for name in sorted(best) if name not in {FULL_PROFILE, SMOKE_TEST_PROFILE}]
     if FULL_PROFILE in best and best[FULL_PROFILE].n_results():
-        full, *more = (source for source in by_results if source.profile == FULL_PROFILE)
-        chosen = _filled_in(full, [*more, *others])
+        main_run, *more = (source for source in by_results if source.profile == FULL_PROFILE)
+        chosen = _filled_in(main_run, [*more, *others])
     else:
         chosen = [*others, *(best[name] for name in (FULL_PROFILE,) if name in best)] or [
             best[SMOKE_TEST_PROFILE]
@@ -351,35 +351,38 @@ def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]
 NOT_RUN_STATUSES = ("planned", "not run", "elsewhere")
 
 
-def _filled_in(full: Source, others: Sequence[Source]) -> list[Source]:
-    """Return the full run, and the other runs with the cells that the full run has not finished.
+def _filled_in(main_run: Source, others: Sequence[Source]) -> list[Source]:
+    """Return the main run, and the other runs with the blocks that they supply.
 
-    A block is finished on a data set as a whole, so that solvers are compared within one run. A run
-    of the same profile has finished it if it has as many cells there as the full run plans: it may
-    be of an earlier form of the config, which had fewer. Of runs that have finished blocks of one
-    data set, the one with most of the full run's blocks comes first, so that claims that compare
-    blocks find them in one run; among equals, the full run and then the order of `others`. So a
-    run of the same profile that has finished more blocks of a data set than the full run gives all
-    of them. A run of another profile gives only blocks that the full run has not finished.
+    The module's docstring has the rule. A block is finished on a data set as a whole, so that
+    solvers are compared within one run, and claims that compare blocks find them in one run.
+    Another run of the main run's profile has finished a block if it has as many cells there as the
+    main run plans: it may be of an earlier form of the config, which had fewer. Among equals, the
+    order is that of `others`.
     """
-    done, planned = set(_finished(full)), _n_cells(full)
-    finished = [(full, pair) for pair in done]
+    done, planned = set(_finished(main_run)), _n_cells(main_run)
+    finished = [(main_run, block) for block in done]
     for other in others:
-        n_cells, of_profile = _n_cells(other), other.profile == full.profile
+        n_cells, has_main_profile = _n_cells(other), other.profile == main_run.profile
         finished += [
-            (other, pair)
-            for pair in _finished(other)
-            if (n_cells[pair] >= planned[pair] if of_profile else pair not in done)
+            (other, block)
+            for block in _finished(other)
+            if (n_cells[block] >= planned[block] if has_main_profile else block not in done)
         ]
-    n_blocks = Counter((id(each.run), pair[1]) for each, pair in finished if pair in planned)
-    chosen: dict[tuple[str, str | None], Source] = {}
-    for each, pair in sorted(finished, key=lambda found: -n_blocks[id(found[0].run), found[1][1]]):
-        chosen.setdefault(pair, each)
-    of_others = {pair for pair, by in chosen.items() if by is not full}
-    taken = [(other, {pair for pair, by in chosen.items() if by is other}) for other in others]
+    # Blocks are named with their data set: (block, data set).
+    n_finished = Counter((id(run), block[1]) for run, block in finished if block in planned)
+    finished.sort(key=lambda of_run: -n_finished[id(of_run[0]), of_run[1][1]])
+    source_of_block: dict[tuple[str, str | None], Source] = {}
+    for run, block in finished:
+        source_of_block.setdefault(block, run)
+    supplied = [
+        (other, {block for block, run in source_of_block.items() if run is other})
+        for other in others
+    ]
+    of_others = {block for _, blocks in supplied for block in blocks}
     return [
-        _restricted_to(full, planned.keys() - of_others),
-        *(_restricted_to(other, pairs) for other, pairs in taken if pairs),
+        _restricted_to(main_run, planned.keys() - of_others),
+        *(_restricted_to(other, blocks) for other, blocks in supplied if blocks),
     ]
 
 
