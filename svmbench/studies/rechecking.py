@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from svmbench.schema.rechecks import Recheck
 
 
-#: The time limit of a cell is this many times its recorded time, and at least `_MIN_TIMEOUT_S`.
+#: All cells drawn from a run have one time limit: this many times the longest recorded time, at
+#: least `_MIN_TIMEOUT_S`, and at most the time left.
 _TIMEOUT_FACTOR = 10.0
 _MIN_TIMEOUT_S = 60.0
 #: Statuses of a repeated cell that has no result to compare.
