@@ -16,7 +16,8 @@ Who calls whom::
       |-- two classes ------------> solver.solve_qp
       |                               |-- stored matrix or < 500 samples --> solver.choose_steps
       |                               |-- up to 2,000 samples: a full matrix -> solver.choose_steps;
-      |                               |   a lazy one of few features -> smo.steps_on_lazy_matrix
+      |                               |   a lazy one of few features -> solver.Refinement.
+      |                               |   steps_on_lazy_matrix (calls smo.steps_on_matrix)
       |                               |-- more ----------------------------> working_sets (calls
       |                               |                                      smo.steps_on_matrix)
       |                               '-- float32 --> solver.check_in_float64, then more steps
@@ -29,7 +30,8 @@ Who calls whom::
 What each module does, in the order of use
     estimator.py     ``CSVC``: parameters in, model out
     problem.py       the problem as arrays; m(alpha) and M(alpha), thresholds, the duality gap
-    solver.py        ``solve_qp``, the only entry; choice of the method; refinement; stopping rule
+    solver.py        ``solve_qp``, the entry for one problem; choice of the method; refinement;
+                     stopping rule
     smo.py           steps in phases: select_working_set, solve_pair, update_gradient, shrink
     working_sets.py  more than 2,000 samples: steps inside working sets; ends early if most are free
     pairs.py         one problem per pair of classes; all pairs share kernel rows

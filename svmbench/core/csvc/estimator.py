@@ -170,6 +170,7 @@ class CSVC(Weighted, ClassifierWithC):
             n_jobs=self.n_jobs,
             gap=self._gap,
         )
+        # Without an offset there is no threshold, and the sum is 0.
         b = float(thresholds(problem, result.beta, result.v).sum())
         return KernelSolution(
             coefficients=result.beta,

@@ -432,7 +432,8 @@ class PairSearch:
         # The linear term p; beta and its gradient v = p - K beta, of all pairs.
         self.linear = layout.signs
         self.variables = np.zeros(len(bound)), self.linear.copy()
-        # Of each pair: steps; stop reason, ``ROWS_MISSING`` while it goes on; solved by `solve_qp`.
+        # Of each pair: steps; stop reason, or ``ROWS_MISSING`` before its first step and while it
+        # goes on; whether it is solved by `solve_qp`.
         n_pairs = len(layout.first)
         self.steps = np.zeros(n_pairs, dtype=np.int64)
         self.reasons = np.full(n_pairs, ROWS_MISSING)
@@ -540,6 +541,7 @@ class PairSearch:
             if verdict == DONE:
                 self.reasons[p] = CONVERGED
             elif verdict == CONTINUE:
+                # Checked, and to go on: no run need be missing.
                 self.reasons[p] = ROWS_MISSING
             else:
                 self.solve_alone(int(p))

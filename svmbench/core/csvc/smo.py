@@ -76,8 +76,8 @@ SELECTION_PIECE = 256
 MIN_CURVATURE = 1e-12
 
 #: Stop reasons. ``ROWS_MISSING``: the caller makes kernel values, then steps go on. ``pairs`` needs
-#: some runs of rows, or has only begun or been checked; ``working_sets`` and a lazy matrix need the
-#: full matrix.
+#: some runs of rows; ``working_sets`` and a lazy matrix need the full matrix. In ``pairs`` it also
+#: marks a pair that has not started, or that goes on after a check; then no run need be missing.
 CONVERGED, MAX_ITER, STALLED, GAP, NO_MARGIN_CODE, ROWS_MISSING = 0, 1, 2, 3, 4, 5
 
 #: The stop reasons in words. `NO_MARGIN`: rho may be 0 (``solver``). ``ROWS_MISSING`` has none,
@@ -174,6 +174,7 @@ def steps_on_matrix(
     tested. If K is the matrix of `lazy`, a row is computed when a step first reads it; this needs a
     fixed sum. Return the number of steps and the stop reason.
     """
+    # A lazy matrix has an RBF kernel: K_ii = 1.
     diag = np.ones(len(v), K.dtype) if lazy is not None else np.ascontiguousarray(K.diagonal())
     diag, K = raw(diag), raw(K)
     bounds = Bounds(problem.low, problem.high)
@@ -696,13 +697,14 @@ def block_change(
     room: tuple[np.ndarray, np.ndarray],
     rounding: float,
 ) -> tuple[np.ndarray, int, float]:
-    """Return a change of all free variables, what ended it, and its work.
+    """Return a change of the free variables, the one that cuts it short (-1: none), and its cost.
 
-    Variables that leave their bounds are put on the bounds that they crossed, and the best values
-    of the others follow, until none leaves (block pivoting, Júdice and Pires 1994): -1. Where the
-    step to the first bound gains more, or half of the variables leave, it is that step, and the
-    variable that reaches its bound. `room` has the least and the largest change of each. Without
-    any change, the array is empty.
+    Variables that would cross a bound are fixed there, and the rest is solved again until none
+    crosses (block pivoting, Júdice and Pires 1994). The step to the first bound is returned instead
+    if it gains at least as much, if half or more of the variables are fixed, if a later system
+    can't be solved, or after `NEWTON_PIVOTS` systems; the second value is then the variable that
+    reaches its bound. The change is empty if the first system can't be solved. `room` has the least
+    and the largest change of each variable; the cost is in the unit of `NEWTON_COST`.
     """
     m, work, step, first = len(slope), 0.0, np.empty(0), -1
     change, inside = np.zeros(m), np.arange(m)
@@ -752,10 +754,12 @@ def newton_steps(
 ) -> tuple[int, float]:
     """Take Newton steps of all free variables; return their number and the work that is left.
 
-    A step that puts all free variables on bounds or on their best values is the last. After one to
-    the first bound (`block_change`), the next one is of the variables that are still free.
-    `variables` are beta and v, changed in place; `work` is in updates of a gradient by a kernel
-    value.
+    The last step is one that no single bound cuts short (`block_change`): it puts each free
+    variable on a bound or on its best value. After a step cut at the first bound, the next one is
+    over the variables still free. Steps end earlier if the next one would cost more than the work
+    that is left, has too many or too few variables, or would not raise the objective. `variables`
+    are beta and v, changed in place; `work`, the cost that steps may have, is in updates of a
+    gradient by a kernel value.
     """
     (beta, v), low, high, steps = variables, bounds.low, bounds.high, 0
     while steps < most_steps:

@@ -222,6 +222,7 @@ class WorkingSetSearch:
             return MAX_ITER
         n_free = np.count_nonzero(np.isfinite(at.v_up) & np.isfinite(at.v_low))
         if self.may_end_on_matrix and n_free > MATRIX_MIN_FREE * self.rows.n_samples:
+            # The full matrix is wanted.
             return ROWS_MISSING
         return NOT_YET
 

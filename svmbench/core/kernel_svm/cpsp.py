@@ -27,9 +27,10 @@ Deviations
       to the diagonal.
     - A cut is dropped once it has had no weight in 50 QPs in a row (``numeric/qp.py``); the
       authors' program drops it after 5.
-    - CPSP(tr) takes the best of 59 samples of the cut's violators, where the paper draws from all
-      training samples. Once the gap is small, the residual is measured on 59 samples, or on 256,
-      drawn in proportion to their weights in it, |g_i|; CPSP(tr) takes the best of them, and CPSP
+    - CPSP(tr) takes the best of 59 samples (Smola and Schölkopf 2000: with probability 0.95, one is
+      among the best 5 %) of the cut's violators, where the paper draws from all training samples.
+      Once the gap is small, the residual is measured on 59 samples, or on 256, drawn in proportion
+      to their weights a_i in it (|g_i| in ``preimage``). CPSP(tr) takes the best of them, and CPSP
       starts from the best of them. A residual of few samples is measured on all of them.
     - If the basis may have as many points as there are samples, its points are samples for the
       RBF kernel: these span the solution, which as many free points need not.
@@ -81,14 +82,16 @@ class Growth:
     samples: SampleValues  # the training samples
     y: np.ndarray  # (n_samples,)
     basis: Basis
-    # sums over all samples in float32 and shifted coordinates, for the search of free points; None
-    # if the kernel isn't RBF, or if float32 can't hold the inputs
+    # sums over samples near a free point, in float32 and in coordinates of its own: those of dense
+    # inputs are shifted (``preimage``); None if the kernel isn't RBF, or if float32 can't hold the
+    # inputs or gamma
     near: NearSums | None
-    free: bool  # whether the points may be others than training samples
+    free: bool  # whether points need not be training samples ("free points")
     rng: Any
     # the samples that are points
     rows: list[int] = field(default_factory=list)
-    near_points: list[np.ndarray] = field(default_factory=list)  # in the coordinates of `near`
+    # all points in the coordinates of `near`, none without it; there a new point z is `near_z`
+    near_points: list[np.ndarray] = field(default_factory=list)
     fallbacks: int = 0
     sums: int = 0
     evaluations: int = 0
@@ -202,11 +205,12 @@ def measure_residual(
     growth: Growth,
     cuts: CutSet,
     w: np.ndarray,  # (n_basis,): coordinates of the projection
-    room: float,  # the loss that is allowed: near it, more samples are measured
+    # the dual value that may be lost: if no more seems to be, measure more samples to be sure
+    room: float,
 ) -> tuple[Residual, Probe, float]:
-    """Measure the residual of sum_i a_i y_i phi(x_i), and the loss of dual value outside the span.
+    """Measure the residual of sum_i a_i y_i phi(x_i), and the dual value lost outside the span.
 
-    The loss is half the squared length of the residual, with a safety margin.
+    The lost value is half the squared length of the residual, with a safety margin.
     """
     residual = growth.residual(cuts.alpha @ cuts.members / len(growth.y), w)
     measured = probe(growth.samples, residual, BEST_OF_DRAWS, growth.rng)
@@ -238,7 +242,8 @@ def subspace_pursuit(
     most_steps = STEPS_A_CUT * max_iter
 
     while True:
-        # The most violated cut at w, and the duality gap in the span of the basis.
+        # The most violated cut at w with the summed hinge loss, and the duality gap in the span of
+        # the basis.
         w = cuts.w
         products, n_violated, loss = basis.scan(w, y, violated)
         n_passes += 1
@@ -258,8 +263,8 @@ def subspace_pursuit(
                 reason = "converged"
                 break
             if lost > 0.5 * total * eps:
-                # The loss is over half of the allowed gap: the basis grows by the residual's
-                # pre-image. A smaller loss is left to the next cut.
+                # The dual value outside the span is over half of the allowed gap: grow the basis.
+                # Otherwise go on with the next cut, whose residual also grows the basis.
                 no_point_left = not grow(growth, cuts, residual, measured)
                 n_steps += cuts.optimise(gap, most_steps - n_steps)
                 continue

@@ -489,7 +489,10 @@ def first_search(s: Storage) -> np.record:
 def sweep(
     s: Storage, v: Examples, C: float, tol: float, max_iter: int, search: np.record, alone: bool
 ) -> None:
-    """Sweep over examples, `alone` or in pairs, until all keep the conditions; with all errors."""
+    """Sweep over examples, `alone` or in pairs, until all keep the conditions.
+
+    All errors are up to date on return.
+    """
     N = len(v.alpha)
     search.examine_all, search.n_changed, search.next = N > 0, 0, 0
     while not some_sweeps(s, v, C, tol, max_iter, search, alone):

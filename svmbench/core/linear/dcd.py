@@ -348,6 +348,7 @@ def coordinate_descent(
             limits[LARGEST], limits[SMALLEST] = np.inf, -np.inf
         seconds += process_time() - start
         if parameters.trace:
+            # `linear` returns the values of the linear model w: it is no kernel.
             value = problem.primal(linear(X, w, 0.0, y, weights=weights), C)
             points.append((seconds, int(state[PASSES]), value))
     alpha = records[:, ALPHA].copy()

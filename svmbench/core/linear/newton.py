@@ -11,7 +11,7 @@ Returned
     w with ||g(w)|| <= tol min(n+, n-) / n ||g(0)||, LIBLINEAR's rule for its -s 2, that is also at
     most tol f(w) above the optimum: the duality gap of the multipliers 2C max(0, 1 - y_i w'x_i)
     is 1/2 ||g||^2. Where many more rows than features are active, the Newton decrement
-    1/2 g'H^-1 g, which is smaller but an estimate, serves as well.
+    1/2 g'H^-1 g of the step before, which is smaller but an estimate, serves as well.
 Reference
     Keerthi and DeCoste 2005 (A modified finite Newton method for fast solution of large scale
     linear SVMs), Algorithm 1: the direction is the way to the least-squares solution on A, found
@@ -171,6 +171,7 @@ def truncated_newton(
         near = parameters.tol * (0.5 * float(way.w @ way.w) + C * float(inner @ inner))
         is_flat = float(np.linalg.norm(g)) <= parameters.target
         changed = preconditioner.n_changed(inside)
+        # The decrement is that of the last step, at the w before it: f has only fallen since.
         estimate = np.inf
         if changed <= DECREMENT_MAX_CHANGED * len(active):
             estimate = DECREMENT_FACTOR * decrement

@@ -7,10 +7,10 @@ Problem
 Given
     A kernel source, y in {-1, +1}, nu, tol.
 Returned
-    alpha, b and rho, once the conditions hold within tol for the problem times N (LIBSVM's scale,
-    in which a multiplier is at most 1 and f is N times as large), or within tol times rho in that
-    scale, where rho is below 1 there. Relative to rho, they are the conditions of the C-SVC with
-    the same f / rho, whose C is 1 / (N rho); see ``csvc/solver``.
+    alpha, b and rho, once the violation is at most tol min(1, rho). Here violation and rho are
+    those of the problem times N (LIBSVM's scale: multipliers are at most 1, f and rho N times as
+    large). Divided by rho, the conditions are those of the C-SVC with the same f / rho, whose C is
+    1 / (N rho); see ``csvc/solver``.
 Reference
     Schölkopf, Smola, Williamson and Bartlett 2000; Chang and Lin 2001 (e'alpha = nu at an optimum,
     so that each class has the sum nu/2; pairs of one class; the range of nu).
@@ -60,10 +60,11 @@ from svmbench.core.nu.nu_problem import largest_nu, no_margin, nu_svc_problem, u
 )
 @dataclass(eq=False, repr=False)
 class NuSVC(KernelParameters, Weighted, KernelClassifier):
-    """ν-SVC, as LIBSVM's but for the scale: here that of the paper, where margins are rho wide.
+    """ν-SVC, as LIBSVM's but for the scale of f, which is the paper's.
 
-    LIBSVM's decision values are these over rho. Weights of samples count relative to their mean, so
-    that nu is a share of their sum; there are none of classes, which would leave nu no room.
+    On the margin y f(x) = rho; LIBSVM divides f by rho. Weights of samples count relative to their
+    mean, so that nu is a share of their sum; there are none of classes, which would leave nu no
+    room.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class NuSVC(KernelParameters, Weighted, KernelClassifier):
     Attributes
     ----------
     expansion_ : Expansion
-        The model; its `rho` is half of the margin's width.
+        The model; its `rho` is the value of y f(x) on the margin.
     objective_, dual_objective_ : float
         Primal value at b and rho, and dual value.
     n_iter_ : int

@@ -3,6 +3,8 @@
 Problem
     min_a  1/2 a'Q a,   0 <= a_i <= 1,   e'a = total   (``box_qp`` with q = 0), for each nu. The
     sums of the multipliers, total, ascend with nu. d = Q a is the gradient; points keep v = -d.
+    Lifting moves a solution to another sum, by a Newton step of its free multipliers or greedily; a
+    solution with w = 0 by a factor, if it stays in the box.
 Given
     Q, the sums, an inner solver, a screening rule.
 Returned
@@ -25,6 +27,8 @@ Deviations
       as safe and costs less, but the ball is larger, and more or fewer samples may be screened.
     - Where w = 0, every multiple in the box is a solution of its sum, and nothing is screened: the
       solution is lifted to later sums at once (`_lift_further`), and those below are its multiples.
+    - ``gap-safe``: the feasible point is the last solution, lifted; there is no delta. The gap-safe
+      ball (``screening``) screens.
     - ``srbo-descent``: a + delta is the last solution, lifted to the new sum and improved by a few
       pair steps. The SRBO ball and the gap-safe ball (``screening``) both screen. If the smaller
       problem, with its matrix and the test, is not forecast to be faster, the whole problem is
@@ -296,11 +300,11 @@ def _lift_further(
     state: _State,  # with its solution, where w = 0, whose `newton_steps` counts those of lifts too
     totals: Sequence[float],  # the next sums
 ) -> tuple[QPPoint, float]:
-    """Return a solution with w = 0 of a larger sum, and the sum.
+    """Find a large later sum that still has w = 0; return its solution and the sum.
 
-    The solution is lifted to the next sum, the 2nd after this, the 4th … until w isn't 0, and then
-    by half as many sums at a time, as long as this takes less time than the solution did. Solutions
-    of all sums below are multiples of the last one.
+    Look 1, 2, 4 … sums further until w isn't 0 or the sums end, then halve the stride; stop when
+    this has taken as long as the solution did, by forecasts. Without such a later sum, return the
+    present solution and sum. Solutions of all sums below are multiples of the one returned.
     """
     n = len(state.point.a)
     furthest, total, left = state.point, problem.sum, state.forecast_s(n)
@@ -337,7 +341,10 @@ def reach_sum(
 
 
 def _take_printed_step(problem: UnitProblem, state: _State, settings: PathSettings) -> PathStep:
-    """Take one step of Algorithm 1: solve for delta, screen, solve the remaining problem."""
+    """Take a step of `srbo`, `corollary-2` or `gap-safe`, by Algorithm 1.
+
+    Find a feasible point at the new sum, screen, solve the remaining problem.
+    """
     start = time.perf_counter()
     last = state.point
     if settings.screen == "gap-safe":
