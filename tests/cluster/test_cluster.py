@@ -411,7 +411,7 @@ def test_a_worker_has_one_cell_at_a_time() -> None:
     cells = [Cell(name, {"block": "b"}, {}) for name in "123"]  # type: ignore[typeddict-item]
     run.running = {cluster.RemoteWork(one, None): (cells[0], 0.0)}
     run.waiting = cells[1:]
-    run._look_around = lambda: None  # type: ignore[method-assign]
+    run._update_workers = lambda: None  # type: ignore[method-assign]
     run._send = lambda _cell, place: cluster.RemoteWork(place, None)  # type: ignore[method-assign]
     for _ in range(2):
         run._start_processes({})
@@ -473,7 +473,7 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.Monke
     nothing += ["null", "{}", '{"answer": 3}', '{"answer": {"status": 4}}', '{"answer": null}']
     for done.told in nothing:
         work = cluster.RemoteWork(place, done)
-        said = "its Dask worker gave an answer that is none"
+        said = "the reply of its Dask worker is not valid"
         assert work.reply(1.0) == {"status": "again", "reason": said}
     done.status = "error"
     assert work.reply(1.0)["status"] == "again"
@@ -484,13 +484,13 @@ def test_a_cell_that_ends_what_runs_it_is_tried_thrice(monkeypatch: pytest.Monke
 def test_a_worker_that_introduces_itself_wrongly_is_none() -> None:
     about = environment.environment_facts(1)
     facts = {"environment": {**about, "load": [1.0]}, "machine": "m", "code_hashes": []}
-    assert cluster._is_introduced(json.loads(json.dumps(facts)))
+    assert cluster._is_full_description(json.loads(json.dumps(facts)))
     for name in facts:
         for wrong in (None, 7, {}, "../../x"):
             if name != "machine" or not isinstance(wrong, str):
-                assert not cluster._is_introduced({**facts, name: wrong})
+                assert not cluster._is_full_description({**facts, name: wrong})
     # The id names a file of the results folder.
-    assert not cluster._is_introduced({**facts, "environment": {**about, "id": "../../x"}})
+    assert not cluster._is_full_description({**facts, "environment": {**about, "id": "../../x"}})
 
 
 # What a hostile worker may do.
@@ -520,8 +520,8 @@ def greet_evil(setup):
     return None if how == "is silent" else greet(setup)
 
 if not hasattr(remote, "is_evil"):  # Dask loads this twice
-    run, greet = remote.run_beside, remote.greet
-    remote.run_beside, remote.greet, remote.is_evil = run_evil, greet_evil, True
+    run, greet = remote.run_in_host, remote.start_host
+    remote.run_in_host, remote.start_host, remote.is_evil = run_evil, greet_evil, True
 """
 
 
@@ -548,7 +548,7 @@ def test_a_hostile_worker_runs_no_code_in_the_client(tmp_path: Path, how: str) -
         assert run.returncode == 3, said
         (cell,) = cells_of(out).values()
         assert cell["status"] == "crashed"
-        assert cell["reason"] == "its Dask worker gave an answer that is none"
+        assert cell["reason"] == "the reply of its Dask worker is not valid"
     who = evil.read_text().split() if evil.exists() else []
     assert str(run.pid) not in who
 

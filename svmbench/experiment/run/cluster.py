@@ -56,7 +56,7 @@ class ClusterWorker:
     """
 
     address: str
-    greeting: Any
+    facts_future: Any
     facts: dict[str, Any] = field(default_factory=dict)
     is_usable: bool = True
     is_gone: bool = False
@@ -78,19 +78,19 @@ class RemoteWork:
 
     worker: ClusterWorker
     future: Any
-    _heard: dict[str, Any] | None = None
+    _message: dict[str, Any] | None = None
 
     def is_over(self) -> bool:
         """Return True if the cell has ended, with or without a reply."""
         return self.worker.is_gone or bool(self.future.done())
 
-    def heard(self) -> dict[str, Any]:
+    def message(self) -> dict[str, Any]:
         """Return the host's message; empty if there is none."""
         if self.worker.is_gone or self.future.status != "finished":
             return {}
-        if self._heard is None:
-            self._heard = _message_of(self.future)
-        return self._heard
+        if self._message is None:
+            self._message = _message_of(self.future)
+        return self._message
 
     def reply(self, timeout_s: float) -> Reply:
         """Return the cell's reply; its status is `AGAIN` if the worker or the host was lost.
@@ -104,7 +104,7 @@ class RemoteWork:
             return {"status": AGAIN, "reason": "its Dask worker went away"}
         if self.future.status in ("cancelled", "lost"):
             return {"status": AGAIN, "reason": "the Dask scheduler has forgotten it"}
-        message = self.heard()
+        message = self.message()
         if "unfit" in message:
             raise SvmbenchError(f"{self.worker.address}: {line(message['unfit'], 300)}")
         if "error" in message:
@@ -114,7 +114,7 @@ class RemoteWork:
             }
         answer = message.get("answer")
         if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
-            return {"status": AGAIN, "reason": "its Dask worker gave an answer that is none"}
+            return {"status": AGAIN, "reason": "the reply of its Dask worker is not valid"}
         return cast(Reply, answer)
 
     def stop(self) -> None:
@@ -139,10 +139,10 @@ class ClusterRun(RunLoop):
         super().__init__(*what)
         self.name = f"svmbench-{uuid.uuid4().hex[:12]}"
         self.workers: dict[str, ClusterWorker] = {}
-        self.news: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.ended_tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.streamed: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.timed = timed_blocks(self.plan.config)
-        self.kind, self.is_met = self.options.kind, False
+        self.kind, self.has_accepted = self.options.kind, False
         self.queried_at = self.warned = float("-inf")
 
     def _prepare(self, cells: list[Cell]) -> None:
@@ -169,7 +169,7 @@ class ClusterRun(RunLoop):
             try:
                 yield
             except CommClosedError as error:
-                raise self._gone() from error
+                raise self._scheduler_gone() from error
             finally:
                 with contextlib.suppress(Exception):  # workers and scheduler may be gone
                     if client.status == "running":
@@ -182,10 +182,10 @@ class ClusterRun(RunLoop):
             self.streamed.put((str(message.get("key")), message["point"]))
 
     def _describe_workers(self) -> None:
-        """Do nothing: `_meet` takes the description of each worker."""
+        """Do nothing: `_accept_or_reject` takes the description of each worker."""
 
     def _write_environments(self) -> None:
-        """Do nothing: `_meet` writes the environment of each worker."""
+        """Do nothing: `_accept_or_reject` writes the environment of each worker."""
 
     def _shared_arrays(self, cells: list[Cell]) -> dict[str, SharedArrays]:
         """Return no shared arrays: each cell scales its own inputs."""
@@ -193,7 +193,7 @@ class ClusterRun(RunLoop):
 
     def _start_processes(self, shared_arrays: dict[str, SharedArrays]) -> None:
         """Give each idle worker the first cell that it may run."""
-        self._look_around()
+        self._update_workers()
         busy = {work.worker for work in self.running}
         for worker in self.workers.values():
             if worker in busy or worker.is_gone or not (worker.is_usable and worker.facts):
@@ -236,7 +236,7 @@ class ClusterRun(RunLoop):
             "mirror": os.environ.get("SVMBENCH_MIRROR"),
         }
         return RemoteWork(
-            worker, self._submit(remote.run_beside, worker.address, self.setup, request)
+            worker, self._submit(remote.run_in_host, worker.address, self.setup, request)
         )
 
     def _submit(self, function: Any, address: str, *args: Any) -> Any:
@@ -248,32 +248,32 @@ class ClusterRun(RunLoop):
             allow_other_workers=False,
             pure=False,
         )
-        future.add_done_callback(self.news.put)
+        future.add_done_callback(self.ended_tasks.put)
         return future
 
     def _wait(self, clock: processes.SuspensionClock) -> list[Any]:
         """Wait until a task ends, at most `STREAM_POLL_S`; return the cells that have ended."""
         with contextlib.suppress(queue.Empty):
-            self.news.get(timeout=STREAM_POLL_S)
+            self.ended_tasks.get(timeout=STREAM_POLL_S)
             while True:
-                self.news.get_nowait()
+                self.ended_tasks.get_nowait()
         self._require_scheduler()
         return [work for work in self.running if work.is_over()]
 
-    def _look_around(self) -> None:
-        """Query the scheduler for its workers, once per `WORKERS_POLL_S`; greet new ones."""
+    def _update_workers(self) -> None:
+        """Query the scheduler for its workers every `WORKERS_POLL_S`; start hosts on new ones."""
         if monotonic() - self.queried_at > WORKERS_POLL_S:
             self.queried_at = monotonic()
             addresses = self._addresses()
             for address in addresses - {*self.workers}:
-                greeting = self._submit(remote.greet, address, self.setup)
-                self.workers[address] = ClusterWorker(address, greeting)
+                facts_future = self._submit(remote.start_host, address, self.setup)
+                self.workers[address] = ClusterWorker(address, facts_future)
             for address, worker in self.workers.items():
                 worker.is_gone = address not in addresses
             self.workers = {a: worker for a, worker in self.workers.items() if not worker.is_gone}
         for worker in self.workers.values():
-            if not worker.facts and worker.is_usable and worker.greeting.done():
-                self._meet(worker)
+            if not worker.facts and worker.is_usable and worker.facts_future.done():
+                self._accept_or_reject(worker)
         self._warn_if_none_is_usable()
 
     def _addresses(self) -> set[str]:
@@ -288,29 +288,29 @@ class ClusterRun(RunLoop):
         try:
             return {str(address) for address in self.client.nthreads()}
         except (OSError, CancelledError) as error:
-            raise self._gone() from error
+            raise self._scheduler_gone() from error
 
     def _require_scheduler(self) -> None:
         """Raise SchedulerGoneError if the client has lost its connection to the scheduler."""
         if self.client.status != "running":
-            raise self._gone()
+            raise self._scheduler_gone()
 
-    def _gone(self) -> SchedulerGoneError:
+    def _scheduler_gone(self) -> SchedulerGoneError:
         return SchedulerGoneError(
             f"the Dask scheduler at {self.options.cluster} is gone; all records so far are safe;"
             " the same command continues the run"
         )
 
-    def _meet(self, worker: ClusterWorker) -> None:
+    def _accept_or_reject(self, worker: ClusterWorker) -> None:
         """Take the description of a worker; don't use the worker if its code differs."""
-        facts = _message_of(worker.greeting)
+        facts = _message_of(worker.facts_future)
         if "error" in facts:
             worker.is_usable = False
             reason = f"can't run cells: {line(facts['error'], 200)}"
         elif "unfit" in facts:
             worker.is_usable = False
             reason = f"can't run cells: {line(facts['unfit'], 300)}"
-        elif not _is_introduced(facts):
+        elif not _is_full_description(facts):
             worker.is_usable = False
             reason = (
                 "can't run cells: it does not say what it is"
@@ -320,8 +320,8 @@ class ClusterRun(RunLoop):
             if facts["code_hashes"] == self.code_hashes:
                 worker.facts = facts
                 # The records of cells that are not run name the first worker's environment.
-                self.environment = worker.environment if not self.is_met else self.environment
-                self.is_met = True
+                self.environment = worker.environment if not self.has_accepted else self.environment
+                self.has_accepted = True
                 self._check_arithmetic(worker.environment, f"on {facts['machine']}, ")
                 self._write_environment(worker.environment)
                 return
@@ -338,7 +338,7 @@ class ClusterRun(RunLoop):
         message = f"the Dask worker {worker.address} {reason}"
         if not any(other_worker.is_usable for other_worker in self.workers.values()):
             raise SvmbenchError(message)
-        self.listener.note(f"{message}; it is left alone")
+        self.listener.note(f"{message}; no cells are sent to it")
 
     def _warn_if_none_is_usable(self) -> None:
         """Warn once a minute if nothing runs and no worker may run timed cells."""
@@ -371,7 +371,7 @@ class ClusterRun(RunLoop):
     def _finish(self, work: Any, shared_arrays: dict[str, SharedArrays]) -> None:
         """Record a cell that has ended, with the points and arrays of its reply."""
         cell, _ = self.running[work]
-        message = work.heard()
+        message = work.message()
         points, artifact = message.get("points"), message.get("artifact")
         for text in points if isinstance(points, list) else []:
             self._take_point(cell.key, str(text).encode(errors="replace"))
@@ -396,7 +396,7 @@ def _message_of(future: Any) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _is_introduced(facts: dict[str, Any]) -> bool:
+def _is_full_description(facts: dict[str, Any]) -> bool:
     """Return True if a host's description has all required facts in the right types."""
     described = facts.get("environment")
     return (

@@ -101,7 +101,7 @@ def _run(request: dict[str, Any], scratch: Path, requests: _Lines, output: int) 
             if (
                 not is_over and requests.has_come()
             ):  # only the end of the input can come while a cell runs
-                return {"unfit": "nobody wants this cell any more"}
+                return {"unfit": "the run no longer waits for this cell"}
         answer = work.reply(request["timeout_s"])
         arrays = base64.b64encode(artifact.read_bytes()).decode() if artifact.exists() else None
         return {"answer": answer, "points": sent, "artifact": arrays}

@@ -58,9 +58,9 @@ class _Host:
             self.process.stdin.write(json.dumps(value).encode() + b"\n")
             self.process.stdin.flush()
         except OSError as error:
-            raise HostDiedError("it takes nothing any more") from error
+            raise HostDiedError("its standard input is closed") from error
 
-    def hear(self) -> Any:
+    def read_message(self) -> Any:
         """Return the host's next message; None if there is none within `REMOTE_POLL_S`."""
         assert self.process.stdout is not None
         pipe = self.process.stdout.fileno()
@@ -74,7 +74,7 @@ class _Host:
         line, _, self._held = self._held.partition(b"\n")
         return json.loads(line)
 
-    def is_there(self) -> bool:
+    def is_running(self) -> bool:
         return self.process.poll() is None
 
     def end(self) -> None:
@@ -99,7 +99,7 @@ class _WorkerState:
 _states: dict[str, _WorkerState] = {}
 
 
-def greet(setup: dict[str, Any]) -> str:
+def start_host(setup: dict[str, Any]) -> str:
     """Start a run's host beside this worker; return its description of machine and code.
 
     Parameters
@@ -114,16 +114,16 @@ def greet(setup: dict[str, Any]) -> str:
         JSON with ``environment``, ``machine`` and ``code_hashes`` (what `keys.code_of` returns for
         each of the ``kinds``); or with ``unfit`` (why this machine can't run cells) or ``error``.
     """
-    return _as_text(_greet, setup)
+    return _as_text(_start_host, setup)
 
 
-def run_beside(setup: dict[str, Any], request: dict[str, Any]) -> str:
+def run_in_host(setup: dict[str, Any], request: dict[str, Any]) -> str:
     """Run a cell in the host; send its points to the run's topic, and return its reply.
 
     Parameters
     ----------
     setup : dict
-        See `greet`.
+        See `start_host`.
     request : dict
         The host's request: the cell's key, specification, limits and earlier points.
 
@@ -138,9 +138,9 @@ def run_beside(setup: dict[str, Any], request: dict[str, Any]) -> str:
 
 async def end_run(run_name: str, dask_worker: Any) -> None:
     """End a run's host beside a worker, and the cell that it runs."""
-    beside = _states.get(dask_worker.address)
-    if beside is not None and beside.host is not None and beside.host.run == run_name:
-        await asyncio.to_thread(beside.host.end)
+    state = _states.get(dask_worker.address)
+    if state is not None and state.host is not None and state.host.run == run_name:
+        await asyncio.to_thread(state.host.end)
 
 
 def _as_text(function: Callable[..., Any], *args: Any) -> str:
@@ -151,16 +151,16 @@ def _as_text(function: Callable[..., Any], *args: Any) -> str:
         return json.dumps({"error": f"{type(error).__name__}: {error}"})
 
 
-def _greet(setup: dict[str, Any]) -> dict[str, Any]:
-    with _turn() as beside:
-        return _started(beside, setup)[1]
+def _start_host(setup: dict[str, Any]) -> dict[str, Any]:
+    with _turn() as state:
+        return _running_host(state, setup)[1]
 
 
 def _run(setup: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     from distributed import get_worker
 
-    with _turn() as beside:
-        host, _ = _started(beside, setup)
+    with _turn() as state:
+        host, _ = _running_host(state, setup)
         host.send(request)
         while True:
             message = _next_message(host)
@@ -175,24 +175,24 @@ def _turn() -> Iterator[_WorkerState]:
     """Wait for this worker's other cells: it runs one at a time, even with several threads."""
     from distributed import get_worker
 
-    beside = _states.setdefault(get_worker().address, _WorkerState())
-    while not beside.one_at_a_time.acquire(timeout=REMOTE_POLL_S):
+    state = _states.setdefault(get_worker().address, _WorkerState())
+    while not state.one_at_a_time.acquire(timeout=REMOTE_POLL_S):
         if not _is_wanted():
             raise UnwantedError("the task was cancelled while it waited")
     try:
-        yield beside
+        yield state
     finally:
-        beside.one_at_a_time.release()
+        state.one_at_a_time.release()
 
 
-def _started(beside: _WorkerState, setup: dict[str, Any]) -> tuple[_Host, dict[str, Any]]:
+def _running_host(state: _WorkerState, setup: dict[str, Any]) -> tuple[_Host, dict[str, Any]]:
     """Return the run's host and its facts; start the host if it is not running."""
-    host = beside.host
-    if host is not None and (host.run != setup["run"] or not host.is_there()):
+    host = state.host
+    if host is not None and (host.run != setup["run"] or not host.is_running()):
         host.end()
         host = None
     if host is None:
-        host = beside.host = _Host(setup)
+        host = state.host = _Host(setup)
     if host.facts is None:
         host.facts = _next_message(host)
     return host, host.facts
@@ -201,7 +201,7 @@ def _started(beside: _WorkerState, setup: dict[str, Any]) -> tuple[_Host, dict[s
 def _next_message(host: _Host) -> dict[str, Any]:
     """Wait for the host's next message; end the host if the task is cancelled meanwhile."""
     while True:
-        message = host.hear()
+        message = host.read_message()
         if message is not None:
             return dict(message)
         if not _is_wanted():

@@ -171,7 +171,7 @@ def test_the_process_beside_a_dask_worker_is_of_the_package_of_that_worker(
         "from svmbench.experiment.run import remote\n"
         "setup = {'run': 'r', 'threads': 1, 'blas_core': None, 'solvers': [], 'kinds': []}\n"
         "host = remote._Host(setup)\n"
-        "while (facts := host.hear()) is None: pass\n"
+        "while (facts := host.read_message()) is None: pass\n"
         "host.end()\n"
         "print(json.dumps(facts))\n"
     )
@@ -195,7 +195,7 @@ def test_the_process_beside_a_dask_worker_computes_under_the_core_type() -> None
     setup = {"run": "r", "threads": 1, "blas_core": EVERYWHERE, "solvers": [], "kinds": []}
     host = remote._Host(setup)
     try:
-        while (facts := host.hear()) is None:
+        while (facts := host.read_message()) is None:
             pass
     finally:
         host.end()
