@@ -41,7 +41,7 @@ _PATH, _FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"(?<=\.\d\d)\d+")
 #: The text of an entry whose cell has no record.
 _NOT_RUN = status_word("not run")
 #: Statuses of cells that don't make a run unfinished.
-_SETTLED = {"ok", "unavailable", "skipped", "elsewhere"}
+_SETTLED = {"ok", "unavailable", "skipped", "other environment"}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from svmbench.base.errors import ResultsError
 from svmbench.base.files import read_text
 from svmbench.base.paper_folders import FULL_PROFILE
 from svmbench.report.numbers.cell_times import Forecaster, timed_cells
-from svmbench.report.numbers.summary import elsewhere
+from svmbench.report.numbers.summary import without_values
 from svmbench.report.reading.folders import folders_with_tables, is_contributed, runs_below
 from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.report.reading.records import (
@@ -52,7 +52,7 @@ class Source:
     ----------
     run : Run
     cells : tuple of CellResult
-        Races taken apart; results of other environments as ``elsewhere``.
+        Races taken apart; results of other environments as ``other environment``.
     environment_group : str
         The id of the first environment of the group whose results count.
     notes : tuple of str
@@ -296,7 +296,9 @@ def _source(run: Run) -> Source:
             f"{left_out} of {counts.total()} results come from another environment "
             f"({', '.join(others)}) than the others ({group}) and are left out."
         )
-    cells = [elsewhere(cell) if cell.environment_group in others else cell for cell in run.cells]
+    cells = [
+        without_values(cell) if cell.environment_group in others else cell for cell in run.cells
+    ]
     return Source(run, tuple(_with_races_apart(cells)), group, tuple(notes))
 
 
@@ -348,7 +350,7 @@ def _runs_that_count(sources: Iterable[Source]) -> tuple[list[Source], list[str]
 
 
 #: Statuses of a cell without a result in the environment that counts.
-NOT_RUN_STATUSES = ("planned", "not run", "elsewhere")
+NOT_RUN_STATUSES = ("planned", "not run", "other environment")
 
 
 def _filled_in(main_run: Source, others: Sequence[Source]) -> list[Source]:

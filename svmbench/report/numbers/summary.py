@@ -152,9 +152,9 @@ def summarise_folds(cells: Sequence[CellResult], metric: str) -> Summary:
 def by_environment_group(cells: Sequence[CellResult]) -> dict[str, list[CellResult]]:
     """Group the folds of one measurement by environment group.
 
-    Folds of different environments are not averaged. With several, each group has all folds,
-    with the status ``elsewhere`` for those of other environments, so that tables show that it has
-    only some of the folds.
+    Folds of different environments are not averaged. With several, each group has all folds, and
+    those of other environments have the status ``other environment`` and no values, so that tables
+    show that it has only some of the folds.
 
     Parameters
     ----------
@@ -166,18 +166,18 @@ def by_environment_group(cells: Sequence[CellResult]) -> dict[str, list[CellResu
         return {next(iter(groups), ""): list(cells)}
     return {
         name: [
-            cell if cell.status != "ok" or cell.environment_group == name else elsewhere(cell)
+            cell if cell.status != "ok" or cell.environment_group == name else without_values(cell)
             for cell in cells
         ]
         for name in groups
     }
 
 
-def elsewhere(cell: CellResult) -> CellResult:
-    """Return a cell without its values, with the status of another environment's results."""
+def without_values(cell: CellResult) -> CellResult:
+    """Return a cell without its values, with the status of results of another environment."""
     no_values: dict[str, Any] = {"metrics": {}, "spread": {}, "counters": {}, "undefined": {}}
     reason = f"measured in environment {cell.environment}"
-    return replace(cell, status="elsewhere", reason=reason, **no_values)
+    return replace(cell, status="other environment", reason=reason, **no_values)
 
 
 def value_of(cell: CellResult, metric: str) -> float | None:

@@ -9,7 +9,7 @@ STATUS_WORDS = {
     "unavailable": "not available",
     "memory": "out of memory",
     "planned": "not run",
-    "elsewhere": "in another environment",
+    "other environment": "in another environment",
 }
 
 #: Mark of means over some of the folds.
