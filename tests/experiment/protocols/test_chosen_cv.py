@@ -23,6 +23,7 @@ from svmbench.experiment.plan.planner import make_plan, prepare_plan
 from svmbench.experiment.protocols import chosen_cv_on_kernels, folds, kernel_search, solvers_in
 from svmbench.experiment.protocols.task import Task
 from svmbench.experiment.run.forecast import forecast
+from svmbench.experiment.run.session import Request, RunPlan
 from svmbench.report.reading.records import read_run
 from svmbench.report.tables.captions import caption
 from svmbench.report.tables.layout import lay_out, read_spec
@@ -188,7 +189,8 @@ def test_a_dry_run_and_a_table_name_the_choosing_solvers(tmp_path: Path) -> None
     block = {**BLOCK, "choose_with": {"nystrom": "csvc", "icf": "lssvm"}, "choose_rows": 1200}
     config = write_config(tmp_path, entries, block)
     plan = prepare_plan(str(config), "quick")
-    lines = forecast(plan, plan.cells, tmp_path / "out").lines
+    run_plan = RunPlan(Request(str(config)), plan, plan.cells, tmp_path / "out")
+    lines = forecast(run_plan).lines
     chosen = "nystrom at the point that csvc chooses, icf at the point that lssvm chooses"
     assert f"  main · breast-cancer: 2 cells ({chosen})" in lines
     (tmp_path / "out").mkdir()
