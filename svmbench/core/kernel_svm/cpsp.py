@@ -27,8 +27,9 @@ Deviations
       to the diagonal.
     - A cut is dropped once it has had no weight in 50 QPs in a row (``numeric/qp.py``); the
       authors' program drops it after 5.
-    - CPSP(tr) takes the best of 59 samples (Smola and Schölkopf 2000: with probability 0.95, one is
-      among the best 5 %) of the cut's violators, where the paper draws from all training samples.
+    - CPSP(tr) takes the best of 59 samples of the cut's violators (with probability 0.95, one is
+      among their best 5 %: Smola and Schölkopf 2000), where the paper draws from all training
+      samples.
       Once the gap is small, the residual is measured on 59 samples, or on 256, drawn in proportion
       to their weights a_i in it (|g_i| in ``preimage``). CPSP(tr) takes the best of them, and CPSP
       starts from the best of them. A residual of few samples is measured on all of them.
