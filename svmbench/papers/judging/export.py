@@ -39,12 +39,12 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in count_outcomes(verdicts) if count)
     word = "claim" if len(verdicts) == 1 else "claims"
     words = Counter(verdict.age for verdict in verdicts if verdict.age)
-    rest = [f"{words[word]} on {word} ones" for word in WORDS if words[word]]
+    first, *others = [age for age in WORDS if words[age]] or [""]
     ages = ""
-    if rest:
-        number, _, on = rest[0].removesuffix("ones").partition(" ")
-        verb = "claim rests" if number == "1" else "claims rest"
-        ages = "; " + ", ".join([f"{number} {verb} {on}records", *rest[1:]])
+    if first:
+        claims = "claim rests" if words[first] == 1 else "claims rest"
+        ages = f"; {words[first]} {claims} on {first} records"
+        ages += "".join(f", {words[age]} on {age} ones" for age in others)
     n_kept = sum(verdict.from_kept for verdict in verdicts)
     beside = f"; from kept records, not from these runs: {n_kept}" if n_kept else ""
     return f"{len(verdicts)} {word}: {counts}{beside}{ages}"
