@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from svmbench.report.numbers.summary import CLOCK_RESOLUTION_S
 from svmbench.report.reading import published
 from svmbench.report.reading.provenance import describe_cpu
-from svmbench.report.reading.records import Run, used_environments
+from svmbench.report.reading.records import VERSUS, Run, used_environments
 from svmbench.report.reading.wording import (
     CONTENDED_MARK,
     DISTURBED_MARK,
@@ -127,9 +127,13 @@ def footnotes(table: Table, *, allow_contended: bool) -> list[Sentence]:
         else:
             text = "Where there is one fold, ± is half the interquartile range of repeats."
             notes.append((text,))
-    if any(entry.cell.is_race for entry in entries):
+    if any(VERSUS in str(entry.cell.solver) for entry in entries):
         text = ": how many times faster a is than b (median of interleaved rounds)."
         notes.append((Code("a vs b"), text))
+    metrics = {metric for _, metric in table.columns}
+    if {"speedup", "train_time_s"} <= metrics:
+        text = "A speed-up is a ratio of CPU times; the training times beside it are wall times."
+        notes.append((text,))
     return notes
 
 

@@ -523,6 +523,27 @@ def test_a_plan_says_what_its_scores_and_protocols_are(tmp_path):
     assert labels == {"train_auc_pct": "train AUC (%)", "train_time_s": "train time (s)"}
 
 
+def test_notes_on_ratios_stand_below_tables_that_have_such_columns(tmp_path):
+    """A race shown by solver has no column "a vs b"; a speed-up isn't the quotient of the times."""
+    pair = runs.planned("cv", "a9a", "one|two", protocol="duel")
+    metrics = {"train_time_s:one": 3.0, "train_time_s:two": 4.0, "speedup:one": 1.5}
+    table = {**runs.TABLE2, "metrics": ["train_time_s", "speedup"], "published": None}
+    by_pair = {**table, "name": "pairs", "metrics": ["train_time_s", "ratio"]}
+    record = runs.record(pair, {**metrics, "ratio:one:two": 1.5})
+    folder = runs.write_run(tmp_path, [pair], [record], [table, by_pair])
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["protocols"] = {"duel": {"caption": "a duel", "race": True}}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    build(folder)
+    by_solver, by_pair = ((folder / f"{name}.md").read_text() for name in ("table2", "pairs"))
+    clocks = "A speed-up is a ratio of CPU times; the training times beside it are wall times."
+    assert "one speed-up" in by_solver
+    assert clocks in by_solver
+    assert "`a vs b`" not in by_solver
+    assert "`a vs b`: how many times faster a is than b" in by_pair
+    assert clocks not in by_pair
+
+
 def test_a_sweep_stands_beside_the_printed_sizes(tmp_path):
     text = build(runs.smo_run(tmp_path)).all_tables.read_text()
     assert "| 1605 | 15.8 [15.8; ×1] | 34.8 [34.8; ×1] |" in text
