@@ -300,6 +300,8 @@ def test_a_scale_says_what_an_outcome_rests_on():
     assert scale(SUPPORTED, a, cut) == Scale("reduced", ("b 10 of 20 rows",), 2, 3, 0, ("d",))
     assert scale(SUPPORTED, other) == Scale("stand-in", (), 1, 3, 1, ("a", "d"))
     assert str(scale(SUPPORTED, a, other)) == "full; decided on 1 of 3 sets, 1 more on other data"
+    assert scale(SUPPORTED, a, replace(other, cut="10 of 20 rows")).kind == "full"
+    assert scale(SUPPORTED, replace(other, cut="10 of 20 rows")).cut == ("10 of 20 rows",)
     assert scale(UNDECIDED, of_set("a", None)) == Scale(named=3)
     # The counterexample with the most of the paper's protocol counts.
     fails = of_set("d", holds=False)

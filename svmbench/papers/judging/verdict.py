@@ -477,7 +477,7 @@ def scale_of(
     """Return on how much of the paper's data and protocol an outcome rests.
 
     A contradiction rests on the failed parts with the fullest scale, any other outcome on all
-    decided parts.
+    decided parts. Parts on stand-ins count only if no other part is left.
 
     Parameters
     ----------
@@ -506,8 +506,9 @@ def scale_of(
     if outcome == CONTRADICTED:
         ranks = [(part.stand_in, bool(part.cut)) for part in failed]
         deciding = [part for part, rank in zip(failed, ranks, strict=True) if rank == min(ranks)]
-    cut = tuple(dict.fromkeys(part.cut for part in deciding if part.cut))
-    if all(part.stand_in for part in deciding):
+    on_own_data = [part for part in deciding if not part.stand_in]
+    cut = tuple(dict.fromkeys(part.cut for part in on_own_data or deciding if part.cut))
+    if not on_own_data:
         return Scale(STAND_IN, cut, **coverage)
     return Scale(REDUCED if cut else FULL, cut, **coverage)
 
