@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from svmbench.base.compiled import compiled
+from svmbench.base.compiled import compiled, prefetch
 from svmbench.core.csvc.problem import QPProblem, settle_at_bounds, threshold, up_low_extremes
 from svmbench.core.csvc.smo import (
     CONVERGED,
@@ -31,11 +31,12 @@ from svmbench.core.csvc.smo import (
     STOP_REASONS,
     Bounds,
     StoppingCriteria,
-    pair_steps,
+    chosen_j,
+    select_i,
     select_j,
     solve_pair,
     up_low_penalties,
-    update_gradient_select_i,
+    update_gradient,
     why_stop,
 )
 from svmbench.core.csvc.solver import (
@@ -56,9 +57,6 @@ from svmbench.core.kernels.rows import DenseRows, Rows, SourceRows, float32_rows
 from svmbench.core.models.ovo_model import JointSolution, Layout, OwnPairs
 from svmbench.core.numeric.arrays import raw
 
-#: Samples of a pair up to which its matrix is copied to where it stays in the cache.
-COPY_MAX_SAMPLES = 128
-
 #: Rows are made in float64, which leaves nothing to check, for up to this many samples, and for
 #: classes with fewer than this many samples on average: checking each pair would cost more.
 PAIRS_FLOAT32_MIN_SAMPLES, PAIRS_FLOAT32_MIN_CLASS = 400, 150
@@ -72,6 +70,9 @@ ALL_ROWS_MAX_SAMPLES = 3000
 #: A pair that misses a run asks for further ones at each end of each class: one for every ASK_SHARE
 #: multipliers above 0, but at least one and at most ASK_MOST.
 ASK_SHARE, ASK_MOST = 4, 8
+
+#: Kernel values in a line of the cache, of 64 bytes, in float32.
+VALUES_A_LINE = 16
 
 #: Samples of a pair above which it is solved alone: working sets and shrinking are faster there.
 JOINT_MAX_PAIR = 4000
@@ -147,6 +148,13 @@ def ask(
 
 
 @compiled
+def fetch_run(values: np.ndarray, begin: int, length: int) -> None:
+    """Prefetch a run of a kernel row: a pair reads most of its rows once or twice."""
+    for k in range(begin, begin + length, VALUES_A_LINE):
+        prefetch(values, k)
+
+
+@compiled
 def steps_of_pair(
     # runs of kernel rows, one after another; no NaN where the longest of them would begin at 0
     values: np.ndarray,
@@ -167,82 +175,50 @@ def steps_of_pair(
     """
     low, high = bounds.low, bounds.high
     beta, v = variables
-    a0, a1, b0, b1 = ranges
-    n_first, n_second = a1 - a0, b1 - b0
+    a0, a1, b0, _ = ranges
+    n_first, n = a1 - a0, len(v)
     up, down = up_low_penalties(low, high, beta)
-    score = np.empty(len(beta), dtype=np.float32)
+    first_slots, second_slots = slots
     ia, ib, ja, jb, t, steps = 0, 0, 0, 0, 0.0, 0
     while True:
         # update_gradient by the last step, and i = argmax of v over I_up: on either class's run.
-        i = update_gradient_select_i(
-            v[:n_first], up[:n_first], values[ia : ia + n_first], values[ja : ja + n_first], t
-        )
-        k = update_gradient_select_i(
-            v[n_first:], up[n_first:], values[ib : ib + n_second], values[jb : jb + n_second], t
-        )
-        if k >= 0 and (i < 0 or v[n_first + k] > v[i]):
-            i = n_first + k
-        if i < 0:
-            return steps, CONVERGED
-        at = a0 + i if i < n_first else b0 + i - n_first
-        ia, ib = slots[0][at], slots[1][at]
+        m = update_gradient(v, up, 0, n_first, values, ia, ja, t)
+        other_m = update_gradient(v, up, n_first, n, values, ib, jb, t)
+        if m >= other_m:
+            if m == -np.inf:
+                return steps, CONVERGED
+            i = select_i(v, up, 0, n_first, m)
+            at = a0 + i
+        else:
+            m = other_m
+            i = select_i(v, up, n_first, n, m)
+            at = b0 + i - n_first
+        ia, ib = first_slots[at], second_slots[at]
         is_there, j = ia >= 0 and ib >= 0, -1
         if is_there:
+            fetch_run(values, ia, n_first)
+            fetch_run(values, ib, n - n_first)
             # j by WSS 2, on either class's run of row i; the violation is the larger of both.
-            top, square = v[i], diag[at]
-            a, b = values[ia : ia + n_first], values[ib : ib + n_second]
-            j, violation = select_j(
-                v[:n_first], down[:n_first], a, diag[a0:a1], top, square, score[:n_first]
-            )
-            k, other = select_j(
-                v[n_first:], down[n_first:], b, diag[b0:b1], top, square, score[n_first:]
-            )
-            if k >= 0 and (j < 0 or score[n_first + k] > score[j]):
-                j = n_first + k
-            reason = why_stop(max(violation, other), steps, j, criteria)
+            square = diag[at]
+            best, violation = select_j(v, down, 0, n_first, values, ia, diag, a0, m, square)
+            other, other_violation = select_j(v, down, n_first, n, values, ib, diag, b0, m, square)
+            j = chosen_j(max(best, other))
+            reason = why_stop(max(violation, other_violation), steps, j, criteria)
             if reason != NOT_YET:
                 return steps, reason
             at = a0 + j if j < n_first else b0 + j - n_first
-            ja, jb = slots[0][at], slots[1][at]
+            ja, jb = first_slots[at], second_slots[at]
             is_there = ja >= 0 and jb >= 0
         if not is_there:
             ask_ahead(ranges, variables, (up, down), slots, wanted, j if j >= 0 else i)
             return steps, ROWS_MISSING
-        kernel = square, diag[at], a[j] if j < n_first else b[j - n_first]
+        fetch_run(values, ja, n_first)
+        fetch_run(values, jb, n - n_first)
+        kernel = square, diag[at], values[ia + j if j < n_first else ib + j - n_first]
         t, has_moved = solve_pair(i, j, v[i] - v[j], kernel, beta, low, high, up, down)
         if not has_moved:
             return steps, STALLED
         steps += 1
-
-
-@compiled
-def steps_of_small_pair(
-    values: np.ndarray,
-    slots: tuple[np.ndarray, np.ndarray],
-    diag: np.ndarray,
-    ranges: tuple[int, int, int, int],
-    bounds: Bounds,
-    criteria: StoppingCriteria,
-    variables: tuple[np.ndarray, np.ndarray],
-    scratch: tuple[np.ndarray, np.ndarray],
-) -> tuple[int, int]:
-    """Take the steps of :func:`steps_of_pair` on a copy of the matrix; all runs are there.
-
-    `scratch` has room for the matrix and its diagonal, of the type of `values`.
-    """
-    a0, a1, b0, b1 = ranges
-    n_first, n_second = a1 - a0, b1 - b0
-    n = n_first + n_second
-    K, diagonal = scratch[0][: n * n].reshape(n, n), scratch[1][:n]
-    for k in range(n):
-        at = a0 + k if k < n_first else b0 + k - n_first
-        first, second, row = slots[0][at], slots[1][at], K[k]
-        for j in range(n_first):
-            row[j] = values[first + j]
-        for j in range(n_second):
-            row[n_first + j] = values[second + j]
-        diagonal[k] = diag[at]
-    return pair_steps(K, diagonal, bounds, criteria, *variables)
 
 
 @compiled
@@ -255,18 +231,13 @@ def steps_of_all(
     criteria: StoppingCriteria,
     variables: tuple[np.ndarray, np.ndarray],
     so_far: Progress,
-    all_there: bool,
 ) -> None:
     """Take the steps of every pair whose reason is ``ROWS_MISSING``; see :func:`steps_of_pair`.
 
-    `slots` has the shape (n_classes, n_samples); `all_there` says that no run is missing.
+    `slots` has the shape (n_classes, n_samples).
     """
     starts, offsets = pairs.starts, pairs.offsets
     steps, reasons, wanted = so_far.steps, so_far.reasons, so_far.wanted
-    scratch = (
-        np.empty(COPY_MAX_SAMPLES**2, dtype=values.dtype),
-        np.empty(COPY_MAX_SAMPLES, dtype=values.dtype),
-    )
     for p in range(len(pairs.first)):
         if reasons[p] == ROWS_MISSING:
             a, b = pairs.first[p], pairs.second[p]
@@ -276,14 +247,9 @@ def steps_of_all(
             pair_variables = variables[0][begin:end], variables[1][begin:end]
             where, asked = (slots[a], slots[b]), (wanted[a], wanted[b])
             left = StoppingCriteria(criteria.tol, criteria.max_iter - steps[p], NO_GAP_TEST)
-            if all_there and end - begin <= COPY_MAX_SAMPLES:
-                taken, reason = steps_of_small_pair(
-                    values, where, diag, ranges, pair_bounds, left, pair_variables, scratch
-                )
-            else:
-                taken, reason = steps_of_pair(
-                    values, where, diag, ranges, pair_bounds, left, pair_variables, asked
-                )
+            taken, reason = steps_of_pair(
+                values, where, diag, ranges, pair_bounds, left, pair_variables, asked
+            )
             steps[p] += taken
             reasons[p] = reason
 
@@ -506,7 +472,7 @@ class PairSearch:
         values, diag = raw(runs.values), raw(runs.rows.diagonal)
         criteria = StoppingCriteria(self.tol, self.max_iter)
         problem = values, runs.slots, diag, pairs, self.bounds, criteria, self.variables
-        steps_of_all(*problem, so_far, runs.are_whole)
+        steps_of_all(*problem, so_far)
 
     def problem(self, p: int) -> QPProblem:
         """Return the problem of pair `p`."""

@@ -17,8 +17,8 @@ Phases that ``pair_steps`` and ``grouped_steps`` repeat, until ``why_stop`` retu
     select_working_set  i = argmax of v over I_up; j = argmax of b_ij^2 / a_ij over the j in I_low
                         with b_ij = v_i - v_j > 0, a_ij = K_ii + K_jj - 2 K_ij (WSS 2)
     solve_pair          t = b_ij / a_ij, cut at the bounds
-    update_gradient     v -= t (K_i - K_j), in the same pass over v as the next choice of i. So the
-                        functions are ``update_gradient_select_i`` and ``select_j``
+    update_gradient     v -= t (K_i - K_j), in the same pass over v as the next maximum over I_up;
+                        ``select_i`` then looks for the sample that has it
     shrink              in ``shrinking_steps`` alone, between calls of the two
     newton_steps        there too, for several groups: all free variables go to their best values
 References
@@ -45,12 +45,13 @@ Measured
     ``steps_without_sum``: the second variable saves 36 % of the CPU time of a fit in the median (25
     data sets of 300 to 5,000 samples; C = 1: 15 %, -1 to 71 %; C = 100: 69 %, 10 to 94 %).
     The inner functions take arrays one by one: a tuple of arrays costs a reference count for each
-    array at each call, which takes longer than a short loop.
+    array at each call, which takes longer than a short loop. A slice costs one, too, so they take
+    whole arrays and where a part of them begins.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,9 +69,11 @@ from svmbench.core.numeric.arrays import raw
 from svmbench.core.numeric.cholesky import cholesky, solve_cholesky
 from svmbench.core.numeric.submatrix import copy_part
 
-#: Samples in one piece of a selection loop. The loop keeps the best value of each piece, and
-#: afterwards looks for the best sample in the best piece only.
+#: Samples in one piece of a search for the sample that has the best value.
 SELECTION_PIECE = 256
+
+#: A candidate j has its score in the upper bits of an integer, and LAST_J - j in the lower ones.
+INDEX_BITS, LAST_J = 32, 2**31 - 1
 
 #: LIBSVM's TAU: it replaces the curvature of a pair if that is smaller.
 MIN_CURVATURE = 1e-12
@@ -199,80 +202,93 @@ def up_low_penalties(
 
 
 @compiled
-def update_gradient_select_i(
-    v: np.ndarray, up: np.ndarray, row_i: np.ndarray, row_j: np.ndarray, t: float
-) -> int:
-    """Do v -= t (K_i - K_j); return i = argmax of v over I_up, or -1 if I_up is empty.
+def update_gradient(
+    v: np.ndarray,
+    up: np.ndarray,
+    begin: int,
+    end: int,
+    values: np.ndarray,
+    row_i: int,
+    row_j: int,
+    t: float,
+) -> float:
+    """Do v -= t (K_i - K_j) for the variables from `begin` to `end`; return m: max of v over I_up.
 
-    `row_i` and `row_j` are the kernel rows of the last pair, t is its step; with t = 0, v stays.
+    `row_i` and `row_j` are where their values of the kernel rows of the last pair begin in the flat
+    array `values`; t is the step of this pair. With t = 0, v stays. Without I_up, m is -inf.
     """
     wide_vectors()
-    n = len(v)
-    m, piece = -np.inf, -1
-    for start in range(0, n, SELECTION_PIECE):
-        stop = start + SELECTION_PIECE
-        values, penalty = v[start:stop], up[start:stop]
-        first, second = row_i[start:stop], row_j[start:stop]
-        best = -np.inf
-        for k in range(len(values)):
-            # v_k for the next step; outside I_up it is -inf for the maximum.
-            w = values[k] - t * (np.float64(first[k]) - np.float64(second[k]))
-            values[k] = w
-            best = larger(best, w + np.float64(penalty[k]))
-        if best > m:
-            m, piece = best, start
-    if piece < 0:
-        return -1
-    # Find the sample that has the maximum. (The test k < n - 1 matters only if a gradient is NaN.)
-    k = piece
-    while k < n - 1 and v[k] + np.float64(up[k]) != m:
-        k += 1
-    return k
+    m = -np.inf
+    at, first, second = np.uint64(begin), np.uint64(row_i), np.uint64(row_j)
+    for k in range(np.uint64(end - begin)):
+        # v_k for the next step; outside I_up it is -inf for the maximum.
+        change = t * (np.float64(values[first + k]) - np.float64(values[second + k]))
+        w = v[at + k] - change
+        v[at + k] = w
+        m = larger(m, w + np.float64(up[at + k]))
+    return m
+
+
+@compiled
+def select_i(v: np.ndarray, up: np.ndarray, begin: int, end: int, m: float) -> int:
+    """Return the first i in I_up with v_i = m, the result of :func:`update_gradient`."""
+    wide_vectors()
+    i: Any = end
+    start = begin
+    while i == end and start < end:
+        stop = min(start + SELECTION_PIECE, end)
+        at = np.uint64(start)
+        for k in range(np.uint64(stop - start)):
+            i = min(i, np.int64(at + k) if v[at + k] == m else end)
+        start = stop
+    # Others with the same v may be outside I_up. (The test matters only if a gradient is NaN.)
+    while i < end - 1 and v[i] + np.float64(up[i]) != m:
+        i += 1
+    return min(i, end - 1)
 
 
 @compiled
 def select_j(
     v: np.ndarray,
     down: np.ndarray,
-    row: np.ndarray,
+    begin: int,
+    end: int,
+    values: np.ndarray,
+    row: int,
     diag: np.ndarray,
+    place: int,
     m: float,
     square: float,
-    score: np.ndarray,
 ) -> tuple[int, float]:
-    """Return j by WSS 2, or -1 if no j in I_low violates with i; and the violation m - M.
+    """Return the best of the variables from `begin` to `end` by WSS 2; and the violation m - M.
 
-    `row` is row i of K, with the dtype of `diag`, the diagonal; m is v_i, `square` is K_ii; `score`
-    (float32) is a scratch array.
+    It has the upper 32 bits of its score, 0 if no j in I_low violates with i; :func:`chosen_j`
+    reads j from it. The values of row i of K begin at ``values[row]``, and those of the diagonal,
+    of the same type, at ``diag[place]``; m is v_i, `square` is K_ii.
     """
     wide_vectors()
-    n = len(v)
     zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
-    violation, most, piece = -np.inf, zero, -1
-    for start in range(0, n, SELECTION_PIECE):
-        stop = start + SELECTION_PIECE
-        values, penalty = v[start:stop], down[start:stop]
-        kernel, others = row[start:stop], diag[start:stop]
-        scores = score[start:stop]
-        widest, best = -np.inf, zero
-        for k in range(len(values)):
-            # b_ij = m - v_j; -inf outside I_low.
-            distance = (m - values[k]) + np.float64(penalty[k])
-            widest = larger(widest, distance)
-            d = larger(np.float32(distance), zero)
-            # a_ij = K_ii + K_jj - 2 K_ij; the score is b_ij^2 / a_ij.
-            curvature = larger(np.float32(square + others[k] - (kernel[k] + kernel[k])), tiny)
-            scores[k] = d * (d / curvature)
-            best = larger(best, scores[k])
-        violation = max(violation, widest)
-        if best > most:
-            most, piece = best, start
-    if piece < 0:
-        return -1, violation
-    k = piece
-    while k < n - 1 and score[k] != most:
-        k += 1
-    return k, violation
+    best: Any = np.int64(0)
+    widest, last = -np.inf, np.int64(LAST_J - begin)
+    at, kernel, others = np.uint64(begin), np.uint64(row), np.uint64(place)
+    for k in range(np.uint64(end - begin)):
+        # b_ij = m - v_j; -inf outside I_low.
+        distance = (m - v[at + k]) + np.float64(down[at + k])
+        widest = larger(widest, distance)
+        d = larger(np.float32(distance), zero)
+        # a_ij = K_ii + K_jj - 2 K_ij; the score is b_ij^2 / a_ij.
+        K_ij = values[kernel + k]
+        curvature = larger(np.float32(square + diag[others + k] - (K_ij + K_ij)), tiny)
+        score = np.float32(d * (d / curvature))
+        # Bits of numbers from 0 on have their order; of equal scores the first j is the largest.
+        best = max(best, (np.int64(score.view(np.int32)) << INDEX_BITS) | (last - np.int64(k)))
+    return best, widest
+
+
+@compiled
+def chosen_j(best: int) -> int:
+    """Return j of :func:`select_j`, or -1 if no score is above 0."""
+    return LAST_J - (best & LAST_J) if best >> INDEX_BITS > 0 else -1
 
 
 @compiled
@@ -325,18 +341,20 @@ def pair_steps(
     """
     low, high = bounds.low, bounds.high
     up, down = up_low_penalties(low, high, beta)
-    score = np.empty(len(beta), dtype=np.float32)
+    n, values = len(beta), K.reshape(K.size)
     # A step of length 0 leaves the gradient as it is.
     i, j, t, steps = 0, 0, 0.0, 0
     while True:
         # update_gradient by the last step; select_working_set: i = argmax of v over I_up.
-        i = update_gradient_select_i(v, up, K[i], K[j], t)
-        if i < 0:
+        m = update_gradient(v, up, 0, n, values, i * n, j * n, t)
+        if m == -np.inf:
             return steps, CONVERGED
+        i = select_i(v, up, 0, n, m)
         if lazy is not None:
             compute_row(lazy, i)
         # j = argmax of b_ij^2 / a_ij over the violating j of I_low; violation = m - M.
-        j, violation = select_j(v, down, K[i], diag, v[i], diag[i], score)
+        best, violation = select_j(v, down, 0, n, values, i * n, diag, 0, m, diag[i])
+        j = chosen_j(best)
         reason = why_stop(violation, steps, j, criteria)
         if reason != NOT_YET:
             return steps, reason
@@ -368,7 +386,7 @@ def grouped_steps(
     low, high = bounds.low, bounds.high
     n, n_sums = len(beta), np.max(group) + 1
     up, down = np.empty((n_sums, n), dtype=np.float32), np.empty((n_sums, n), dtype=np.float32)
-    score = np.empty(n, dtype=np.float32)
+    values = K.reshape(K.size)
     up[:], down[:] = -np.inf, -np.inf
     for k in range(n):
         up[group[k], k] = 0.0 if beta[k] < high[k] else -np.inf
@@ -383,32 +401,24 @@ def grouped_steps(
     while True:
         last_i, last_j, last_t = i, j, t
         i, j, t = -1, -1, 0.0
-        widest, most = -np.inf, np.float32(0.0)
+        widest, most = -np.inf, 0
         for g in range(n_sums):
             # update_gradient by the last step, once for each sample; i, j of group g by WSS 2.
-            members = slice(begins[g], ends[g])
-            rows = K[last_i, members], K[last_j, members]
-            a = update_gradient_select_i(v[members], up[g, members], rows[0], rows[1], last_t)
+            begin, end = begins[g], ends[g]
+            rows = last_i * n + begin, last_j * n + begin
+            m = update_gradient(v, up[g], begin, end, values, rows[0], rows[1], last_t)
             if not is_sorted:
                 last_t = 0.0
-            if a < 0:
+            if m == -np.inf:
                 continue
-            a += begins[g]
+            a = select_i(v, up[g], begin, end, m)
             if lazy is not None:
                 compute_row(lazy, a)
-            b, violation = select_j(
-                v[members],
-                down[g, members],
-                K[a, members],
-                diag[members],
-                v[a],
-                diag[a],
-                score[members],
-            )
-            b += begins[g]
+            row = a * n + begin
+            best, violation = select_j(v, down[g], begin, end, values, row, diag, begin, m, diag[a])
             widest = max(widest, violation)
-            if b >= begins[g] and score[b] > most:
-                i, j, most = a, b, score[b]
+            if best >> INDEX_BITS > most >> INDEX_BITS:
+                i, j, most = a, chosen_j(best), best
         reason = why_stop(widest, steps, j, criteria)
         if reason != NOT_YET:
             return steps, reason
@@ -459,13 +469,17 @@ def update_gradient_select_first(
         most_rise, most_fall = max(most_rise, rise_here), max(most_fall, fall_here)
         if best > most:
             most, piece = best, start
-    k = piece
-    while 0 <= k < n - 1:
-        d = max(v[k] + np.float64(up[k]), np.float64(down[k]) - v[k], 0.0)
-        if d * (d * inverse[k]) == most:
-            break
-        k += 1
-    return k, most_rise + most_fall
+    if piece < 0:
+        return -1, most_rise + most_fall
+    # Find the variable that has the best value. (If a gradient is NaN, there may be none.)
+    found, stop = n - 1, piece + SELECTION_PIECE
+    values, scale = v[piece:stop], inverse[piece:stop]
+    raised, lowered = up[piece:stop], down[piece:stop]
+    for k in range(len(values)):
+        rise, fall = values[k] + np.float64(raised[k]), np.float64(lowered[k]) - values[k]
+        d = larger(larger(rise, fall), 0.0)
+        found = min(found, piece + k if d * (d * scale[k]) == most else n - 1)
+    return found, most_rise + most_fall
 
 
 @compiled
@@ -476,7 +490,6 @@ def select_second(
     row: np.ndarray,
     diag: np.ndarray,
     i: int,
-    score: np.ndarray,
 ) -> int:
     """Return j that gains most after i's own best step; -1 if none gains, or if it is i (rounding).
 
@@ -488,28 +501,16 @@ def select_second(
     zero, tiny = np.float32(0.0), np.float32(MIN_CURVATURE)
     inverse = 1.0 / max(np.float64(diag[i]), MIN_CURVATURE)
     scaled, inverse_float32 = v[i] * inverse, np.float32(inverse)
-    most, piece = zero, -1
-    for start in range(0, n, SELECTION_PIECE):
-        stop = start + SELECTION_PIECE
-        values, scores = v[start:stop], score[start:stop]
-        raised, lowered = up[start:stop], down[start:stop]
-        kernel, others = row[start:stop], diag[start:stop]
-        best = zero
-        for k in range(len(values)):
-            r = np.float32(values[k] - scaled * np.float64(kernel[k]))
-            d = larger(larger(r + raised[k], lowered[k] - r), zero)
-            c = np.float32(kernel[k])
-            curvature = larger(np.float32(others[k]) - c * (c * inverse_float32), tiny)
-            scores[k] = d * (d / curvature)
-            best = larger(best, scores[k])
-        if best > most:
-            most, piece = best, start
-    if piece < 0:
-        return -1
-    k = piece
-    while k < n - 1 and score[k] != most:
-        k += 1
-    return -1 if k == i else k
+    best = np.int64(0)
+    for k in range(n):
+        r = np.float32(v[k] - scaled * np.float64(row[k]))
+        d = larger(larger(r + up[k], down[k] - r), zero)
+        c = np.float32(row[k])
+        curvature = larger(np.float32(diag[k]) - c * (c * inverse_float32), tiny)
+        score = np.float32(d * (d / curvature))
+        best = max(best, (np.int64(score.view(np.int32)) << INDEX_BITS) | (LAST_J - np.int64(k)))
+    j = chosen_j(best)
+    return -1 if j == i else j
 
 
 @compiled
@@ -580,7 +581,7 @@ def steps_without_sum(
     low, high = bounds.low, bounds.high
     n = len(beta)
     up, down = up_low_penalties(low, high, beta)
-    score, inverse = np.empty(n, dtype=np.float32), np.empty(n)
+    inverse = np.empty(n)
     for k in range(n):
         inverse[k] = 1.0 / max(np.float64(diag[k]), MIN_CURVATURE)
     i, j, ti, tj, steps = 0, 0, 0.0, 0.0, 0
@@ -591,7 +592,7 @@ def steps_without_sum(
         if reason != NOT_YET:
             return steps, reason
         # j = the variable that gains most once i has taken its step.
-        j = select_second(v, up, down, K[i], diag, i, score)
+        j = select_second(v, up, down, K[i], diag, i)
         before_i = beta[i]
         if j < 0:
             # i alone: t_i = v_i / K_ii.

@@ -48,6 +48,7 @@ from svmbench.core.csvc.problem import (
 )
 from svmbench.core.csvc.smo import (
     CONVERGED,
+    INDEX_BITS,
     MAX_ITER,
     NO_GAP_TEST,
     NOT_YET,
@@ -56,10 +57,12 @@ from svmbench.core.csvc.smo import (
     STOP_REASONS,
     Bounds,
     StoppingCriteria,
+    chosen_j,
+    select_i,
     select_j,
     solve_pair,
     up_low_penalties,
-    update_gradient_select_i,
+    update_gradient,
     why_stop,
 )
 from svmbench.core.csvc.solver import (
@@ -143,49 +146,44 @@ def steps_of_nu_pair(
     low, high = bounds.low, bounds.high
     beta, v = variables
     a0, a1, b0, _ = ranges
-    # Of each class: the slice of its variables, and what to add to a variable's position to get
+    # Of each class: begin and end of its variables, and what to add to a variable's position to get
     # the place of its sample.
     m, n = a1 - a0, len(v)
-    parts = ((slice(0, m), a0), (slice(m, n), b0 - m))
+    parts = ((0, m, a0), (m, n, b0 - m))
     up, down = up_low_penalties(low, high, beta)
-    score = np.empty(n, dtype=np.float32)
     # The runs of the last pair of variables at either class. A step of length 0 changes nothing.
     last_i, last_j, t, steps = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 0.0, 0
-    tops = np.empty(2, dtype=np.int64)
+    tops = np.empty(2)
     while True:
         # update_gradient by the last step, and i = argmax of v over I_up of each class.
         for g in range(2):
-            members = parts[g][0]
-            size = members.stop - members.start
-            rows = values[last_i[g] : last_i[g] + size], values[last_j[g] : last_j[g] + size]
-            tops[g] = update_gradient_select_i(v[members], up[members], rows[0], rows[1], t)
+            begin, end, _ = parts[g]
+            tops[g] = update_gradient(v, up, begin, end, values, last_i[g], last_j[g], t)
         # j by WSS 2 in each class; the better of the two pairs.
         i, j, between, missing = -1, -1, 0, -1
-        widest, most = -np.inf, np.float32(0.0)
+        widest, most = -np.inf, 0
         for g in range(2):
-            members, place = parts[g]
-            if tops[g] < 0:
+            begin, end, place = parts[g]
+            if tops[g] == -np.inf:
                 continue
-            a = tops[g] + members.start
+            a = select_i(v, up, begin, end, tops[g])
             run = slots[g][place + a]
             if run < 0:
                 missing = a
                 continue
-            row = values[run : run + members.stop - members.start]
-            others = diag[place + members.start : place + members.stop]
-            v_i, K_ii = v[a], diag[place + a]
-            b, b_violation = select_j(
-                v[members], down[members], row, others, v_i, K_ii, score[members]
+            best, b_violation = select_j(
+                v, down, begin, end, values, run, diag, place + begin, tops[g], diag[place + a]
             )
             widest = max(widest, b_violation)
-            if b >= 0 and score[members.start + b] > most:
-                i, j, most, between = a, members.start + b, score[members.start + b], run + b
+            if best >> INDEX_BITS > most >> INDEX_BITS:
+                i, j, most = a, chosen_j(best), best
+                between = run + j - begin
         if missing < 0:
             reason = why_stop(widest, steps, j, criteria)
             if reason != NOT_YET:
                 return steps, reason
             g = 0 if i < m else 1
-            at_i, at_j = parts[g][1] + i, parts[g][1] + j
+            at_i, at_j = parts[g][2] + i, parts[g][2] + j
             for c in range(2):
                 last_i[c], last_j[c] = slots[c][at_i], slots[c][at_j]
                 if last_j[c] < 0:

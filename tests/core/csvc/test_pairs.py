@@ -15,13 +15,12 @@ from small_problems import needs_jit
 from svmbench import CSVC
 from svmbench.base.compiled import JIT_DISABLED
 from svmbench.core.csvc import pairs
-from svmbench.core.csvc.pairs import ask_ahead, steps_of_pair, steps_of_small_pair
+from svmbench.core.csvc.pairs import ask_ahead
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource, ThreadPool
 from svmbench.core.kernels.rows import DenseRows, SourceRows
 from svmbench.core.models.multiclass import OneVsOne
 from svmbench.core.models.ovo_model import Layout
 from svmbench.core.models.pairs import Pairs
-from svmbench.core.numeric.arrays import raw
 
 TIGHT = {"C": 3.0, "gamma": 0.4, "tol": 1e-8}
 
@@ -304,50 +303,6 @@ def test_all_runs_are_blocks_of_two_classes(sizes):
             at = runs.slots[c, i]
             assert_allclose(runs.values[at : at + end - begin], K[i, begin:end], rtol=1e-13)
     assert runs.values.size == len(X) ** 2
-
-
-@pytest.mark.slow
-def test_a_small_pair_takes_the_same_steps_on_a_copy():
-    rng = np.random.default_rng(0)
-    codes = np.repeat([0, 1, 2], [40, 50, 30])
-    X = rng.normal(size=(120, 3)) + rng.normal(size=(3, 3))[codes]
-    source = KernelSource.from_inputs(X, KernelFunction("rbf", 1.0))
-    layout = Layout.of(codes, [0, 0, 1], [1, 2, 2])
-    runs = pairs.ClassRows(SourceRows(source, np.float64), layout.starts, 1000.0, ThreadPool(1))
-    signs = layout.signs[layout.variables(1)]
-    bounds = pairs.Bounds(np.minimum(signs, 0.0), np.maximum(signs, 0.0))
-    parts = raw(runs.values), (raw(runs.slots[0]), raw(runs.slots[2])), raw(runs.rows.diagonal)
-    problem = *parts, (0, 40, 90, 120), bounds, pairs.StoppingCriteria(1e-6, 10**6)
-    nothing = np.zeros(120, dtype=bool), np.zeros(120, dtype=bool)
-    found = []
-    for steps, rest in (
-        (steps_of_pair, nothing),
-        (steps_of_small_pair, (np.empty(70**2), np.empty(70))),
-    ):
-        variables = np.zeros(70), signs.copy()
-        work, reason = steps(*problem, variables, rest)
-        found.append((work, reason, *variables))
-    (work, reason, beta, v), other = found
-    assert (work, reason) == other[:2]
-    assert work > 20
-    assert_array_equal(beta, other[2])
-    assert_array_equal(v, other[3])
-
-
-@pytest.mark.skipif(not JIT_DISABLED, reason="inside compiled code a call can't be listened to")
-def test_small_pairs_alone_are_copied(monkeypatch):
-    called = []
-
-    def listened(*given):
-        called.append(len(given[6][0]))
-        return steps_of_small_pair(*given)
-
-    monkeypatch.setattr(pairs, "steps_of_small_pair", listened)
-    monkeypatch.setattr(pairs, "COPY_MAX_SAMPLES", 12)
-    y = np.repeat([0, 1, 2], [4, 8, 9])
-    X = np.random.default_rng(0).normal(size=(21, 2))
-    CSVC().fit(X, y)
-    assert called == [12]
 
 
 def test_runs_end_where_their_memory_does():
