@@ -28,7 +28,8 @@ Deviations
       steps are taken: with an ill-conditioned Q pairs alone need hundreds of thousands of steps for
       the gap that interior-point methods reach.
     - Once both have taken most of the time of an interior-point method, it is used (``interior``).
-    - Where no sum is fixed (the C-SVM), one multiplier moves, or two where that gains.
+    - Where no sum is fixed (the C-SVM), one multiplier moves, or two where that gains; many at once
+      only after `MOST_PAIRS` steps for each sample.
     - It stops by the duality gap, which says how far the objective is from the optimum, and not by
       the largest violation, which doesn't.
 """
@@ -145,17 +146,25 @@ def _round_of_pairs(
 def _round_without_sum(
     problem: UnitProblem, point: QPPoint, tol: float, violation: float, max_iter: int
 ) -> tuple[float, float]:
-    """Take steps of one multiplier, or of two where that gains; return as `_round_of_pairs`."""
+    """Take steps of one multiplier, or of two where that gains, and many at once after that.
+
+    Return as `_round_of_pairs`.
+    """
     n = len(point.a)
     # At the start the objective is 0, and so is the gap to reach.
     needed = problem.target(point, tol) / max(1, int(np.count_nonzero(point.a))) or np.inf
     violation = min(CLOSER_WITHOUT_SUM * violation, needed)
     most = min(max_iter - point.steps, max(LEAST_PAIRS, MOST_PAIRS * n))
     criteria, bounds = StoppingCriteria(violation, most), Bounds(np.zeros(n), np.ones(n))
-    steps, _ = steps_without_sum(raw(problem.Q), problem.diag, bounds, criteria, point.a, point.v)
+    Q = raw(problem.Q)
+    steps, reason = steps_without_sum(Q, problem.diag, bounds, criteria, point.a, point.v)
     point.steps += steps
     problem.refresh(point)
-    return violation, steps * seconds_of_pairs(n)
+    seconds = steps * seconds_of_pairs(n)
+    if reason != CONVERGED and not problem.reaches(point, problem.target(point, tol)):
+        work = block_pivoting.run_block_pivoting(problem, point, tol)
+        seconds += work * NEWTON_TRIPLE * n**3
+    return violation, seconds
 
 
 def take_interior(

@@ -158,7 +158,7 @@ def test_a_step_of_many_on_paper():
     """min 1/2 |a|^2 of sum 1.5: from (1, 0.5, 0) both bounds are left, and all get 1/2."""
     problem = UnitProblem(np.eye(3), 1.5)
     point = problem.at(np.array([1.0, 0.5, 0.0]))
-    assert list(block_pivoting.movable(point)) == [0, 1, 2]
+    assert list(block_pivoting.movable(problem, point)) == [0, 1, 2]
     assert block_pivoting.step(problem, point, 1e-13)[0]
     assert_allclose(point.a, 0.5)
     # A ridge of the mean diagonal halves the way.
@@ -177,6 +177,78 @@ def test_a_step_of_many_on_paper():
     problem = UnitProblem(np.diag([0.1, 1.0, 1.0]), 2.4)
     assert block_pivoting.step(problem, point, 1e-13, 0.4)[0]
     assert_allclose(point.a, [1.0, 0.7, 0.7])
+
+
+def test_a_step_of_many_without_a_sum_on_paper():
+    """min 1/2 a'Qa + q'a: Q a = -q among the free ones, and 1 where that leaves the box."""
+    Q = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    problem = UnitProblem(Q, None, np.array([-1.0, -1.0, -3.0]))
+    point = problem.at(np.array([0.9, 0.1, 0.5]))
+    assert list(block_pivoting.movable(problem, point)) == [0, 1, 2]
+    assert block_pivoting.step(problem, point, 1e-13)[0]
+    assert_allclose(point.a, [1 / 3, 1 / 3, 1.0])
+    assert_allclose(point.v, [0.0, 0.0, 2.0], atol=1e-12)
+    # The margin is 0: a multiplier of 0 moves only if its gradient is below 0.
+    problem = UnitProblem(np.eye(3), None, np.array([-0.5, 0.5, -0.2]))
+    point = problem.at(np.array([0.0, 0.0, 0.4]))
+    assert list(block_pivoting.movable(problem, point)) == [0, 2]
+
+
+def test_of_too_many_the_free_ones_and_the_farthest_are_selected(monkeypatch):
+    monkeypatch.setattr(block_pivoting, "SELECTED", 3)
+    # d = (0.5, 0.5, 0.1, 0.3, 0.9): the margin is 0.5.
+    problem = UnitProblem(np.eye(5), 2.0, np.array([0.0, 0.0, 0.1, 0.3, -0.1]))
+    point = problem.at(np.array([0.5, 0.5, 0.0, 0.0, 1.0]))
+    chosen = block_pivoting.movable(problem, point)
+    assert list(chosen) == [0, 1, 2, 3, 4]
+    assert list(block_pivoting.select(problem, point, chosen)) == [0, 1, 2]
+    # Where no sum is kept the margin is 0, and the last one is the farthest from it.
+    free_sum = UnitProblem(np.eye(5), None, problem.linear)
+    assert list(block_pivoting.select(free_sum, point, chosen)) == [0, 1, 4]
+    # Of more free ones than that, those at equal distances.
+    point = problem.at(np.array([0.5, 0.5, 0.4, 0.4, 0.2]))
+    assert list(block_pivoting.select(problem, point, chosen)) == [0, 2, 4]
+
+
+@needs_jit
+def test_more_multipliers_than_fit_in_a_step_are_moved_in_part(monkeypatch):
+    """Of 200 movable ones each step takes 40: neither the interior-point method nor many pairs."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("not needed here")
+
+    problem = UnitProblem(matrix(n=200, gamma=0.02, square=0.0)[0], 20.0)
+    best = problem.value(solved(problem, tol=1e-8))
+    monkeypatch.setattr(interior, "solve_interior", refuse)
+    monkeypatch.setattr(block_pivoting, "MOST", 60)
+    monkeypatch.setattr(block_pivoting, "SELECTED", 40, raising=False)
+    sizes, theirs = [], block_pivoting._direction
+    monkeypatch.setattr(
+        block_pivoting, "_direction", lambda H, *rest: sizes.append(len(H)) or theirs(H, *rest)
+    )
+    found = solved(problem, tol=1e-8)
+    assert found.gap <= max(1e-8 * problem.value(found), problem.rounding_gap())
+    assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.rounding_gap())
+    assert found.steps <= 30 * 200
+    assert 40 in sizes
+    assert max(sizes) <= 60
+
+
+@needs_jit
+def test_a_c_svm_whose_pairs_do_not_converge_moves_many_at_once(monkeypatch):
+    """With a large C and a wide kernel, pairs alone would end in the interior-point method."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("not needed here")
+
+    monkeypatch.setattr(interior, "solve_interior", refuse)
+    n = 200
+    problem = UnitProblem(matrix(n=n, gamma=0.02, square=0.0)[0], None, np.full(n, -1e-4))
+    found = solved(problem, tol=1e-8)
+    assert found.reason == "converged"
+    assert problem.gap(problem.at(found.a)) <= 2e-8 * abs(problem.value(found))
+    assert 0 < found.newton_steps <= 250
+    assert found.steps <= 3 * pairwise.MOST_PAIRS * n
 
 
 @needs_jit
