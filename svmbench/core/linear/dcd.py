@@ -400,6 +400,20 @@ class _DualCoordinateDescent(Weighted, LinearClassifierWithC):
 
     _loss: ClassVar[LossProblem]
 
+    def _fit_several(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit one class against the rest, for each class, on inputs converted once."""
+        native = self._convert(TrainingData(X=X, y=y)).native
+        models = []
+        for label in self.classes_:
+            weights = self._weigh_against_rest(y, label, sample_weight)
+            signs = np.where(y == label, 1.0, -1.0)
+            data = TrainingData(X=X, y=signs, native=native, weights=weights)
+            model = self._alone()
+            model.classes_, model.n_features_in_ = np.array([-1, 1]), X.shape[1]
+            models.append(model.train(data).finish_fit(data))
+        self.objective_ = float(sum(model.objective_ for model in models))
+        return self._join(models)
+
     def train(self, data: TrainingData) -> Self:
         """Descend until the projected gradients agree within `tol`."""
         parameters = DescentParameters(
