@@ -107,7 +107,7 @@ SHRINK_MAX_SHARE = 0.7
 RECONSTRUCTION_COST = 0.3
 
 #: Newton steps move at most this many free variables.
-NEWTON_MAX_FREE = 512
+NEWTON_MAX_FREE = 2048
 
 #: Costs in updates of a gradient by one kernel value: of a Newton step, times the cube of the
 #: number of free variables; of a pair step, beside its samples.

@@ -18,6 +18,31 @@ from svmbench.baselines.liblinear import LiblinearL1, LiblinearL2, LiblinearL2Du
 from svmbench.core.linear.dcd import DCDL1, DCDL2, next_pass, shuffle
 
 
+@pytest.mark.parametrize("solver", [DCDL1, DCDL2])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_several_classes_are_fits_against_the_rest_on_inputs_converted_once(
+    solver, form, monkeypatch
+):
+    """Each class has the weights, offset and multipliers of a fit of its own, with weights too."""
+    rng = np.random.default_rng(0)
+    X, y, given = form(rng.random((60, 5))), np.resize([0, 1, 2], 60), rng.random(60)
+    signs = [np.where(y == label, 1, -1) for label in range(3)]
+    calls = []
+    convert = solver._convert
+    monkeypatch.setattr(solver, "_convert", lambda *own: calls.append(1) or convert(*own))
+    for class_weight, weights in ((None, None), ({0: 3.0}, None), (None, given)):
+        calls.clear()
+        model = solver(class_weight=class_weight).fit(X, y, weights)
+        assert len(calls) == 1
+        for label in range(3):
+            factor = {1: 3.0} if class_weight and label == 0 else None
+            alone = solver(class_weight=factor).fit(X, signs[label], weights)
+            np.testing.assert_array_equal(model.coef_[label], alone.coef_[0])
+            np.testing.assert_array_equal(model.intercept_[label], alone.intercept_[0])
+            np.testing.assert_array_equal(model.estimators_[label].alpha_, alone.alpha_)
+            assert model.estimators_[label].objective_ == alone.objective_
+
+
 def test_two_samples_by_hand():
     # x = 1, 1 after folding in the labels, no offset. Hinge: w = min(1, 2C).
     X, y = [[1.0], [-1.0]], [1, -1]

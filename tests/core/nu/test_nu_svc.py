@@ -37,6 +37,20 @@ def test_two_points_on_paper():
 
 
 @needs_jit
+def test_newton_steps_help_with_many_free_multipliers():
+    """Labels at random: 524 multipliers are free, which pair steps alone move slowly.
+
+    Measured: 139,718 steps; 1,015,279 where Newton steps moved at most 512 multipliers.
+    """
+    rng = np.random.default_rng(0)
+    model = NuSVC().fit(rng.random((1300, 5)), np.resize([1, -1], 1300))
+    n_free = model.counters_["support_vectors"] - model.counters_["bounded_support_vectors"]
+    assert n_free > 512
+    assert model.n_iter_ < 400_000
+    assert model.objective_ - model.dual_objective_ < 1e-3 * abs(model.objective_)
+
+
+@needs_jit
 def test_warm_up_leaves_nothing_to_compile():
     compiled = [
         value
