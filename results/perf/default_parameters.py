@@ -1,12 +1,16 @@
 """Compare `fit` and `predict` at scikit-learn's default parameters: our classes beside theirs.
 
     python results/perf/default_parameters.py --rounds 5 --output results/perf
+    python results/perf/default_parameters.py --made 60 --output results/perf    # made problems
     python results/perf/default_parameters.py --table    # only write README.md's tables
 
 One thread; the features of each set are scaled to [0, 1]. `csvc` stands beside SVC, `nu-svc` beside
 NuSVC (if nu = 0.5 is feasible), `newton-l2`, which solves LinearSVC's problem, beside LinearSVC,
 and `one-class` beside OneClassSVM (on the most frequent class). Both sides have scikit-learn's
-default parameters, and the problems and tolerances are the same.
+default parameters, and the problems and tolerances are the same. If there are fewer rows than
+features, `dcd-l2` stands beside LinearSVC, too, which solves the dual problem there.
+With `--made` the problems are made from seeds, each of another kind and size (`made`), and not
+scaled; the files are called made_parameters.csv, made_parameters.json and made_summary.csv.
 Rows are shuffled; up to `SORTED_MAX_ROWS` rows, SVC and NuSVC are also fitted on rows sorted by
 label. After one call of ours, both sides take turns; the CPU time of a call counts. `predict` is
 timed on up to `PREDICTED_ROWS` of the training rows.
@@ -17,7 +21,8 @@ tolerance of `TOLERANCES` at which they come within `EQUAL` of our objective.
 Lines are sorted by ratio, the worst first. The file is written after each data set, with the
 machine and the versions (default_parameters.json) and a summary of the calls at default tolerances
 (default_summary.csv) beside it. README.md has two tables of them: the summary, and the cases that
-are slower or were fitted again at a smaller tolerance of theirs.
+are slower or were fitted again at a smaller tolerance of theirs. Of the made problems it has the
+summary.
 """
 
 from __future__ import annotations
@@ -55,7 +60,7 @@ SORTED_MAX_ROWS, NU_MAX_ROWS, PREDICTED_ROWS = 1000, 6000, 2000
 
 #: The page with the tables, and where they stand.
 PAGE = Path(__file__).with_name("README.md")
-_TABLES = re.compile(r"(<!-- defaults -->\n).*?(<!-- /defaults -->)", re.DOTALL)
+_TABLES = re.compile(r"(<!-- (defaults|made) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 #: Seconds after which a case takes no further turn.
 CASE_SECONDS = 2.0
@@ -69,6 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sets", nargs="+", default=NAMES.split(), help="names of data sets")
+    parser.add_argument("--made", type=int, metavar="N", help="take N made problems instead")
     parser.add_argument("--output", type=Path, help="folder of default_parameters.csv")
     parser.add_argument("--table", action="store_true", help="measure nothing, write the tables")
     given = parser.parse_args()
@@ -76,8 +82,8 @@ def main() -> None:
         PAGE.write_text(page_with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return
     lines: list[dict[str, Any]] = []
-    for name in given.sets:
-        X, y = scaled(name)
+    named = ((name, *scaled(name)) for name in given.sets)
+    for name, X, y in named if given.made is None else map(made, range(given.made)):
         for order, ours, theirs, own_X, own_y in cases(X, y):
             facts = {"dataset": name, "order": order}
             try:
@@ -89,7 +95,8 @@ def main() -> None:
                 lines.append({**facts, **line})
                 print("  ".join(f"{key}={value}" for key, value in lines[-1].items()), flush=True)
         if given.output and lines:
-            write(given.output / "default_parameters.csv", lines)
+            stem = "default" if given.made is None else "made"
+            write(given.output / f"{stem}_parameters.csv", lines)
 
 
 def write(path: Path, lines: list[dict[str, Any]]) -> None:
@@ -99,7 +106,8 @@ def write(path: Path, lines: list[dict[str, Any]]) -> None:
         writer.writeheader()
         writer.writerows(sorted(lines, key=lambda line: float(line["ratio"])))
     summary = summaries(lines)
-    with path.with_name("default_summary.csv").open("w", newline="", encoding="utf-8") as stream:
+    summary_name = path.name.replace("parameters", "summary")
+    with path.with_name(summary_name).open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, summary[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(summary)
@@ -139,13 +147,19 @@ def summaries(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def page_with_tables(page: str) -> str:
     """Return the page's text with the tables as the kept lines make them."""
-    with PAGE.with_name("default_parameters.csv").open(newline="", encoding="utf-8") as stream:
-        made = tables(list(csv.DictReader(stream)))
-    return _TABLES.sub(lambda found: found[1] + made + found[2], page)
+
+    def table(found: re.Match[str]) -> str:
+        stem = {"defaults": "default", "made": "made"}[found[2]]
+        with PAGE.with_name(f"{stem}_parameters.csv").open(newline="", encoding="utf-8") as stream:
+            lines = list(csv.DictReader(stream))
+        text = summary_table(lines)
+        return found[1] + (text if stem == "made" else text + second_table(lines)) + found[3]
+
+    return _TABLES.sub(table, page)
 
 
-def tables(lines: list[dict[str, Any]]) -> str:
-    """Return the table of all calls, and that of cases that are slower or have a second line."""
+def summary_table(lines: list[dict[str, Any]]) -> str:
+    """Return the table of all calls."""
     text = "| call | least ratio | median ratio | slower than theirs |\n|---|---:|---:|---|\n"
     lines = sorted(lines, key=lambda line: -float(line["their_tol"]))
     for each in sorted(summaries(lines), key=lambda found: -float(found["median"])):
@@ -155,7 +169,13 @@ def tables(lines: list[dict[str, Any]]) -> str:
             slower += f", on at most {rows:,} rows, in at most {ms:g} ms"
         least = f"{each['least']} ({each['worst_case']})"
         text += f"| {call_of(each)} | {least} | {each['median']} | {slower} |\n"
-    text += (
+    return text
+
+
+def second_table(lines: list[dict[str, Any]]) -> str:
+    """Return the table of cases that are slower or have a second line."""
+    lines = sorted(lines, key=lambda line: -float(line["their_tol"]))
+    text = (
         "\n| call, slower or not at an equal objective | rows | ratio | our gap | their gap |"
         " ratio at an equal objective |\n|---|---:|---:|---:|---:|---:|\n"
     )
@@ -189,6 +209,40 @@ def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
     return X[order], np.asarray(data.y)[order]
 
 
+def made(seed: int) -> tuple[str, Any, np.ndarray]:
+    """Return a made problem: its name, inputs, and labels.
+
+    Eight kinds take turns. Rows (60 to 2,500), features and classes (2 in half of the problems) are
+    drawn, rows and features evenly in their logarithm.
+    """
+    rng = np.random.default_rng(seed)
+    n, d = (int(np.exp(rng.uniform(*np.log(ends)))) for ends in ((60, 2500), (1, 600)))
+    n_classes = min(int(rng.choice([2, 2, 2, 3, 5, 10])), n // 15)
+    kind = ("noise", "wide", "sparse", "binary", "repeated", "rare", "blobs", "checks")[seed % 8]
+    X: Any = rng.random((n, d))
+    centres = rng.normal(size=(n_classes, d))
+    y = rng.integers(n_classes, size=n)
+    if kind == "wide":
+        X = rng.normal(size=(n, 2 * n)) + 0.3 * rng.normal(size=(n_classes, 2 * n))[y]
+    elif kind == "sparse":
+        X = sp.random_array((n, 10 * n), density=min(1.0, 2 / n), format="csr", rng=rng)
+        y = np.asarray(X @ rng.normal(size=(10 * n, n_classes))).argmax(axis=1)
+    elif kind == "binary":
+        X = (rng.uniform(0.05, 0.5) > X).astype(float)
+        y = (X @ centres.T + rng.normal(size=(n, n_classes))).argmax(axis=1)
+    elif kind == "repeated":
+        X = X[rng.integers(n // 10, size=n)]
+    elif kind == "rare":
+        y = (rng.random(n) < 0.04).astype(int)
+        y[:2] = 0, 1
+        X += 0.3 * y[:, None]
+    elif kind == "blobs":
+        X = centres[y] + rng.uniform(0.2, 2.0) * rng.normal(size=(n, d))
+    elif kind == "checks":
+        y = (np.floor(4.0 * X[:, : min(d, 2)]).sum(axis=1) % 2).astype(int)
+    return f"{kind}-{seed}", X, y
+
+
 def most_frequent(y: np.ndarray) -> Any:
     """Return the most frequent class."""
     classes, counts = np.unique(y, return_counts=True)
@@ -208,6 +262,8 @@ def cases(
             ours = svmbench.solver("nu-svc", nu=0.5, gamma="scale")
             yield order, ours, NuSVC(), X[rows], y[rows]
     yield "shuffled", svmbench.solver("newton-l2", C=1.0, tol=1e-4), LinearSVC(), X, y
+    if X.shape[0] < X.shape[1]:
+        yield "shuffled", svmbench.solver("dcd-l2", C=1.0, tol=1e-4), LinearSVC(), X, y
     if len(y) <= NU_MAX_ROWS:
         ours = svmbench.solver("one-class", nu=0.5, gamma="scale")
         yield "shuffled", ours, OneClassSVM(), X[y == most_frequent(y)], None

@@ -21,6 +21,11 @@ Reference
 Few features (``exact_newton``)
     Rows of up to `EXACT_MAX_FEATURES` features have each Hessian exact, in one compiled loop. The
     rest is for wider rows, and for many sparse ones.
+Fewer rows than features (``gram_newton``)
+    With w = X'b, K = XX' and E = diag(y), Newton's step leads to the b that is 0 outside A and
+    solves (I / 2C + K_AA) b_A = y_A (Chapelle 2007, Training a support vector machine in the
+    primal). The lengths ||w||^2 = b'Kb and ||g||^2 = r'Kr, r = b - 2C E max(0, s), need
+    no w.
 Deviations
     - LIBLINEAR's rule alone ends far from the optimum where g(0) is long: features far from zero,
       or C large for data that a plane separates. So the distance to the optimum is bounded, too.
@@ -41,6 +46,7 @@ Deviations
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -49,6 +55,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import check_random_state
 
 from svmbench.core.contract.base import Along, ClassWeight, PathPoint, TrainingData, Weighted
@@ -56,6 +63,7 @@ from svmbench.core.contract.linear_base import LinearClassifierWithC
 from svmbench.core.contract.registry import declare
 from svmbench.core.linear.exact_newton import exact_newton, line_search
 from svmbench.core.linear.hessian import (
+    GRAM_PRODUCTS_PER_NONZERO,
     Diagonal,
     RowProducts,
     SampleHessian,
@@ -210,6 +218,53 @@ def truncated_newton(
     return way
 
 
+def gram_newton(
+    K: np.ndarray,  # (n_samples, n_samples): XX'
+    y: np.ndarray,  # (n_samples,): labels ±1
+    roots: np.ndarray,  # (n_samples,): the slacks at w = 0
+    b: np.ndarray,  # (n_samples,): where to start, w = X'b
+    parameters: NewtonParameters,
+) -> tuple[np.ndarray, NewtonResult]:
+    """Take Newton steps from X'b until gradient and distance to the optimum are small enough.
+
+    Return b, and the result without w. ``numpy.linalg.LinAlgError`` if C is so large that a system
+    is not positive definite in float64.
+    """
+    C, way = parameters.C, NewtonResult(np.empty(0))
+    values = K @ b  # w'x_i
+    begin = process_time()
+    while True:
+        slacks = roots - y * values
+        inside = np.flatnonzero(slacks > 0.0)
+        way.n_active = len(inside)
+        r = b.copy()
+        r[inside] -= 2.0 * C * y[inside] * slacks[inside]
+        f = 0.5 * float(b @ values) + C * float(slacks[inside] @ slacks[inside])
+        if parameters.trace and way.steps:
+            way.trace.append((process_time() - begin, way.steps, f))
+        # ||g||^2; f is 1-strongly convex: half of it bounds the distance to the optimum.
+        squared = max(0.0, float(r @ (K @ r)))
+        if np.sqrt(squared) <= parameters.target and 0.5 * squared <= parameters.tol * f:
+            way.stop_reason = "converged"
+            break
+        if way.steps >= parameters.max_iter:
+            break
+        A = K[np.ix_(inside, inside)]
+        A.flat[:: len(A) + 1] += 1.0 / (2.0 * C)
+        factor = cho_factor(A, overwrite_a=True, check_finite=False)
+        change = -b
+        change[inside] += cho_solve(factor, y[inside] * roots[inside], check_finite=False)
+        moved = K @ change
+        ends = float(b @ moved), float(change @ moved)
+        t = line_search(slacks, y * moved, *ends, C)
+        new = b + t * change
+        if np.array_equal(new, b):
+            way.stop_reason = "stalled"
+            break
+        b, values, way.steps = new, values + t * moved, way.steps + 1
+    return b, way
+
+
 class NewtonSamples:
     """Samples, with the preconditioner and sums that serve every value of C.
 
@@ -233,11 +288,17 @@ class NewtonSamples:
         (n, d), is_sparse = X.shape, sp.issparse(X)
         few = d <= EXACT_MAX_FEATURES
         self.is_narrow = few and (not is_sparse or n * d <= EXACT_MAX_SPARSE_VALUES)
+        n_values = X.nnz if is_sparse else n * d
+        # Of so many sparse values, conjugate gradients take less time.
+        is_cheap = n**3 <= GRAM_PRODUCTS_PER_NONZERO * n_values
+        self.is_wide = not self.is_narrow and n < d and is_cheap
 
     def labelled(self, y: np.ndarray) -> NewtonSamples:
-        """Return the same samples with other labels; narrow ones share ``X'X``, and their part."""
+        """Return the same samples with other labels, and with the products of these."""
         if self.is_narrow:
             _ = self.squares, self.part  # made here, the copy has them
+        if self.is_wide:
+            _ = self.gram
         other = copy(self)
         other.y = y
         other.__dict__.pop("half_gradient", None)
@@ -252,6 +313,12 @@ class NewtonSamples:
     def squares(self) -> np.ndarray:
         """``X'X``, of shape (d, d), for exact Hessians."""
         return self.dense.T @ self.dense
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """``XX'``, of shape (n_samples, n_samples), for fewer rows than features."""
+        K = self.X @ self.X.T
+        return K.toarray() if sp.issparse(K) else K
 
     @cached_property
     def part(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -445,6 +512,9 @@ class NewtonL2(Weighted, LinearClassifierWithC):
         """Step from w, or from a start if it is None; store the solution and return its weights."""
         if samples.is_narrow:
             return self._minimise_exactly(samples, w)
+        if samples.is_wide:
+            with suppress(np.linalg.LinAlgError):
+                return self._minimise_on_gram(samples, w)
         C, visits, made = float(self.C), samples.products.visits, samples.preconditioner.n_made
         first = samples.start(C) if w is None else NewtonResult(w)
         tol = float(self.tol)
@@ -471,6 +541,35 @@ class NewtonL2(Weighted, LinearClassifierWithC):
             trace=way.trace,
         )
         return way.w
+
+    def _minimise_on_gram(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
+        """Step on ``XX'``, from w or from 0; store the solution and return its weights."""
+        X, y, C, n = samples.X, samples.y, float(self.C), len(samples.y)
+        tol = float(self.tol)
+        parameters = NewtonParameters(
+            C, samples.target(C, tol), tol, self.max_iter, trace=self.trace
+        )
+        b = np.zeros(n)
+        if w is not None:
+            b = 2.0 * C * y * np.maximum(0.0, samples.roots - y * (X @ w))
+        b, way = gram_newton(samples.gram, y, samples.roots, b, parameters)
+        visits = n if w is None else 2 * n
+        w = np.asarray(X.T @ b)
+        self._store_with_bias(
+            w,
+            n_iter=max(1, way.steps),
+            stop_reason=way.stop_reason,
+            counters={
+                "steps": way.steps,
+                "conjugate_gradient_steps": 0,
+                "visits": visits,
+                "passes": visits // n,
+                "factorisations": way.steps,
+                "support_vectors": way.n_active,
+            },
+            trace=way.trace,
+        )
+        return w
 
     def _minimise_exactly(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
         """Step with exact Hessians, from w or from 0; store the solution and return its weights."""

@@ -168,7 +168,8 @@ def test_closes_the_duality_gap(bias, form):
 
 
 @FORMS
-def test_many_features_go_without_a_factorised_hessian(form):
+def test_many_features_go_without_a_factorised_hessian(form, monkeypatch):
+    monkeypatch.setattr(newton, "GRAM_PRODUCTS_PER_NONZERO", 0)  # nor with a Gram matrix
     X, y = wide()
     assert curvature_rows(sp.csr_array(X)) == 0
     assert curvature_rows(np.ones((500, 40))) == 160
@@ -498,3 +499,53 @@ def test_long_rows_that_are_no_longer_active_leave_no_rounding(seed):
     w, Z = np.append(model.coef_[0], model.intercept_[0]), np.column_stack([X, np.ones(30)])
     start = np.linalg.norm(gradient(Z, y, np.zeros(3), 1.0))
     assert np.linalg.norm(gradient(Z, y, w, 1.0)) <= 1e-3 * start
+
+
+def few_rows(form, seed=0):
+    """Return 40 samples of three classes and 300 features, too many for exact Hessians."""
+    rng = np.random.default_rng(seed)
+    y = np.resize([0, 1, 2], 40)
+    return form(rng.normal(size=(40, 300)) + 0.2 * rng.normal(size=(3, 300))[y]), y
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e3])
+def test_fewer_rows_than_features_are_solved_on_their_gram_matrix(form, C, monkeypatch):
+    """The optimum is that of the primal steps, with weights and for several classes, too."""
+    X, y = few_rows(form)
+    for labels in (y, y > 0):
+        for weights in (None, np.linspace(0.0, 2.0, 40)):
+            model = NewtonL2(C=C, tol=1e-8).fit(X, labels, weights)
+            assert model.counters_["conjugate_gradient_steps"] == 0
+            with monkeypatch.context() as patch:
+                patch.setattr(newton, "GRAM_PRODUCTS_PER_NONZERO", 0)
+                slow = NewtonL2(C=C, tol=1e-8).fit(X, labels, weights)
+            assert slow.counters_["conjugate_gradient_steps"] > 0
+            assert_allclose(model.coef_, slow.coef_, rtol=1e-4, atol=1e-6)
+            assert model.objective_ == pytest.approx(slow.objective_, rel=1e-7)
+
+
+def test_steps_on_the_gram_matrix_begin_at_a_solution_and_are_traced():
+    X, y = few_rows(np.asarray)
+    model = NewtonL2()
+    points = list(model.path(model.prepare(X, y > 0), None, "C", [1.0, 1.0]))
+    first, again = (point.statistics["steps"] for point in points)
+    assert first > again == 0
+    model = NewtonL2(trace=True).fit(X, y > 0)
+    assert [steps for _, steps, _ in model.trace_] == list(range(1, first + 1))
+    values = [value for _, _, value in model.trace_]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] == pytest.approx(model.objective_)
+
+
+def test_a_system_that_float64_cannot_factorise_is_left_to_the_primal_steps(monkeypatch):
+    X, y = few_rows(np.asarray)
+    X[20:] = X[:20]
+
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("not positive definite")
+
+    monkeypatch.setattr(newton, "cho_factor", fail)
+    model = NewtonL2().fit(X, y > 0)
+    assert model.counters_["conjugate_gradient_steps"] > 0
+    assert model.stop_reason_ == "converged"
