@@ -14,10 +14,11 @@ scaled; the files are called made_parameters.csv, made_parameters.json and made_
 Rows are shuffled; up to `SORTED_MAX_ROWS` rows, SVC and NuSVC are also fitted on rows sorted by
 label. After one call of ours, both sides take turns; the CPU time of a call counts. `predict` is
 timed on up to `PREDICTED_ROWS` of the training rows.
-`objective_difference` is (ours - theirs) / |theirs|, and `our_gap` and `their_gap` are relative
-duality gaps, all of them from `svmbench.certify`. A gap of theirs far above ours means that they
-stopped further from the optimum; such a case has another line (`their_tol`), with the largest
-tolerance of `TOLERANCES` at which they come within `EQUAL` of our objective.
+`objective_difference` is (ours - theirs) / |theirs|, without the divisor if that is 0; `our_gap`
+and `their_gap` are relative duality gaps, all of them from `svmbench.certify`. A gap of theirs far
+above ours means that they stopped further from the optimum; such a case has another line
+(`their_tol`), with the largest tolerance of `TOLERANCES` at which they come within `EQUAL` of our
+objective.
 Lines are sorted by ratio, the worst first. The file is written after each data set, with the
 machine and the versions (default_parameters.json) and a summary of the calls at default tolerances
 (default_summary.csv) beside it. README.md has two tables of them: the summary, and the cases that
@@ -308,7 +309,7 @@ def compare(
 def agreement(us: Any, them: Any) -> dict[str, str]:
     """Return the relative difference of the objectives, and both relative gaps."""
     return {
-        "objective_difference": f"{(us.primal - them.primal) / abs(them.primal):.1e}",
+        "objective_difference": f"{(us.primal - them.primal) / (abs(them.primal) or 1.0):.1e}",
         "our_gap": "" if us.relative_gap is None else f"{us.relative_gap:.1e}",
         "their_gap": "" if them.relative_gap is None else f"{them.relative_gap:.1e}",
         "load_1min": f"{os.getloadavg()[0]:.1f}",

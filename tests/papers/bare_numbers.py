@@ -20,7 +20,7 @@ from svmbench.papers.page_numbers import _PAGE_NUMBER
 _NO_PROSE = re.compile(
     r"<!-- table .*?<!-- /table -->|<!-- verdicts.*?<!-- /verdicts -->"
     r"|<!-- outcomes.*?<!-- /outcomes -->|<!-- choices.*?<!-- /choices -->"
-    r"|<!-- suite -->.*?<!-- /suite -->|<!-- defaults -->.*?<!-- /defaults -->"
+    r"|<!-- suite -->.*?<!-- /suite -->|<!-- (?:defaults|made) -->.*?<!-- /(?:defaults|made) -->"
     r"|```.*?```|`[^`]*`|\]\([^)\n]*\)"
     r'|"[^"]{1,300}"|<[^>\n]*>|^#.*?$',
     re.DOTALL | re.MULTILINE,
