@@ -37,6 +37,7 @@ MOST = {
     ("csvc", "nested-cv"): (28, 5190),
     # Two protocols in one key: `screening-sample` imports what it shares with `screening`.
     ("alsvm-batch", "screening-sample"): (18, 2660),
+    ("newton-l2", "screening-sample"): (18, 2630),  # steps on Hessians, and on Gram matrices
 }
 
 #: What runs in cells, is in no key, and why.
