@@ -183,7 +183,7 @@ TASKS = {
         "architecture.md",
         {},
         ((sys.executable, "-c", SAME_OBJECTIVE),),
-        edits={"svmbench/core/csvc/smo.py": replaced("= d * (d / curvature)", "= d / curvature")},
+        edits={"svmbench/core/csvc/smo.py": replaced("(d * (d / curvature))", "(d / curvature)")},
     ),
 }
 
