@@ -353,10 +353,10 @@ def test_time_and_memory_are_the_programs_own(rows: Any) -> None:
     assert 60 < model.peak_memory_mb_ < 90
     before = now()
     with clock.count_programs_only():
-        time.sleep(0.05)
+        time.sleep(0.2)
         sum(range(10**6))
     wall, cpu = (b - a for a, b in zip(before, now(), strict=True))
-    assert wall < 0.02
+    assert wall < 0.1
     assert cpu < 0.02
 
 
