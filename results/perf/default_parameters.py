@@ -1,7 +1,7 @@
 """Compare `fit` and `predict` at scikit-learn's default parameters: our classes beside theirs.
 
     python results/perf/default_parameters.py --rounds 5 --output results/perf
-    python results/perf/default_parameters.py --made 60 --output results/perf    # made problems
+    python results/perf/default_parameters.py --made 40 --output results/perf    # made problems
     python results/perf/default_parameters.py --table    # only write README.md's tables
 
 One thread; the features of each set are scaled to [0, 1]. `csvc` stands beside SVC, `nu-svc` beside
