@@ -75,7 +75,6 @@ def run_block_pivoting(
     for _ in range(STEPS):
         taken, cubes, factors = step(problem, point, ridge)
         work += cubes
-        point.newton_steps += factors
         if not taken:
             ridge *= UP
             if ridge > LARGEST_RIDGE or not factors:
@@ -100,11 +99,22 @@ def step(
     """Take one step if it lowers the objective, or changes the sum.
 
     Return whether it was taken, the sum of the cubed sizes of the systems that were solved, and the
-    number of these systems.
+    number of these systems, which the point counts, too.
     """
     chosen = movable(problem, point)
-    if len(chosen) > MOST:
+    selects = len(chosen) > MOST
+    if selects:
         chosen = select(problem, point, chosen)
+    taken, cubes, factors = _move(problem, point, chosen, ridge, missing)
+    point.newton_steps += factors
+    point.selected_steps += factors if selects else 0
+    return taken, cubes, factors
+
+
+def _move(
+    problem: UnitProblem, point: QPPoint, chosen: np.ndarray, ridge: float, missing: float
+) -> tuple[bool, float, int]:
+    """Take one step of the chosen multipliers; return as `step`."""
     if len(chosen) < 2:
         return False, 0.0, 0
     H = gather(problem.Q, chosen, chosen, np.float64)

@@ -54,6 +54,8 @@ class QPPoint:
     # for many multipliers at once; a step of ``block_pivoting`` may solve several
     steps: int = 0
     newton_steps: int = 0
+    # selected_steps: those of `newton_steps` that moved a selection of too many multipliers
+    selected_steps: int = 0
     reason: str = "converged"  # ``"converged"``, ``"max_iter"``, ``"stalled"`` or `NO_MARGIN`
     gap: float = np.inf  # the duality gap once a solver has evaluated it
     drift: int = 0  # changes of the gradient since it was computed

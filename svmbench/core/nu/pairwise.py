@@ -77,6 +77,20 @@ def seconds_of_a_newton_step(n: int, n_free: int) -> float:
     return NEWTON + squares + NEWTON_TRIPLE * n_free**3
 
 
+def seconds_of_newton_steps(
+    n: int,
+    n_free: int,
+    steps: int,  # Newton steps in all
+    selected_steps: int,  # those of them that moved `block_pivoting.SELECTED` multipliers
+) -> float:
+    """Return about how many seconds Newton steps take that moved all free multipliers, or some."""
+    seconds = (steps - selected_steps) * seconds_of_a_newton_step(n, n_free)
+    if selected_steps:
+        size = min(n, block_pivoting.SELECTED)
+        seconds += selected_steps * seconds_of_a_newton_step(n, size)
+    return seconds
+
+
 def seconds_of_pairs(n: int) -> float:
     """Return about how many seconds one pair step among n samples takes."""
     return PAIR + PAIR_SAMPLE * n
@@ -181,6 +195,7 @@ def take_interior(
     if problem.total is not None:
         block_pivoting.run_block_pivoting(problem, on_bounds, tol)
     point.newton_steps += on_bounds.newton_steps
+    point.selected_steps += on_bounds.selected_steps
     if problem.gap(on_bounds) > max(10.0 * gap, problem.gap(centred)):
         on_bounds = centred
     if not problem.value(on_bounds) < problem.value(point):

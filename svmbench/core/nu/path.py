@@ -167,8 +167,9 @@ class _State:
 
     point: QPPoint
     delta: np.ndarray | None = None  # (n,) or None; its sum is the last step of the sum
-    # of the last solution: pair steps, Newton steps, multipliers inside the box
-    work: tuple[int, int, int] = (0, 0, 0)
+    # of the last solution: pair steps, Newton steps, those of a selection, multipliers inside the
+    # box
+    work: tuple[int, int, int, int] = (0, 0, 0, 0)
     # whether the solver is a library; its time is forecast as that of an interior-point method
     is_library: bool = False
     n_untested: int = 0  # how many of the next sums are not tested
@@ -180,15 +181,22 @@ class _State:
     def store(self, point: QPPoint) -> None:
         """Store a solution and its work."""
         n_free = int(np.count_nonzero((point.a > 0.0) & (point.a < 1.0)))
-        self.point, self.work = point, (point.steps, point.newton_steps, n_free)
+        self.point = point
+        self.work = (point.steps, point.newton_steps, point.selected_steps, n_free)
 
     def forecast_s(self, n: int) -> float:
-        """Forecast the seconds of a solution of n samples: as many steps as the last one took."""
+        """Forecast the seconds of a solution of n samples: as many steps as the last one took.
+
+        Steps of a selection count by its size: counted by all free multipliers, two short ones
+        would pay for a lift that takes longer than the whole solution by pairs.
+        """
         if self.is_library:
             return interior.interior_seconds(n)
-        steps, newton_steps, n_free = self.work
-        newton_step_s = pairwise.seconds_of_a_newton_step(n, min(n, n_free))
-        return steps * pairwise.seconds_of_pairs(n) + newton_steps * newton_step_s
+        steps, newton_steps, selected_steps, n_free = self.work
+        newton_steps_s = pairwise.seconds_of_newton_steps(
+            n, min(n, n_free), newton_steps, selected_steps
+        )
+        return steps * pairwise.seconds_of_pairs(n) + newton_steps_s
 
 
 def follow_nu(
@@ -273,7 +281,7 @@ def lifted(
     if it lies in the box.
     The point's `newton_steps` counts the factors of the step.
     """
-    point = replace(last.copy(), steps=0, newton_steps=0)
+    point = replace(last.copy(), steps=0, newton_steps=0, selected_steps=0)
     multiple = point.a * (problem.sum / float(point.a.sum()))
     if last.reason == NO_MARGIN and float(multiple.max()) <= 1.0:
         restore_sum(multiple, problem.sum)
@@ -286,8 +294,7 @@ def lifted(
     ):
         missing = problem.sum - float(point.a.sum())
         ridge = VANISHING_RIDGE if last.reason == NO_MARGIN else LIFT_RIDGE
-        taken, _, point.newton_steps = block_pivoting.step(problem, point, ridge, missing)
-        if taken:
+        if block_pivoting.step(problem, point, ridge, missing)[0]:
             return point
     a = point.a.copy()
     reach_sum(a, point.v, problem.sum)
@@ -315,8 +322,11 @@ def _lift_further(
             candidate = lifted(further, furthest, left)
             further.refresh(candidate)
             state.point.newton_steps += candidate.newton_steps
+            state.point.selected_steps += candidate.selected_steps
             n_free = int(np.count_nonzero((candidate.a > 0.0) & (candidate.a < 1.0)))
-            left -= candidate.newton_steps * pairwise.seconds_of_a_newton_step(n, n_free)
+            left -= pairwise.seconds_of_newton_steps(
+                n, n_free, candidate.newton_steps, candidate.selected_steps
+            )
             if further.vanishes(candidate):
                 candidate.reason = NO_MARGIN
                 furthest, total, at = candidate, further.sum, at + ahead
@@ -502,7 +512,7 @@ def solve_remaining(
     reach_sum(part, start.v[remaining], total)
     a[remaining] = part
     move_point(problem.Q, start, a)
-    steps, newton_steps, reason = 0, 0, "converged"
+    steps, newton_steps, selected_steps, reason = 0, 0, 0, "converged"
     if len(remaining):
         Q = gather(problem.Q, remaining, remaining, np.float64)
         linear = -start.v[remaining] - Q @ part
@@ -511,10 +521,12 @@ def solve_remaining(
         small = UnitProblem(Q, total, linear, constant=value - value_of_part)
         solved = _solve(small, settings, small.at(part.copy()), tol=0.5 * settings.tol)
         steps, newton_steps, reason = solved.steps, solved.newton_steps, solved.reason
+        selected_steps = solved.selected_steps
         a[remaining] = solved.a
         move_point(problem.Q, start, a)
     start.steps, start.reason = start.steps + steps, reason
     start.newton_steps += newton_steps
+    start.selected_steps += selected_steps
     target = problem.target(start, settings.tol)
     if settings.solver == "dcdm-pairwise" and settings.screen != "corollary-2":
         # Rounding, or the small problem's tolerance, may leave a larger gap: solve on with all.

@@ -21,7 +21,7 @@ from svmbench.core.nu.box_qp import (
     order_of_margin,
     restore_sum,
 )
-from svmbench.core.nu.path import PathSettings, follow_nu
+from svmbench.core.nu.path import PathSettings, _State, follow_nu, lifted
 
 N = 20 if JIT_DISABLED else 90
 
@@ -374,6 +374,28 @@ def test_a_path_scales_solutions_without_a_margin():
     assert [point.steps + point.newton_steps for point in found[1:3]] == [0, 0]
     best = solved(UnitProblem(Q, totals[-1]), "qp")
     assert 0.5 * found[-1].a @ Q @ found[-1].a == pytest.approx(-0.5 * best.a @ best.v, rel=2e-6)
+
+
+@needs_jit
+def test_steps_of_a_selection_do_not_pay_for_a_step_of_all(monkeypatch):
+    """The step to the next sum moves all only where that takes no longer than the last solution."""
+    Q = matrix(n=1000, gamma=100.0, square=0.0)[0]
+    point, counts = UnitProblem(Q, 300.0).uniform(), []
+    for most, selected in ((500, 50), (5000, 1250)):
+        monkeypatch.setattr(block_pivoting, "MOST", most)
+        monkeypatch.setattr(block_pivoting, "SELECTED", selected)
+        monkeypatch.setattr(block_pivoting, "STEPS", 2)
+        solution = point.copy()
+        block_pivoting.run_block_pivoting(UnitProblem(Q, 300.0), solution, 1e-6)
+        assert solution.newton_steps > 0
+        solution.a[:], solution.v[:] = point.a, point.v  # all of them free
+        state = _State(solution)
+        state.store(solution)
+        next_point = lifted(UnitProblem(Q, 301.0), solution, state.forecast_s(1000))
+        assert next_point.a.sum() == pytest.approx(301.0)
+        counts.append(next_point.newton_steps)
+    assert counts[0] == 0
+    assert counts[1] > 0
 
 
 @needs_jit
