@@ -25,7 +25,8 @@ Fewer rows than features (``gram_newton``)
     With w = X'b, K = XX' and E = diag(y), Newton's step leads to the b that is 0 outside A and
     solves (I / 2C + K_AA) b_A = y_A (Chapelle 2007, Training a support vector machine in the
     primal). The lengths ||w||^2 = b'Kb and ||g||^2 = r'Kr, r = b - 2C E max(0, s), need
-    no w.
+    no w. Many rows begin with the problem of an eighth of them. The most active ones of the others
+    join until none is active: K is made of the rows that joined, and has no other.
 Deviations
     - LIBLINEAR's rule alone ends far from the optimum where g(0) is long: features far from zero,
       or C large for data that a plane separates. So the distance to the optimum is bounded, too.
@@ -40,7 +41,7 @@ Deviations
     - For too many features the preconditioner is the root of the diagonal of H, where the paper
       mixes the diagonal with the identity.
     - Conjugate gradients end at three tenths of the residual they start with, in the
-      preconditioner's norm.
+      preconditioner's norm; at a tenth where rows are fewer than features.
 """
 
 from __future__ import annotations
@@ -87,8 +88,9 @@ DECREMENT_ROWS_PER_FEATURE, DECREMENT_MAX_CHANGED = 4, 0.1
 #: The distance to the optimum is taken as this many decrements: curvature falls on the way there.
 DECREMENT_FACTOR = 2.0
 
-#: Conjugate gradients end at this residual, relative to the first, or after this many steps.
-CG_RESIDUAL, CG_MAX_STEPS = 0.3, 250
+#: Conjugate gradients end at this residual, relative to the first, or after this many steps. Of
+#: fewer rows than features, most stay active: there fewer and longer steps take less time.
+CG_RESIDUAL, CG_RESIDUAL_FEW_ROWS, CG_MAX_STEPS = 0.3, 0.1, 250
 
 #: Rows of at most so many features, the constant one included, have exact Hessians: dense rows, and
 #: sparse rows of at most so many values, zeros included (2 MiB), which are made dense.
@@ -102,6 +104,16 @@ EXACT_START_MIN_VALUES, EXACT_START_ROWS = 1 << 19, 8
 #: w = 0 are many, since most rows leave at once and some come back.
 EXACT_START_FEW_ACTIVE = 4
 
+#: So few sparse rows, fewer than features, always have a Gram matrix.
+GRAM_FEW_ROWS = 300
+
+#: So many rows have a Gram matrix of a part of them, which begins with one row in
+#: `START_ROWS_DIVISOR`, and grows by at most this share of itself at a time.
+GRAM_PART_MIN_ROWS, GRAM_MAX_GROWTH = 400, 0.5
+
+#: If more than this share of the other rows is active at the first part's solution, all rows join.
+GRAM_NEARLY_ALL = 0.99
+
 #: Stop reasons of ``exact_newton``, by their position.
 EXACT_REASONS = ("converged", "max_iter", "stalled")
 
@@ -114,11 +126,12 @@ def newton_direction(
     preconditioner: SampleHessian | Diagonal,
 ) -> tuple[np.ndarray, int]:
     """Return d with ``H d = -g`` approximately, and the number of products with H."""
+    n, n_features = products.shape
     d, steps, _ = conjugate_gradients(
         lambda p: p + 2.0 * C * products.curvature(active, p),
         -g,
         CG_MAX_STEPS,
-        residual=CG_RESIDUAL,
+        residual=CG_RESIDUAL if n >= n_features else CG_RESIDUAL_FEW_ROWS,
         precondition=preconditioner.solve,
     )
     return d, steps
@@ -218,19 +231,65 @@ def truncated_newton(
     return way
 
 
+class RowGram:
+    """``K = XX'`` of some rows, to which others can be added."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.rows = np.arange(0)
+        self.K = np.empty((0, 0))
+        self.part = X  # the rows
+        self._of_all: tuple[float, Any] = (0.0, None)
+        self.n_made = 0  # factors
+
+    def add(self, rows: np.ndarray) -> None:
+        """Add rows, int positions; if all rows are, K is that of X in its order."""
+        if len(rows) == self.X.shape[0]:
+            self.rows, self.part, self.K = rows, self.X, np.empty((0, 0))
+        else:
+            self.rows = np.concatenate([self.rows, rows])
+            self.part = self.X[self.rows]
+        m, old, others = len(self.K), self.K, self.part.T
+        # scipy multiplies a sparse matrix by a small dense one in less time than by a sparse one.
+        if sp.issparse(others) and np.prod(others.shape) <= EXACT_MAX_SPARSE_VALUES:
+            others = others.toarray()
+        block = self.part[m:] @ others
+        block = block.toarray() if sp.issparse(block) else block
+        self.K = block if not m else np.block([[old, block[:, :m].T], [block]])
+        self._of_all = 0.0, None
+
+    def solve(self, inside: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
+        """Solve ``(K_AA + ridge I) x = right`` for the rows A, int positions in `rows`.
+
+        The factor of all rows is kept. ``numpy.linalg.LinAlgError`` if the matrix is not positive
+        definite in float64.
+        """
+        is_all = len(inside) == len(self.rows)
+        of, factor = self._of_all
+        if not (is_all and of == ridge):
+            A = self.K.copy() if is_all else self.K[inside][:, inside]
+            A.flat[:: len(A) + 1] += ridge
+            # The transpose is the same matrix in Fortran's order, which LAPACK wants: no copy.
+            factor = cho_factor(A.T, overwrite_a=True, check_finite=False)
+            self.n_made += 1
+            if is_all:
+                self._of_all = ridge, factor
+        return cho_solve(factor, right, overwrite_b=True, check_finite=False)
+
+
 def gram_newton(
-    K: np.ndarray,  # (n_samples, n_samples): XX'
-    y: np.ndarray,  # (n_samples,): labels ±1
-    roots: np.ndarray,  # (n_samples,): the slacks at w = 0
-    b: np.ndarray,  # (n_samples,): where to start, w = X'b
+    gram: RowGram,
+    y: np.ndarray,  # (n_rows,): labels ±1
+    roots: np.ndarray,  # (n_rows,): the slacks at w = 0
+    b: np.ndarray,  # (n_rows,): where to start, w = X'b
     parameters: NewtonParameters,
 ) -> tuple[np.ndarray, NewtonResult]:
     """Take Newton steps from X'b until gradient and distance to the optimum are small enough.
 
-    Return b, and the result without w. ``numpy.linalg.LinAlgError`` if C is so large that a system
-    is not positive definite in float64.
+    The problem is that of the rows of `gram`. Return b, and the result without w.
+    ``numpy.linalg.LinAlgError`` if C is so large that a system is not positive definite in float64.
     """
-    C, way = parameters.C, NewtonResult(np.empty(0))
+    C, K, way = parameters.C, gram.K, NewtonResult(np.empty(0))
     values = K @ b  # w'x_i
     begin = process_time()
     while True:
@@ -249,11 +308,8 @@ def gram_newton(
             break
         if way.steps >= parameters.max_iter:
             break
-        A = K[np.ix_(inside, inside)]
-        A.flat[:: len(A) + 1] += 1.0 / (2.0 * C)
-        factor = cho_factor(A, overwrite_a=True, check_finite=False)
         change = -b
-        change[inside] += cho_solve(factor, y[inside] * roots[inside], check_finite=False)
+        change[inside] += gram.solve(inside, 1.0 / (2.0 * C), y[inside] * roots[inside])
         moved = K @ change
         ends = float(b @ moved), float(change @ moved)
         t = line_search(slacks, y * moved, *ends, C)
@@ -289,16 +345,18 @@ class NewtonSamples:
         few = d <= EXACT_MAX_FEATURES
         self.is_narrow = few and (not is_sparse or n * d <= EXACT_MAX_SPARSE_VALUES)
         n_values = X.nnz if is_sparse else n * d
-        # Of so many sparse values, conjugate gradients take less time.
-        is_cheap = n**3 <= GRAM_PRODUCTS_PER_NONZERO * n_values
+        # Of fewer sparse values, conjugate gradients take less time.
+        is_cheap = n <= GRAM_FEW_ROWS or n**3 <= GRAM_PRODUCTS_PER_NONZERO * n_values
         self.is_wide = not self.is_narrow and n < d and is_cheap
 
     def labelled(self, y: np.ndarray) -> NewtonSamples:
         """Return the same samples with other labels, and with the products of these."""
         if self.is_narrow:
             _ = self.squares, self.part  # made here, the copy has them
-        if self.is_wide:
+        elif self.is_wide:
             _ = self.gram
+        else:
+            _ = self.products, self.preconditioner
         other = copy(self)
         other.y = y
         other.__dict__.pop("half_gradient", None)
@@ -315,10 +373,12 @@ class NewtonSamples:
         return self.dense.T @ self.dense
 
     @cached_property
-    def gram(self) -> np.ndarray:
-        """``XX'``, of shape (n_samples, n_samples), for fewer rows than features."""
-        K = self.X @ self.X.T
-        return K.toarray() if sp.issparse(K) else K
+    def gram(self) -> RowGram:
+        """``XX'`` of all rows, or of the first ones to have it, for fewer rows than features."""
+        gram, n = RowGram(self.X), len(self.y)
+        is_part = n >= GRAM_PART_MIN_ROWS
+        gram.add(np.sort(self.order[: n // START_ROWS_DIVISOR]) if is_part else np.arange(n))
+        return gram
 
     @cached_property
     def part(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -416,14 +476,15 @@ class NewtonSamples:
     reference="Keerthi and DeCoste 2005, Algorithm 1; Hsia, Chiang and Lin 2018",
     paths=("C",),
     suits="up to about a thousand features; with thousands of sparse ones dcd-l2 is faster "
-    "(the race newton-l2 of perf_linear, to within 0.1 % of the optimum)",
+    "(the race newton-l2 of perf_linear, to within 0.1 % of the optimum), and on sparse rows that "
+    "are fewer than their features (results/perf/made_parameters.csv)",
 )
 @dataclass(eq=False, repr=False, kw_only=True)
 class NewtonL2(Weighted, LinearClassifierWithC):
     """Newton's method for the squared hinge loss: the problem of LIBLINEAR's -s 2.
 
-    :class:`~svmbench.core.linear.dcd.DCDL2` solves the same problem in the dual, and takes less
-    time with thousands of sparse features.
+    :class:`~svmbench.core.linear.dcd.DCDL2` solves the same problem in the dual. It takes less time
+    with thousands of sparse features, and on sparse rows that are fewer than their features.
 
     Parameters
     ----------
@@ -545,29 +606,50 @@ class NewtonL2(Weighted, LinearClassifierWithC):
     def _minimise_on_gram(self, samples: NewtonSamples, w: np.ndarray | None) -> np.ndarray:
         """Step on ``XX'``, from w or from 0; store the solution and return its weights."""
         X, y, C, n = samples.X, samples.y, float(self.C), len(samples.y)
-        tol = float(self.tol)
-        parameters = NewtonParameters(
-            C, samples.target(C, tol), tol, self.max_iter, trace=self.trace
-        )
-        b = np.zeros(n)
+        gram, roots, tol = samples.gram, samples.roots, float(self.tol)
+        target, steps, visits, made = samples.target(C, tol), 0, len(gram.rows), gram.n_made
+        b, trace, begin = np.zeros(len(gram.rows)), [], process_time()
         if w is not None:
-            b = 2.0 * C * y * np.maximum(0.0, samples.roots - y * (X @ w))
-        b, way = gram_newton(samples.gram, y, samples.roots, b, parameters)
-        visits = n if w is None else 2 * n
-        w = np.asarray(X.T @ b)
+            b = (2.0 * C * y * np.maximum(0.0, roots - y * (X @ w)))[gram.rows]
+            visits += n
+        while True:
+            rows, left = gram.rows, self.max_iter - steps
+            parameters = NewtonParameters(C, target, tol, left, trace=self.trace)
+            b, way = gram_newton(gram, y[rows], roots[rows], b, parameters)
+            steps += way.steps
+            w = np.asarray(gram.part.T @ b)
+            if len(rows) == n:
+                trace += [(at, steps - way.steps + k, f) for at, k, f in way.trace]
+                break
+            # The rows outside that are active join: the optimum has none.
+            slacks, outside = roots - y * (X @ w), np.ones(n, dtype=bool)
+            outside[rows] = False
+            new, visits = np.flatnonzero(outside & (slacks > 0.0)), visits + n
+            if self.trace:
+                trace.append((process_time() - begin, steps, objective(w, slacks, C)))
+            if not len(new) or steps >= self.max_iter:
+                way.stop_reason = "max_iter" if len(new) else way.stop_reason
+                break
+            most = int(np.ceil(GRAM_MAX_GROWTH * len(rows)))
+            if visits == len(rows) + n and len(new) > GRAM_NEARLY_ALL * (n - len(rows)):
+                new, b = np.arange(n), np.zeros(0)
+            elif len(new) > most:
+                new = np.sort(new[np.argpartition(-slacks[new], most)[:most]])
+            gram.add(new)
+            b, visits = np.append(b, np.zeros(len(new))), visits + len(new)
         self._store_with_bias(
             w,
-            n_iter=max(1, way.steps),
+            n_iter=max(1, steps),
             stop_reason=way.stop_reason,
             counters={
-                "steps": way.steps,
+                "steps": steps,
                 "conjugate_gradient_steps": 0,
                 "visits": visits,
-                "passes": visits // n,
-                "factorisations": way.steps,
+                "passes": -(-visits // n),
+                "factorisations": gram.n_made - made,
                 "support_vectors": way.n_active,
             },
-            trace=way.trace,
+            trace=trace,
         )
         return w
 

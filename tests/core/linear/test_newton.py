@@ -47,6 +47,12 @@ def gradient(X, y, w, C):
     return w - 2.0 * C * X.T @ (y * np.maximum(0.0, 1.0 - y * (X @ w)))
 
 
+def without_gram(monkeypatch):
+    """Let no problem be solved on its Gram matrix."""
+    monkeypatch.setattr(newton, "GRAM_PRODUCTS_PER_NONZERO", 0)
+    monkeypatch.setattr(newton, "GRAM_FEW_ROWS", 0)
+
+
 def wide(n=40, d=400):
     """Return a problem of which no Hessian is worth factorising."""
     rng = np.random.default_rng(5)
@@ -169,7 +175,7 @@ def test_closes_the_duality_gap(bias, form):
 
 @FORMS
 def test_many_features_go_without_a_factorised_hessian(form, monkeypatch):
-    monkeypatch.setattr(newton, "GRAM_PRODUCTS_PER_NONZERO", 0)  # nor with a Gram matrix
+    without_gram(monkeypatch)
     X, y = wide()
     assert curvature_rows(sp.csr_array(X)) == 0
     assert curvature_rows(np.ones((500, 40))) == 160
@@ -518,7 +524,7 @@ def test_fewer_rows_than_features_are_solved_on_their_gram_matrix(form, C, monke
             model = NewtonL2(C=C, tol=1e-8).fit(X, labels, weights)
             assert model.counters_["conjugate_gradient_steps"] == 0
             with monkeypatch.context() as patch:
-                patch.setattr(newton, "GRAM_PRODUCTS_PER_NONZERO", 0)
+                without_gram(patch)
                 slow = NewtonL2(C=C, tol=1e-8).fit(X, labels, weights)
             assert slow.counters_["conjugate_gradient_steps"] > 0
             # f is 1-strongly convex: ||w - w*||^2 / 2 is at most the distance of f, tol f.
@@ -551,3 +557,73 @@ def test_a_system_that_float64_cannot_factorise_is_left_to_the_primal_steps(monk
     model = NewtonL2().fit(X, y > 0)
     assert model.counters_["conjugate_gradient_steps"] > 0
     assert model.stop_reason_ == "converged"
+
+
+@FORMS
+@pytest.mark.parametrize("C", [1e-5, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_gram_matrix_of_many_rows_has_those_that_are_active_on_the_way(form, C, weighted):
+    """At a small C all rows are, and are told so by the first part; the optimum is the same."""
+    rng = np.random.default_rng(0)
+    y = np.resize([-1.0, 1.0], 600)
+    X = rng.normal(size=(600, 1200)) + 0.3 * y[:, None]
+    weights = np.linspace(0.0, 2.0, 600) if weighted else None
+    model = NewtonL2(C=C, tol=1e-6)
+    data = model.prepare(form(X), y, weights)
+    samples = model._samples(data)
+    model._minimise(samples, None)
+    n, gram = len(samples.y), samples.gram
+    assert model.stop_reason_ == "converged"
+    part = X[np.flatnonzero(weights != 0.0)[gram.rows]] if weighted else X[gram.rows]
+    part = np.column_stack([part, np.ones(len(part))]) * samples.roots[gram.rows, None]
+    assert_allclose(gram.K, part @ part.T, rtol=1e-9, atol=1e-9)
+    if C == 1.0:
+        assert len(set(gram.rows)) == len(gram.rows) < 0.7 * n
+        # Other labels begin with the rows that have a Gram matrix.
+        visits = model.counters_["visits"]
+        model._minimise(samples.labelled(samples.y), None)
+        assert model.counters_["visits"] == len(gram.rows) + n < visits
+    else:
+        assert np.array_equal(gram.rows, np.arange(n))
+        assert model.counters_["visits"] == n // 8 + n + n
+    best = DCDL2(C=C, tol=1e-8, max_iter=10_000).fit(X, y, weights).objective_
+    assert model.evaluate_objective(data).objective_ == pytest.approx(best, rel=1e-5)
+
+
+def test_a_part_with_a_gram_matrix_keeps_to_max_iter_and_traces_all_rows():
+    rng = np.random.default_rng(0)
+    y = np.resize([-1.0, 1.0], 600)
+    X = rng.normal(size=(600, 1200)) + 0.3 * y[:, None]
+    model = NewtonL2(tol=1e-6, trace=True).fit(X, y)
+    steps = [point[1] for point in model.trace_]
+    assert steps == sorted(steps)
+    assert steps[-1] == model.n_iter_
+    assert model.trace_[-1][2] == pytest.approx(model.objective_)
+    for max_iter in range(1, model.n_iter_):
+        with pytest.warns(ConvergenceWarning, match="stopped at max_iter"):
+            short = NewtonL2(tol=1e-6, max_iter=max_iter).fit(X, y)
+        assert short.n_iter_ == max_iter
+        assert short.objective_ >= model.objective_
+
+
+def test_classes_share_the_factor_of_all_rows():
+    X, y = few_rows(np.asarray)
+    model = NewtonL2(C=1e-6).fit(X, y)
+    assert model.counters_["steps"] == 3
+    assert model.counters_["factorisations"] == 1
+
+
+def test_few_sparse_rows_have_a_gram_matrix_and_more_take_long_steps(monkeypatch):
+    rng = np.random.default_rng(0)
+    for n in (200, 400):
+        X = sp.random_array((n, 10 * n), density=2 / n, format="csr", rng=rng)
+        y = np.where(X @ rng.normal(size=10 * n) > 0.0, 1.0, -1.0)
+        model = NewtonL2(C=100.0, tol=1e-4).fit(X, y)
+        if n == 200:
+            assert model.counters_["conjugate_gradient_steps"] == 0
+            continue
+        monkeypatch.setattr(newton, "CG_RESIDUAL_FEW_ROWS", newton.CG_RESIDUAL)
+        before = NewtonL2(C=100.0, tol=1e-4).fit(X, y)
+        for counter in ("steps", "conjugate_gradient_steps", "visits"):
+            assert 1.5 * model.counters_[counter] < before.counters_[counter]
+        assert model.objective_ == pytest.approx(before.objective_, rel=2e-4)
