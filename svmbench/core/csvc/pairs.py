@@ -571,9 +571,19 @@ class PairSearch:
 
     def solve_alone(self, p: int) -> None:
         """Go on with one pair by itself."""
-        chosen, counted = self.layout.variables(p), self.source.kernel_evaluations
+        source = self.source.subset(self.layout.places[self.layout.variables(p)])
+        self.solve_on(p, source, self.source.kernel_evaluations)
+
+    def solve_on(
+        self,
+        p: int,
+        source: KernelSource,
+        counted: int,  # kernel values that were computed before those of `source`
+    ) -> None:
+        """Go on with one pair on its kernel values."""
+        chosen = self.layout.variables(p)
         result = solve_qp(
-            self.source.subset(self.layout.places[chosen]),
+            source,
             self.problem(p),
             start=self.variables[0][chosen],
             tol=self.tolerance_alone(p),

@@ -16,7 +16,8 @@ Method
     depends on rho: each stage ends at a tenth of the violation, until w proves that there is a
     margin and the violation is small beside it (``judge``). A pair without a proven margin, and one
     that takes many steps, goes on alone: with Newton steps, on a copy of its part of the matrix if
-    that is in memory.
+    that is in memory. If the violation of a pair without a proven margin is as small as rounding,
+    in float64 it has none. On a copy in float32 it goes on in float64.
 Reference
     Chang and Lin 2001 (pairs of one class); ``csvc.solver`` for the tolerance.
 """
@@ -51,6 +52,7 @@ from svmbench.core.csvc.smo import (
     INDEX_BITS,
     MAX_ITER,
     NO_GAP_TEST,
+    NO_MARGIN_CODE,
     NOT_YET,
     ROWS_MISSING,
     STALLED,
@@ -72,6 +74,7 @@ from svmbench.core.csvc.solver import (
     PROVES_MARGIN,
     SHORT_OF_WANTED,
     RelativeTolerance,
+    has_margin,
     search_on_matrix,
 )
 from svmbench.core.kernels.kernels import KernelFunction, KernelSource, ThreadPool
@@ -360,8 +363,8 @@ class NuPairSearch(PairSearch):
     def take_steps(self, runs: ClassRows) -> None:
         """Take steps until no pair misses a run; pairs that go on alone are solved."""
         if not self.has_gradient:
-            largest = float(np.max(np.abs(runs.rows.diagonal)))
-            self.unit = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * largest
+            self.largest_kernel = float(np.max(np.abs(runs.rows.diagonal)))
+            self.unit = GRADIENT_ROUNDINGS * np.finfo(np.float64).eps * self.largest_kernel
             self.set_gradients(runs)
         super().take_steps(runs)
         goes_on = (self.reasons == MAX_ITER) & (self.steps < self.max_iter)
@@ -401,6 +404,18 @@ class NuPairSearch(PairSearch):
         """Return the rounding of the gradient of pair `p`."""
         return self.unit * float(np.sum(np.abs(self.variables[0][self.layout.variables(p)])))
 
+    def noise(self, p: int) -> float:
+        """Return the usual error of the gradient of pair `p` on kernel values in float32."""
+        norm = float(np.linalg.norm(self.variables[0][self.layout.variables(p)]))
+        return float(np.finfo(np.float32).eps) * self.largest_kernel * norm
+
+    def vanishes(self, p: int) -> bool:
+        """Return True if the violation of pair `p` is mere rounding, and no margin is proven."""
+        chosen = self.layout.variables(p)
+        if self.judge(p)[0] > self.rounding(p):
+            return False
+        return not has_margin(self.problem(p), *(each[chosen] for each in self.variables))
+
     def judge(self, p: int) -> tuple[float, float, bool]:
         """Return the violation of pair `p`, its rho, and whether it is proven to be above 0."""
         chosen = self.layout.variables(p)
@@ -436,7 +451,7 @@ class NuPairSearch(PairSearch):
 
         return RelativeTolerance(self.tol, rho)
 
-    def solve_alone(self, p: int) -> None:
+    def solve_on(self, p: int, source: KernelSource, counted: int) -> None:
         """Go on with one pair by itself; without a proven margin, from its start.
 
         Near w = 0, ``solve_qp`` would set a tiny tolerance at once; and it would limit its further
@@ -445,7 +460,17 @@ class NuPairSearch(PairSearch):
         if not self.judge(p)[2]:
             chosen = self.layout.variables(p)
             self.variables[0][chosen] = self.start[chosen]
-        super().solve_alone(p)
+        super().solve_on(p, source, counted)
+
+    def solve_in_float64(self, p: int) -> None:
+        """Go on with one pair by itself, in float64 if its matrix fits.
+
+        Near w = 0, float32 would take many steps, and checks that cost as much as the matrix.
+        """
+        counted = self.source.kernel_evaluations
+        source = self.source.subset(self.layout.places[self.layout.variables(p)])
+        K = source.whole(self.cache_mb)
+        self.solve_on(p, source if K is None else KernelSource.precomputed(K), counted)
 
     def solve_on_copy(self, p: int, runs: ClassRows) -> None:
         """Go on with one pair, on a copy of its matrix; if that is not in memory, by its samples.
@@ -453,6 +478,10 @@ class NuPairSearch(PairSearch):
         Steps on kernel values in float32 are checked in float64 later.
         """
         chosen = self.layout.variables(p)
+        is_exact = runs.rows.dtype == np.float64
+        if is_exact and self.vanishes(p):
+            self.reasons[p] = NO_MARGIN_CODE
+            return
         if not runs.are_whole or chosen.stop - chosen.start > COPY_MAX_SAMPLES:
             self.solve_alone(p)
             return
@@ -465,14 +494,24 @@ class NuPairSearch(PairSearch):
             judged = self.judge(p)
             tol, reason = next_stage(judged, self.tol, self.rounding(p))
             left = self.max_iter if judged[2] else most
+            if not (is_exact or judged[2]):
+                # Steps on values in float32 can't tell a smaller violation from none.
+                noise = self.noise(p)
+                tol, reason = max(tol, noise), STALLED if judged[0] <= noise else reason
             if reason == NOT_YET:
                 criteria = StoppingCriteria(tol, left - int(self.steps[p]))
                 steps, ended = search_on_matrix(K, problem, criteria, beta, v)
                 self.steps[p] += steps
                 reason = NOT_YET if ended == CONVERGED else ended
         self.reasons[p] = reason
-        if reason != CONVERGED and self.steps[p] < self.max_iter:
+        if reason == CONVERGED or self.steps[p] >= self.max_iter:
+            return
+        if is_exact and self.vanishes(p):
+            self.reasons[p] = NO_MARGIN_CODE
+        elif self.judge(p)[2]:
             self.solve_alone(p)
+        else:
+            self.solve_in_float64(p)
 
     def copy_of(self, p: int, runs: ClassRows) -> np.ndarray:
         """Return a copy of the part of pair `p` of a matrix in memory.

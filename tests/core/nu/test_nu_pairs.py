@@ -375,3 +375,37 @@ def test_a_pair_without_a_margin_ends_as_alone_and_nu_is_limited_by_every_pair()
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter=3 before"):
         model = NuSVC(nu=0.3, gamma=0.1, max_iter=3).fit(X, y)
     assert model.stop_reason_ == "max_iter"
+
+
+def repeated(n, k, seed=0):
+    """Return points that are there ten times, with labels at random: no pair has a margin."""
+    draw = np.random.default_rng(seed)
+    return draw.random((n // 10, 5))[draw.integers(n // 10, size=n)], draw.integers(k, size=n)
+
+
+@needs_jit
+def test_a_pair_that_rounding_leaves_without_a_margin_is_solved_once(monkeypatch):
+    solved, honest = [], pairs.solve_qp
+    monkeypatch.setattr(
+        pairs, "solve_qp", lambda *given, **how: solved.append(how) or honest(*given, **how)
+    )
+    with pytest.warns(ConvergenceWarning, match="no margin"):
+        model = NuSVC(gamma="scale").fit(*repeated(150, 5))
+    reasons = [each.stop_reason_ for each in model.estimators_]
+    without = [each for each in model.estimators_ if each.stop_reason_ == "no margin"]
+    assert len(without) >= 5
+    assert set(reasons) <= {"no margin", "converged"}
+    for each in without:
+        assert abs(each.dual_objective_) < 1e-14
+    assert len(solved) <= len(without) // 3
+
+
+@needs_jit
+def test_a_pair_without_a_margin_takes_few_steps_in_float32():
+    with pytest.warns(ConvergenceWarning, match="no margin"):
+        model = NuSVC(gamma="scale").fit(*repeated(900, 3))
+    assert [each.stop_reason_ for each in model.estimators_] == 3 * ["no margin"]
+    for each in model.estimators_:
+        assert abs(each.dual_objective_) < 1e-14
+    # Each of 3 pairs of some 600 samples takes nu_pairs.COPY_STEPS steps before its copy.
+    assert model.counters_["updates"] <= 3 * 2500
