@@ -644,10 +644,12 @@ def validated(
     be converted, or is wrong.
     """
     seen, has_labels = vars(estimator), not isinstance(y, str)
+    is_array = type(X) is np.ndarray
     is_ready = (
-        (type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64)
-        and (X.size > 0 and X.flags.c_contiguous and math.isfinite(largest_value(X)))
-        and (not has_labels or (are_plain(y) and len(y) == len(X)))
+        (is_array or (sparse and type(X) in (sp.csr_array, sp.csr_matrix)))
+        and (X.ndim == 2 and X.dtype == np.float64 and min(X.shape) > 0)
+        and ((not is_array or X.flags.c_contiguous) and math.isfinite(largest_value(X)))
+        and (not has_labels or (are_plain(y) and len(y) == X.shape[0]))
     )
     if is_ready and reset:
         seen["n_features_in_"] = X.shape[1]
@@ -665,7 +667,7 @@ def validated(
             order="C",
         )
         X, y = checked if has_labels else (checked, y)
-        X = canonical_csr(X) if reset and sp.issparse(X) else X
+    X = canonical_csr(X) if reset and sp.issparse(X) else X
     return (X, y) if has_labels else X
 
 

@@ -133,9 +133,14 @@ def with_empty_columns(points: np.ndarray, X: Any) -> Any:
 
 def squared_lengths(X: Any) -> np.ndarray:
     """Return the squared length of each row of a dense or CSR matrix, shape (n_samples,)."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    if not sp.issparse(X):
+        return np.einsum("ij,ij->i", X, X)
+    X = canonical_csr(X)
+    lengths, filled = np.zeros(X.shape[0], dtype=X.dtype), np.flatnonzero(np.diff(X.indptr))
+    # As in scipy's sum of the rows of a product, which takes many times as long on a few rows.
+    if len(filled):
+        lengths[filled] = np.add.reduceat(X.data[: X.nnz] ** 2, X.indptr[filled])
+    return lengths
 
 
 def inner_products(A: Any, B: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 def canonical_csr(X: Any) -> sp.csr_array:
     """Return `X` as CSR with sorted, unique, 32-bit indices; canonical input shares its memory."""
-    X = sp.csr_array(X)
+    X = X if type(X) is sp.csr_array else sp.csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -26,6 +26,15 @@ INPUTS = {
     "list": X.tolist(),
     "masked": np.ma.array(X),
     "sparse": sp.csr_matrix(X),
+    "sparse array": sp.csr_array(X),
+    "sparse row": sp.csr_array(X[0]),
+    "sparse zeros": sp.csr_array((3, 2)),
+    "sparse without rows": sp.csr_array((0, 2)),
+    "sparse without features": sp.csr_array((3, 0)),
+    "sparse columns": sp.csc_array(X),
+    "sparse integers": sp.csr_array(X.astype(int)),
+    "sparse missing": sp.csr_array(np.where(X == 3.0, np.nan, X)),
+    "sparse infinite": sp.csr_array(np.where(X == 3.0, -np.inf, X)),
 }
 LABELS = {
     "integers": Y,
@@ -79,6 +88,21 @@ def test_inputs_that_are_ready_are_not_copied_and_not_handed_on(monkeypatch):
     assert base.validated(estimator, X, Y)[0] is X
     assert vars(estimator) == {"n_features_in_": 2}
     assert base.validated(estimator, X, reset=False) is X
+    for made in (sp.csr_array, sp.csr_matrix):
+        sparse = made(X)
+        ready, labels = base.validated(estimator, sparse, Y)
+        assert labels is Y
+        assert type(ready) is sp.csr_array
+        assert np.shares_memory(ready.data, sparse.data)
+        assert base.validated(estimator, sparse, reset=False) is sparse
+
+
+def test_sparse_inputs_of_a_fit_are_made_canonical():
+    twice = sp.csr_array((np.ones(3), np.array([1, 0, 1]), np.array([0, 3, 3])), shape=(2, 2))
+    ready = base.validated(Classifier(), twice)
+    assert ready.data.tolist() == [1.0, 2.0]
+    assert ready.indices.tolist() == [0, 1]
+    assert len(twice.data) == 3
 
 
 @pytest.mark.parametrize(
