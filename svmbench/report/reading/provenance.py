@@ -61,8 +61,8 @@ def missing(cells: Sequence[CellResult]) -> list[str]:
     """Return a line with the reason for each group of cells without results.
 
     Solvers with the same data set, folds, status and reason share a line, so that an unavailable
-    data set has one line for all solvers. If all cells have the same status and reason, there is
-    one line for all of them. Folds count from 1.
+    data set has one line for all solvers; data sets share a line if all else is the same. If all
+    cells have the same status and reason, there is one line for all of them. Folds count from 1.
     """
     states = {(cell.status, cell.reason) for cell in cells}
     if len(cells) > 1 and len(states) == 1 and cells[0].status != "ok":
@@ -98,7 +98,10 @@ def undefined(run: Run, cells: Sequence[CellResult], metrics: Iterable[str]) -> 
 def _lines_of(
     cells: Sequence[CellResult], state_of: Callable[[CellResult], tuple[str, str] | None]
 ) -> list[str]:
-    """Return a line for each group of cells with the same status and reason."""
+    """Return a line for each group of cells with the same status and reason.
+
+    Data sets that share all else share a line.
+    """
     several_kernels = len({cell.kernel for cell in cells}) > 1
     all_solvers = list(dict.fromkeys(cell.solver for cell in cells))
     all_folds: dict[tuple[Any, ...], list[int | None]] = {}
@@ -108,27 +111,30 @@ def _lines_of(
         if (state := state_of(cell)) is not None:
             states = troubled.setdefault(cell.identity, {})
             states.setdefault(state, []).append(cell.fold)
-    lines: dict[tuple[Any, ...], list[str | None]] = {}
+    solvers: dict[tuple[Any, ...], list[str | None]] = {}
     for identity, states in troubled.items():
         *condition, solver = identity
         for (status, reason), folds in states.items():
             few = tuple(folds) if len(folds) < len(all_folds[identity]) else ()
-            lines.setdefault((*condition, few, status, reason), []).append(solver)
+            solvers.setdefault((*condition, few, status, reason), []).append(solver)
+    datasets: dict[tuple[Any, ...], list[str | None]] = {}
+    for (dataset, *key), names in solvers.items():
+        datasets.setdefault((*key, tuple(names)), []).append(dataset)
     return [
-        _missing_line(key, solvers, all_solvers, several_kernels=several_kernels)
-        for key, solvers in lines.items()
+        _missing_line(names, key, all_solvers, several_kernels=several_kernels)
+        for key, names in datasets.items()
     ]
 
 
 def _missing_line(
+    datasets: Sequence[str | None],
     key: tuple[Any, ...],
-    solvers: Sequence[str | None],
     all_solvers: Sequence[str | None],
     *,
     several_kernels: bool,
 ) -> str:
-    dataset, kernel, swept, folds, status, reason = key
-    where = [str(dataset)] if dataset else []
+    kernel, swept, folds, status, reason, solvers = key
+    where = [dataset for dataset in datasets if dataset]
     where += [f"{kernel} kernel"] if kernel and several_kernels else []
     where += [dimension_text(name, value) for name, value in swept]
     # A race is one cell with several solvers.

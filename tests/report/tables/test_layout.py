@@ -117,6 +117,21 @@ def test_missing_cells_say_why(tmp_path):
     assert tuple(order[2:]) == runs.ALSVM_SETS
 
 
+def test_data_sets_that_lack_the_same_cells_share_a_line(tmp_path):
+    cells = [
+        runs.planned("cv", dataset, solver, 0)
+        for dataset in ("a9a", "w8a", "splice", "mushrooms")
+        for solver in ("alsvm", "falsvm")
+    ]
+    # Of a9a both were run, of splice alsvm.
+    records = [runs.record(cell, **metrics(1.0, 80.0)) for cell in (*cells[:2], cells[4])]
+    build(runs.write_run(tmp_path, cells, records, [runs.TABLE2]))
+    lines = (tmp_path / "table2.md").read_text().splitlines()
+    assert "- w8a, mushrooms, every solver: not run (no record of it yet)" in lines
+    assert "- splice, falsvm: not run (no record of it yet)" in lines
+    assert sum("not run (no record of it yet)" in line for line in lines) == 2
+
+
 @pytest.mark.parametrize(("dataset", "printed"), [("iris", False), ("a9a", True)])
 def test_a_table_without_a_run_has_a_sentence_or_what_is_printed(tmp_path, dataset, printed):
     text = build(small_run(tmp_path, [None, None], dataset=dataset)).all_tables.read_text()
