@@ -67,6 +67,17 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 
 @contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Let SIGINT wait until the end of this context."""
+    waiting: list[tuple[int, FrameType | None]] = []
+    with handled(signal.SIGINT, lambda number, frame: waiting.append((number, frame))):
+        yield
+    handler = signal.getsignal(signal.SIGINT)
+    if waiting and callable(handler):
+        handler(*waiting[0])
+
+
+@contextmanager
 def until_first_output(words: Sequence[str]) -> Iterator[None]:
     """Write a line to standard error whenever a command is silent for long, up to its first output.
 

@@ -1,4 +1,4 @@
-"""SIGTERM ends a command as Ctrl-C does."""
+"""SIGTERM ends a command as Ctrl-C does; Ctrl-C may have to wait, and isn't lost."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import pytest
 from runs import svmbench
 
 from svmbench.base import interrupts
-from svmbench.base.interrupts import sigterm_as_interrupt
+from svmbench.base.interrupts import handled, interrupts_wait, sigterm_as_interrupt
 
 
 def terminate() -> None:
@@ -51,3 +51,24 @@ def test_another_thread_leaves_the_signal_alone() -> None:
     thread.start()
     thread.join()
     assert handlers == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_ctrl_c_waits_for_the_end_of_a_start() -> None:
+    done = []
+
+    def begin() -> None:
+        with interrupts_wait():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("the rest")
+
+    with pytest.raises(KeyboardInterrupt):
+        begin()
+    assert done == ["the rest"]
+    with interrupts_wait():
+        pass
+
+
+def test_ctrl_c_that_was_ignored_stays_so() -> None:
+    with handled(signal.SIGINT, signal.SIG_IGN), interrupts_wait():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler

@@ -88,6 +88,7 @@ def _serve(command: str, descriptors: set[int]) -> NoReturn:
         gc.freeze()  # otherwise, the first collection would copy all of the command's memory
         loaded_libraries.collect_as_usual()
         signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):
                 signal.signal(number, signal.SIG_DFL)

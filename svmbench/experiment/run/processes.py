@@ -29,6 +29,7 @@ from typing import Any, cast
 
 from svmbench.base import loaded_libraries, paths
 from svmbench.base.errors import SvmbenchError
+from svmbench.base.interrupts import interrupts_wait
 from svmbench.base.parallel_map import ignoring_interrupts, without_unguarded_script
 from svmbench.experiment.measuring import environment, measure, proc
 from svmbench.experiment.run import forked_server, ipc
@@ -419,10 +420,11 @@ def _ensure_server(*, by_fork: bool = True) -> None:
     # Otherwise, the server would look for this package in the current folder first.
     name, value = environment.SAFE_PATH
     safe_path = _variables({name: os.environ.get(name) or value})
-    start_method = (
-        forked_server.by_fork() if by_fork and forked_server.can_be_forked() else nullcontext()
-    )
-    with ignoring_interrupts(), _room_for_a_socket(), _nameless_socket(), safe_path, start_method:
+    forks = by_fork and forked_server.can_be_forked()
+    start_method = forked_server.by_fork() if forks else nullcontext()
+    # A new interpreter ignores Ctrl-C if this process does when it starts; a fork by itself.
+    no_interrupts = interrupts_wait() if forks else ignoring_interrupts()
+    with no_interrupts, _room_for_a_socket(), _nameless_socket(), safe_path, start_method:
         forkserver.ensure_running()
 
 
