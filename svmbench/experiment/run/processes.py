@@ -417,6 +417,8 @@ def _ensure_server(*, by_fork: bool = True) -> None:
     if core != _core_of_server and server_is_there():
         stop_server()
     _core_of_server = core
+    if server_is_there():
+        return
     # Otherwise, the server would look for this package in the current folder first.
     name, value = environment.SAFE_PATH
     safe_path = _variables({name: os.environ.get(name) or value})
