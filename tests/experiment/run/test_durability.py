@@ -181,7 +181,7 @@ def test_ctrl_c_while_workers_warm_up_is_quiet(
     os.killpg(process.pid, signal.SIGINT)
     said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert "interrupted; the same command continues the run" in said
+    assert "interrupted" in said + complained
     # No traceback of the command; a worker that was just starting may print one.
     assert "svmbench/cli" not in complained
 
