@@ -12,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 import threading
+from types import TracebackType
 
 _loaded = threading.Event()
 gc.disable()  # until everything is loaded, since none of it is garbage
@@ -23,6 +25,16 @@ def _end_with(parent: int) -> None:
         if os.getppid() != parent:
             os._exit(0)
 
+
+def _report(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """Print an uncaught error, but not a worker's whose command ended before it sent the work."""
+    if kind is not EOFError:
+        sys.__excepthook__(kind, error, traceback)
+
+
+sys.excepthook = _report  # workers inherit it
 
 _parent = int(os.environ.get("SVMBENCH_PARENT", "0"))
 _watch = threading.Thread(target=_end_with, args=(_parent,), daemon=True)

@@ -414,11 +414,11 @@ _core_of_server: str | None = None
 def _ensure_server(*, by_fork: bool = True) -> None:
     global _core_of_server
     core = os.environ.get(loaded_libraries.CORE_VARIABLE)
-    if core != _core_of_server and server_is_there():
+    if server_is_there():
+        if core == _core_of_server:
+            return
         stop_server()
     _core_of_server = core
-    if server_is_there():
-        return
     # Otherwise, the server would look for this package in the current folder first.
     name, value = environment.SAFE_PATH
     safe_path = _variables({name: os.environ.get(name) or value})

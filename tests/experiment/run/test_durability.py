@@ -164,7 +164,7 @@ def test_a_run_goes_on_where_it_was(
 @pytest.mark.parametrize(
     ("threads", "seconds"),
     [
-        ("1", 0.0),  # a fork of the command, which loads what the solver needs
+        ("1", 0.05),  # a fork of the command, which loads what the solver needs
         ("2", 0.3),  # an interpreter, which imports the numerical libraries first
     ],
 )
@@ -181,9 +181,8 @@ def test_ctrl_c_while_workers_warm_up_is_quiet(
     os.killpg(process.pid, signal.SIGINT)
     said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert "interrupted" in said + complained
-    # No traceback of the command; a worker that was just starting may print one.
-    assert "svmbench/cli" not in complained
+    assert "interrupted; the same command continues the run" in said
+    assert complained == ""
 
 
 @pytest.mark.slow
