@@ -81,9 +81,14 @@ def seconds_of_newton_steps(
     n: int,
     n_free: int,
     steps: int,  # Newton steps in all
-    selected_steps: int,  # those of them that moved `block_pivoting.SELECTED` multipliers
+    # selected_steps: those of them that moved a selection of too many multipliers
+    selected_steps: int,
 ) -> float:
-    """Return about how many seconds Newton steps take that moved all free multipliers, or some."""
+    """Return about how many seconds Newton steps take that moved all free multipliers, or some.
+
+    A step of a selection counts as one of `block_pivoting.SELECTED` multipliers, which it has at
+    least: how many were free then is not known.
+    """
     seconds = (steps - selected_steps) * seconds_of_a_newton_step(n, n_free)
     if selected_steps:
         size = min(n, block_pivoting.SELECTED)

@@ -195,7 +195,7 @@ def test_a_step_of_many_without_a_sum_on_paper():
 
 
 def test_of_too_many_the_free_ones_and_the_farthest_are_selected(monkeypatch):
-    monkeypatch.setattr(block_pivoting, "SELECTED", 3)
+    monkeypatch.setattr(block_pivoting, "SELECTED", 1)
     # d = (0.5, 0.5, 0.1, 0.3, 0.9): the margin is 0.5.
     problem = UnitProblem(np.eye(5), 2.0, np.array([0.0, 0.0, 0.1, 0.3, -0.1]))
     point = problem.at(np.array([0.5, 0.5, 0.0, 0.0, 1.0]))
@@ -205,23 +205,32 @@ def test_of_too_many_the_free_ones_and_the_farthest_are_selected(monkeypatch):
     # Where no sum is kept the margin is 0, and the last one is the farthest from it.
     free_sum = UnitProblem(np.eye(5), None, problem.linear)
     assert list(block_pivoting.select(free_sum, point, chosen)) == [0, 1, 4]
-    # Of more free ones than that, those at equal distances.
+    # All of them have room for one more only, whatever `SELECTED` is.
+    monkeypatch.setattr(block_pivoting, "SELECTED", 3)
+    monkeypatch.setattr(block_pivoting, "MOST", 3)
+    assert list(block_pivoting.select(free_sum, point, chosen)) == [0, 1, 4]
+    # Of more free ones than a step can move, those at equal distances.
     point = problem.at(np.array([0.5, 0.5, 0.4, 0.4, 0.2]))
     assert list(block_pivoting.select(problem, point, chosen)) == [0, 2, 4]
 
 
 @needs_jit
-def test_more_multipliers_than_fit_in_a_step_are_moved_in_part(monkeypatch):
-    """Of 200 movable ones each step takes 40: neither the interior-point method nor many pairs."""
+@pytest.mark.parametrize(("n", "most", "selected"), [(200, 60, 40), (400, 150, 10)])
+def test_more_multipliers_than_fit_in_a_step_are_moved_in_part(monkeypatch, n, most, selected):
+    """Steps of a part of the movable ones need no interior-point method, and few pairs.
+
+    In the second case the solution has some 75 free ones, many more than are selected at bounds:
+    they must move together.
+    """
 
     def refuse(*args, **kwargs):
         raise AssertionError("not needed here")
 
-    problem = UnitProblem(matrix(n=200, gamma=0.02, square=0.0)[0], 20.0)
+    problem = UnitProblem(matrix(n=n, gamma=0.02, square=0.0)[0], 0.1 * n)
     best = problem.value(solved(problem, tol=1e-8))
     monkeypatch.setattr(interior, "solve_interior", refuse)
-    monkeypatch.setattr(block_pivoting, "MOST", 60)
-    monkeypatch.setattr(block_pivoting, "SELECTED", 40, raising=False)
+    monkeypatch.setattr(block_pivoting, "MOST", most)
+    monkeypatch.setattr(block_pivoting, "SELECTED", selected)
     sizes, theirs = [], block_pivoting._direction
     monkeypatch.setattr(
         block_pivoting, "_direction", lambda H, *rest: sizes.append(len(H)) or theirs(H, *rest)
@@ -229,9 +238,9 @@ def test_more_multipliers_than_fit_in_a_step_are_moved_in_part(monkeypatch):
     found = solved(problem, tol=1e-8)
     assert found.gap <= max(1e-8 * problem.value(found), problem.rounding_gap())
     assert problem.value(found) == pytest.approx(best, rel=1e-6, abs=problem.rounding_gap())
-    assert found.steps <= 30 * 200
-    assert 40 in sizes
-    assert max(sizes) <= 60
+    assert found.steps <= 30 * n
+    assert found.selected_steps > 0
+    assert max(sizes) <= most
 
 
 @needs_jit
