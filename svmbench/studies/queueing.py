@@ -286,10 +286,13 @@ def queue_entry(
 
     finished = set(done)
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in finished]
-    missing = 0
+    # Blocks may share a cell, whose record names one of them.
+    missing, kept = {cell.key for cell in todo}, set()
     for cell in todo:
         identity, solvers = race_identity_of(cell.identity)
-        missing += not any(known <= solvers for known in solvers_by_identity.get(identity, ()))
+        if any(known <= solvers for known in solvers_by_identity.get(identity, ())):
+            kept.add(cell.key)
+    missing -= kept
     if not missing:
         return None
     shown, begun = cells[0].identity, set(here)
@@ -299,7 +302,7 @@ def queue_entry(
         paper=shown["paper"],
         profile=shown["profile"],
         cells={cell.key: forecast(cell) for cell in todo},
-        n_missing=missing,
+        n_missing=len(missing),
         is_race=any("racers" in cell.spec for cell in todo),
         claims=tuple(claims),
     )

@@ -21,6 +21,7 @@ from svmbench.base.errors import SvmbenchError
 from svmbench.cli.options import AUTO, Jobs
 from svmbench.experiment.config.loader import find_config, load_config
 from svmbench.experiment.plan.keys import code_hash
+from svmbench.experiment.plan.present_code import race_identity_of
 from svmbench.experiment.run import batch
 from svmbench.experiment.run.batch import CONFIG_OVERHEAD_S, Batch, Hooks, Job
 from svmbench.experiment.run.session import Request
@@ -535,6 +536,21 @@ def test_the_queue_begins_with_what_decides_most_in_an_hour_and_races_come_last(
         "may decide b-1"
     )
     assert said[-1] == "together 4 cells, about 11 hours"
+
+
+def test_a_cell_that_two_blocks_share_has_the_kept_result_of_either() -> None:
+    def cell(key: str, block: str, solver: str) -> Any:
+        identity = {"block": block, "solver": solver, "paper": "p", "profile": "paper"}
+        return SimpleNamespace(key=key, identity=identity, status="planned", spec={})
+
+    shared = [cell("k", "first", "csvc"), cell("k", "second", "csvc")]
+    identity, solvers = race_identity_of(shared[0].identity)
+    older = {identity: [solvers]}
+    assert queueing.queue_entry("c", shared, older, (), (), (), lambda _: 1.0) is None
+    new = [*shared, cell("m", "first", "alsvm"), cell("m", "second", "alsvm")]
+    entry = queueing.queue_entry("c", new, older, (), (), (), lambda _: 1.0)
+    assert entry is not None
+    assert (entry.n_missing, entry.cells) == (1, {"k": 1.0, "m": 1.0})
 
 
 def test_races_wait_until_nothing_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
