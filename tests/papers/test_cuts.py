@@ -11,8 +11,15 @@ from claimed_runs import SCENES, Kept, counts_of
 from svmbench.experiment.config.loader import load_config
 from svmbench.papers import judging
 from svmbench.papers.judging import export
-from svmbench.papers.judging.cuts import fewer_settings, is_repeatable, missing_work, to_decide
+from svmbench.papers.judging.cuts import (
+    fewer_settings,
+    is_repeatable,
+    missing_work,
+    to_decide,
+    with_cut,
+)
 from svmbench.papers.judging.evidence import Source
+from svmbench.papers.judging.verdict import Part
 from svmbench.report.numbers.cell_times import Forecaster, Timed, whole_work_of, work_of
 from svmbench.report.numbers.summary import cut_to
 from svmbench.report.reading.records import CellResult, Run
@@ -140,6 +147,20 @@ def planned(solver, fold, status="not run", dataset="iris", **metrics):
     key, seconds = f"{solver}{dataset}{fold}", 40.15 if metrics else 0.0
     return CellResult(key, "all-rows", "nested-cv", "nlsgd", dataset, "rbf", solver, fold, status,
                       metrics=metrics, wall_s=seconds)  # fmt: skip
+
+
+def test_cells_that_another_run_of_the_plan_has_are_no_missing_ones():
+    earlier, missing = planned("csvc", 0, "ok", accuracy_pct=90.0), planned("csvc", 1)
+    later = replace(planned("csvc", 2, "ok", accuracy_pct=80.0), key="by other code")
+    sources = [
+        replace(source_of(), cells=(earlier, missing)),
+        replace(source_of(), cells=(later, replace(missing, key="by other code, too"))),
+        replace(source_of(profile="small"), cells=(planned("csvc", 3, "ok", accuracy_pct=70.0),)),
+    ]
+    part = Part("all folds", None, "", cells=(earlier, later))
+    source_of_cell = {cell.key: source for source in sources for cell in source.cells}
+    found = with_cut(part, source_of_cell, names_datasets=True)
+    assert found.cut == "1 of 3 cells not run (profile paper)"
 
 
 def test_nothing_is_forecast_for_rows_that_nobody_knows():
