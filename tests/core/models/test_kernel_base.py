@@ -13,7 +13,7 @@ from svmbench.experiment.protocols.turns import timed
 @pytest.mark.parametrize(("solver", "nu"), [(NuSVM, 0.1), (NuSVC, 0.1)])
 def test_the_search_for_a_useful_nu_is_in_no_time(solver, nu, monkeypatch):
     def slow(model, data):
-        end = time.process_time() + 0.4
+        end = time.process_time() + 1.0
         while time.process_time() < end:
             pass
         return True
@@ -28,5 +28,5 @@ def test_the_search_for_a_useful_nu_is_in_no_time(solver, nu, monkeypatch):
     points = model.path(data, None, "nu", [nu])
     before = base.UntimedSeconds.cpu_s
     _, _, cpu = timed(lambda: next(points))
-    assert base.UntimedSeconds.cpu_s - before >= 0.4
-    assert cpu < 0.2
+    assert base.UntimedSeconds.cpu_s - before >= 1.0
+    assert cpu < 0.8
