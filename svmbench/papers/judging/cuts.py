@@ -9,7 +9,7 @@ lists the cells that a full protocol lacks, and forecasts their time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,12 +83,10 @@ def with_cut(part: Part, source_of: Mapping[str, Source], *, names_datasets: boo
     profiles = list(dict.fromkeys(source.profile for _, source in pairs))
     rows_of: dict[str, str] = {}  # of each cut data set, how many rows it has
     fewer: dict[str, None] = {}
-    sources = list({id(source): source for _, source in pairs}.values())
-    for source in sources:
+    for source in {id(source): source for _, source in pairs}.values():
         cells = [cell for cell, run_of in pairs if run_of is source]
         fewer.update(dict.fromkeys(fewer_settings(source.run, cells)))
-        if source is _of_same_plan(source, sources)[0]:
-            fewer.update(dict.fromkeys(_cells_not_run(source, pairs)))
+        fewer.update(dict.fromkeys(_cells_not_run(source, pairs)))
         if not names_datasets and source.profile == FULL_PROFILE:
             continue
         for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset):
@@ -105,19 +103,16 @@ def with_cut(part: Part, source_of: Mapping[str, Source], *, names_datasets: boo
     )
 
 
-def _of_same_plan(source: Source, sources: Iterable[Source]) -> list[Source]:
-    plan = source.run.name, source.profile
-    return [other for other in sources if (other.run.name, other.profile) == plan]
-
-
 def _cells_not_run(source: Source, pairs: Sequence[tuple[CellResult, Source]]) -> list[str]:
     """Return how many planned cells of a part are in none of its runs of the same plan.
 
     A part on one data set has the planned cells of its solvers and blocks on this set; a part that
     compares data sets has those on all sets.
     """
-    runs = {id(run): run for run in _of_same_plan(source, (run for _, run in pairs))}
-    cells = [cell for cell, run in pairs if id(run) in runs]
+    plan = source.run.name, source.profile
+    of_plan = [(cell, run) for cell, run in pairs if (run.run.name, run.profile) == plan]
+    runs = {id(run): run for _, run in of_plan}
+    cells = [cell for cell, _ in of_plan]
     datasets = {cell.dataset for cell in cells}
     of_part = {(cell.block, cell.solver) for cell in cells}
     is_missing: dict[tuple[object, ...], bool] = {}
