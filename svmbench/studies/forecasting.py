@@ -66,7 +66,13 @@ def planned_work(cell: Cell, config: str) -> Work:
     config : str
     """
     from svmbench.experiment.settings.cells import protocol_settings
-    from svmbench.report.numbers.cell_times import Work, n_fits, printed_facts, swept_of
+    from svmbench.report.numbers.cell_times import (
+        Work,
+        n_fits,
+        printed_facts,
+        swept_of,
+        values_a_row,
+    )
     from svmbench.schema.record import canonical
 
     shown, spec = cell.identity, protocol_settings(cell.spec)
@@ -86,7 +92,7 @@ def planned_work(cell: Cell, config: str) -> Work:
         kernel=str(shown["kernel"]),
         dataset=shown["dataset"],
         rows=float(rows or 0),
-        features=float(shown["n_features_kept"] or known.get("n_features") or 0),
+        features=float(shown["n_features_kept"] or values_a_row(shown["paper"], shown["dataset"])),
         fits=n_fits(n_values, counts, float(rows or 0)),
         swept=swept_of(dimensions),
     )

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmbench.base.paper_folders import papers
-from svmbench.report.numbers.summary import FILLED_SHARE, registered_count, value_of
+from svmbench.report.numbers.summary import FILLED_SHARE, registered_number, value_of
 from svmbench.report.reading.records import CellResult, Run
 from svmbench.schema.record import CELL_OVERHEAD_S
 
@@ -54,9 +54,10 @@ class Work:
         The solver's name in the config; the solvers of a race are joined by ``|``.
     dataset : str
     rows, features, fits : float
-        Rows and features of the data, and models that are trained: values of the grid times folds,
-        or those of a sample of the values. An unknown number is 0: the forecast does without it. If
-        the rows of a cell of the full protocol are unknown, they are NaN: it has no forecast.
+        Rows of the data; features of a sample that aren't 0, as a mean, or those that the config
+        sweeps; and models that are trained: values of the grid times folds, or those of a sample of
+        the values. An unknown number is 0: the forecast does without it. If the rows of a cell of
+        the full protocol are unknown, they are NaN: it has no forecast.
     swept : tuple of (str, float)
         Other numbers that the cell has and the config sweeps, by their names, such as
         ``solver.n_basis``.
@@ -184,7 +185,7 @@ def whole_work_of(run: Run, cell: CellResult) -> Work:
     whole = _rows_used(cell) if 0 < _rows_used(cell) < FILLED_SHARE * max_samples else math.nan
     rows = cell.dimensions.get("rows") or known.get("n_samples") or whole
     if math.isnan(rows):
-        rows = registered_count(str(cell.dataset), "n_samples") or math.nan
+        rows = registered_number(str(cell.dataset), "n_samples") or math.nan
     dimensions = {**cell.dimensions, "rows": min(rows, counts.get("max_samples") or math.inf)}
     return _work(run, replace(cell, dimensions=dimensions), counts)
 
@@ -209,7 +210,7 @@ def _work(run: Run, cell: CellResult, counts: Mapping[str, Any]) -> Work:
         kernel=str(cell.kernel),
         dataset=str(cell.dataset),
         rows=float(rows),
-        features=float(cell.dimensions.get("features") or known.get("n_features") or 0),
+        features=float(cell.dimensions.get("features") or values_a_row(run.paper, cell.dataset)),
         fits=n_fits(n_values, counts, rows),
         swept=swept_of(cell.dimensions),
     )
@@ -248,6 +249,21 @@ def printed_facts(paper: str, dataset: str | None) -> Mapping[str, Any]:
     sets = folder.datasets if folder is not None else {}
     name = str(dataset)
     return sets.get(name) or sets.get(name.partition("+")[0]) or {}
+
+
+def values_a_row(paper: str, dataset: str | None) -> float:
+    """Return how many values of a sample aren't 0, as a mean; 0 if its features are unknown.
+
+    Parameters
+    ----------
+    paper : str
+    dataset : str or None
+    """
+    name = str(dataset)
+    n_features = printed_facts(paper, name).get("n_features") or registered_number(
+        name, "n_features"
+    )
+    return float(n_features) * (registered_number(name, "density") or 1.0)
 
 
 def n_fits(n_values: Mapping[str, int], counts: Mapping[str, Any], rows: float) -> float:

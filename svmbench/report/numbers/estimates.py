@@ -14,7 +14,7 @@ from svmbench.report.numbers.statistics import (
     student_quantile,
     welch_difference,
 )
-from svmbench.report.numbers.summary import registered_count, summarise_folds, value_of
+from svmbench.report.numbers.summary import registered_number, summarise_folds, value_of
 from svmbench.report.reading.records import CellResult
 from svmbench.report.reading.wording import is_timing
 
@@ -250,7 +250,7 @@ def test_rows(cell: CellResult) -> float | None:
     share = value_of(cell, "accuracy_pct")
     if recorded is not None or share is None:
         return recorded
-    n_test = registered_count(str(cell.dataset), "n_test")
+    n_test = registered_number(str(cell.dataset), "n_test")
     correct = share / 100.0 * n_test
     return float(n_test) if n_test and abs(correct - round(correct)) < _INTEGER_TOLERANCE else None
 

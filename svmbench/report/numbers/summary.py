@@ -283,21 +283,21 @@ def _finite(value: Any) -> float | None:
 
 
 @cache
-def registered_count(dataset: str, field: str) -> int:
-    """Return a number of rows of a shipped data set; 0 where its entry has none.
+def registered_number(dataset: str, field: str) -> float:
+    """Return a number from the entry of a shipped data set; 0 where it has none.
 
     Parameters
     ----------
     dataset : str
         Without parts and rows.
     field : str
-        ``n_samples`` or ``n_test``.
+        ``n_samples``, ``n_test``, ``n_features`` or ``density`` (share of values that aren't 0).
     """
     path = asset("datasets.toml")
     entries = read_toml(path, path.name)
     entry = entries.get(dataset, {})
-    count = entry.get(field, entries.get(str(entry.get("based_on")), {}).get(field, 0))
-    return count if isinstance(count, int) else 0
+    number = entry.get(field, entries.get(str(entry.get("based_on")), {}).get(field, 0))
+    return float(number) if isinstance(number, int | float) else 0.0
 
 
 def cut_to(run: Run, cells: Sequence[CellResult]) -> str:
@@ -347,6 +347,6 @@ def rows_of(cell: CellResult) -> float:
     if isinstance(swept, int | float):
         return float(swept)
     n_test = value_of(cell, "n_test") or 0.0
-    if n_test == registered_count(str(cell.dataset), "n_test"):
+    if n_test == registered_number(str(cell.dataset), "n_test"):
         n_test = 0.0
     return (value_of(cell, "n_train") or 0.0) + n_test

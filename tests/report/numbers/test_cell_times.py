@@ -13,6 +13,7 @@ from svmbench.report.numbers.cell_times import (
     Work,
     n_fits,
     timed_cells,
+    values_a_row,
     whole_work_of,
     work_of,
 )
@@ -54,6 +55,19 @@ def test_a_forecast_follows_swept_values_as_their_records_grow():
     plain = Forecaster([Timed(WORK, 5.0)])
     other = replace(WORK, swept=(("solver.tol", 1e-6),))
     assert plain.seconds(other) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("paper", "dataset", "values"),
+    [
+        ("cpsp", "a9a", 123 * 0.1128),  # from its entry alone
+        ("cpsp", "reuters", 8315 * 0.0053),
+        ("sgdlssvm", "mushrooms", 112 * 0.1875),  # printed features
+        ("cpsp", "no-such-set", 0.0),
+    ],
+)
+def test_the_features_of_work_are_those_of_a_sample_that_are_not_0(paper, dataset, values):
+    assert values_a_row(paper, dataset) == pytest.approx(values, rel=0.01)
 
 
 def test_the_same_data_set_counts_more_than_another():
