@@ -21,7 +21,7 @@ from svmbench.experiment.run.session import ignore_text
 from svmbench.report.reading.newest import COMPRESSED_RECORDS, RECORDS
 from svmbench.studies.batches import BatchInterruptedError, run_batch
 from svmbench.studies.forecasting import planned_work
-from svmbench.studies.refreshing import n_lost, results_in, solvers_in_results
+from svmbench.studies.refreshing import has_result, n_lost, results_in, solvers_in_results
 from svmbench.studies.reproducing import kept_by_config
 
 if TYPE_CHECKING:
@@ -282,17 +282,11 @@ def queue_entry(
     forecast : callable
         Returns the forecast seconds of a cell; None without a record to forecast from.
     """
-    from svmbench.experiment.plan.present_code import race_identity_of
-
     finished = set(done)
     todo = [cell for cell in cells if cell.status == "planned" and cell.key not in finished]
     # Blocks may share a cell, whose record names one of them.
-    missing, kept = {cell.key for cell in todo}, set()
-    for cell in todo:
-        identity, solvers = race_identity_of(cell.identity)
-        if any(known <= solvers for known in solvers_by_identity.get(identity, ())):
-            kept.add(cell.key)
-    missing -= kept
+    kept = {cell.key for cell in todo if has_result(cell, solvers_by_identity)}
+    missing = {cell.key for cell in todo} - kept
     if not missing:
         return None
     shown, begun = cells[0].identity, set(here)

@@ -57,14 +57,8 @@ class OldRun:
     is_changed: bool
 
     def covers(self, cell: Cell) -> bool:
-        """Return True if a cell of today's plan has a result in this run.
-
-        A race may have more solvers than its result if optional solvers were not installed then.
-        """
-        from svmbench.experiment.plan.present_code import race_identity_of
-
-        identity, solvers = race_identity_of(cell.identity)
-        return any(recorded <= solvers for recorded in self.solvers_by_identity.get(identity, ()))
+        """Return True if a cell of today's plan has a result in this run."""
+        return has_result(cell, self.solvers_by_identity)
 
     def sentence(self) -> str:
         """Return a sentence that counts the results to measure."""
@@ -161,6 +155,17 @@ def results_in(folder: Path) -> list[Any]:
 def solvers_in_results(folder: Path) -> dict[str, list[frozenset[str]]]:
     """Return the solvers of each cell that has a result in a folder, by its other settings."""
     return _solvers_by_identity(results_in(folder))
+
+
+def has_result(cell: Cell, solvers_by_identity: Mapping[str, list[frozenset[str]]]) -> bool:
+    """Return True if a cell of today's plan is among the results of `solvers_in_results`.
+
+    A race may have more solvers than its result if optional solvers were not installed then.
+    """
+    from svmbench.experiment.plan.present_code import race_identity_of
+
+    identity, solvers = race_identity_of(cell.identity)
+    return any(recorded <= solvers for recorded in solvers_by_identity.get(identity, ()))
 
 
 def n_lost(solvers_by_identity: Mapping[str, list[frozenset[str]]], path: Path) -> int:
