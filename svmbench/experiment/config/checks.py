@@ -434,20 +434,22 @@ def _check_run_folds(draft: Draft, findings: Findings) -> None:
     config = draft.config
     assert config is not None
     for i, block in enumerate(config.blocks):
-        wanted, total = getattr(block, "run_folds", 0), getattr(block, "outer_folds", 0)
-        if not total or block.name == PLACEHOLDER_BLOCK:
+        wanted, folds = getattr(block, "run_folds", 0), getattr(block, "outer_folds", 0)
+        repeats = getattr(block, "outer_repeats", 1)
+        if not folds or block.name == PLACEHOLDER_BLOCK:
             continue
-        places = [(draft.place(("blocks", i)), wanted, total)]
+        places = [(draft.place(("blocks", i)), wanted, folds * repeats)]
         for name, profile in config.profiles.items():
             cuts = profile.block_cuts()
-            run, of_folds = cuts.get("run_folds", wanted), cuts.get("outer_folds", total)
-            if (run, of_folds) != (wanted, total):
+            run = cuts.get("run_folds", wanted)
+            of_folds = cuts.get("outer_folds", folds) * cuts.get("outer_repeats", repeats)
+            if (run, of_folds) != (wanted, folds * repeats):
                 places.append((("profiles", name), run, of_folds))
         for place, run, of_folds in places:
             if run > of_folds:
                 message = (
                     f"block {block.name!r} runs {run:,} folds (run_folds) of {of_folds:,}"
-                    " (outer_folds)"
+                    " (outer_folds, times outer_repeats)"
                 )
                 findings.add((*place, "run_folds"), message, place)
 

@@ -64,10 +64,10 @@ def holdout_in_blocks(task: Task) -> Outcome:
 def nested_cv_in_blocks(task: Task) -> Outcome:
     """Search the grid by inner cross-validation on one outer fold's training rows, fit, test."""
     rows, _ = open_rows(task.spec)
-    splits = folds.outer_splits(rows.y, task.protocol_settings["outer_folds"], task.seed("outer"))
-    train, test = splits[task.protocol_settings["fold"]]
+    settings = task.protocol_settings
+    train, test = folds.outer_split(rows.y, settings["outer_folds"], settings["fold"], task.seed)
     seed = task.seed("inner", task.spec["fold"])
-    inner = folds.outer_splits(rows.y[train], task.protocol_settings["inner_folds"], seed)
+    inner = folds.outer_splits(rows.y[train], settings["inner_folds"], seed)
     searched = rows.only(train, _group_of(inner, len(train)))
     best, search_metrics = _search(task, searched, len(inner))
     outcome = _fit_and_test(task, best, rows.only(train), rows.only(test), search_metrics)

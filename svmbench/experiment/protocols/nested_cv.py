@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from svmbench.experiment.protocols.search import SEARCHED, SplitRows, scaled_apa
 from svmbench.experiment.protocols.task import CellInputs, Outcome, Task, inputs_of
 from svmbench.experiment.settings.blocks import TrainingBlock
 from svmbench.experiment.settings.cells import NodeSpec, protocol_settings
-from svmbench.experiment.settings.values import Folds, RunFolds
+from svmbench.experiment.settings.values import FoldRepeats, Folds, RunFolds
 
 #: A search on the distances of all rows: takes a task, its inputs, the training rows and their
 #: splits, and returns the best parameters and the metrics of the search.
@@ -31,6 +32,8 @@ class NestedCV(TrainingBlock):
     Attributes
     ----------
     outer_folds, inner_folds : int
+    outer_repeats : int
+        How often outer folds are drawn: the folds of all repeats are numbered through.
     run_folds : int
         The number of outer folds that are run; 0 for all.
     precision : str
@@ -39,20 +42,21 @@ class NestedCV(TrainingBlock):
         certificates must be more exact.
     """
 
-    plan_only: ClassVar[tuple[str, ...]] = ("run_folds",)
+    plan_only: ClassVar[tuple[str, ...]] = ("outer_repeats", "run_folds")
 
     outer_folds: Folds = 5
     inner_folds: Folds = 5
+    outer_repeats: FoldRepeats = 1
     run_folds: RunFolds = 0
     precision: Literal["single", "double"] = "single"
 
 
 def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
-    # The split must be that of the protocol, whose seed is ``Task.seed("outer")``. It is drawn here
-    # again, before there is a task, for arrays that several cells share.
-    seed = folds.derive_seed(spec["seed"], spec["dataset"]["name"], "outer")
+    # The split must be that of the protocol, whose seeds are those of ``Task.seed``. It is drawn
+    # here again, before there is a task, for arrays that several cells share.
+    seed_of = partial(folds.derive_seed, spec["seed"], spec["dataset"]["name"])
     n_folds, fold = protocol_settings(spec)["outer_folds"], protocol_settings(spec)["fold"]
-    return folds.outer_splits(y, n_folds, seed)[fold][0]
+    return folds.outer_split(y, n_folds, fold, seed_of)[0]
 
 
 @protocol(
@@ -65,7 +69,9 @@ def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
         "every-fold": ITSELF,
         "none": UNSCALED,
     },
-    folds_to_run=lambda block: list(range(block.run_folds or block.outer_folds)),
+    folds_to_run=lambda block: list(
+        range(block.run_folds or block.outer_folds * block.outer_repeats)
+    ),
     splits=lambda block: (block.outer_folds, block.inner_folds),
     shares=("distances",),
     tasks=("binary", "multiclass", "one-class"),
@@ -83,13 +89,11 @@ def nested_cv(task: Task) -> Outcome:
 def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Outcome:
     """Run one cell of the protocol, with a search on kernel matrices if one is given."""
     spec, inputs = task.spec, inputs_of(task)
-    splits = folds.outer_splits(inputs.y, task.protocol_settings["outer_folds"], task.seed("outer"))
-    train, test = splits[task.protocol_settings["fold"]]
+    settings = task.protocol_settings
+    train, test = folds.outer_split(inputs.y, settings["outer_folds"], settings["fold"], task.seed)
     y = inputs.y[train]
     scaler = spec["scaler"] if spec["scaling"] == "every-fold" else None
-    inner = folds.outer_splits(
-        y, task.protocol_settings["inner_folds"], task.seed("inner", spec["fold"])
-    )
+    inner = folds.outer_splits(y, settings["inner_folds"], task.seed("inner", spec["fold"]))
     if kernel_search is not None:
         best, search_metrics = kernel_search(task, inputs, train, inner)
     else:

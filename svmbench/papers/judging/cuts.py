@@ -27,6 +27,7 @@ _COUNTS = {
     "folds": "folds",
     "outer_folds": "outer folds",
     "inner_folds": "inner folds",
+    "outer_repeats": "repeats of the outer folds",
     "run_folds": "outer folds",
     "repeats": "repeats",
     "samples": "samples",
