@@ -6,7 +6,7 @@ import math
 import re
 import shutil
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -377,6 +377,24 @@ def test_data_sets_that_no_kept_run_plans_are_named_and_not_covered(tmp_path):
     found = verdict("cpsp-3", kept.write(tmp_path))
     assert (found.outcome, found.scale.covered, found.scale.named) == (SUPPORTED, 3, 5)
     assert found.reason.endswith("no kept run has mnist-0-vs-rest, mnist-low-vs-high")
+
+
+@pytest.mark.parametrize("n_repeats", [0, 1, 10])
+def test_repeats_of_the_outer_folds_decide_what_five_folds_leave_open(n_repeats, tmp_path):
+    """The fold differences are the same; with more of them, their average is more certain."""
+    kept = Kept()
+    for config, n in (("nlsgd_fig6_7", 1), ("nlsgd_repeats", n_repeats)):
+        block = "both" if config == "nlsgd_fig6_7" else "epochs"
+        for dataset, fold, number in product(("prokaryotic", "eukaryotic"), range(5 * n), (2, 5)):
+            for output in ("last", "last-50", "last-25"):
+                ahead = (number == 2) * (1.0 + 0.8 * (fold % 5 - 2))
+                kept.add(config, block, dataset, f"nl-sgd-{number}-{output}",
+                         {"accuracy_pct": 80.0 + ahead, "n_train": 80, "n_test": 20},
+                         fold=fold, protocol="nested-cv")  # fmt: skip
+    found = verdict("nlsgd-4", kept.write(tmp_path))
+    assert [part.holds for part in found.parts] == [n_repeats == 10 or None] * 3
+    keys = {cell["key"] for cell in kept.cells["nlsgd_repeats"]} if n_repeats else set()
+    assert all(not keys or {cell.key for cell in part.cells} <= keys for part in found.parts)
 
 
 @pytest.mark.parametrize(("times", "holds"), [(3.0, False), (5.0, True)])

@@ -445,11 +445,11 @@ def _check_run_folds(draft: Draft, findings: Findings) -> None:
             of_folds = cuts.get("outer_folds", folds) * cuts.get("outer_repeats", repeats)
             if (run, of_folds) != (wanted, folds * repeats):
                 places.append((("profiles", name), run, of_folds))
+        what = "outer_folds × outer_repeats" if repeats > 1 else "outer_folds"
         for place, run, of_folds in places:
             if run > of_folds:
                 message = (
-                    f"block {block.name!r} runs {run:,} folds (run_folds) of {of_folds:,}"
-                    " (outer_folds, times outer_repeats)"
+                    f"block {block.name!r} runs {run:,} folds (run_folds) of {of_folds:,} ({what})"
                 )
                 findings.add((*place, "run_folds"), message, place)
 

@@ -32,6 +32,8 @@ from svmbench.report.numbers.statistics import Interval
 from svmbench.report.numbers.summary import value_of
 
 _PRINTED_BLOCK = "all-rows"
+#: The blocks of ``nlsgd_repeats``, whose solvers have different names.
+_REPEATED_BLOCKS = ("rivals", "epochs")
 OURS, RIVALS = ("nl-sgd", "nl-sgd-picked"), ("mn-svm", "nn-isda")
 _SMALL_DATASETS = ("iris", "glass", "wine", "teach", "sonar", "dermatology", "heart", "prokaryotic",
          "eukaryotic")  # fmt: skip
@@ -51,6 +53,25 @@ def _by_set(source: Source, blocks: Sequence[str], metric: str) -> dict[str, dic
         condition[0]: solvers
         for condition, solvers in estimates(source.finished_cells(*blocks), metric).items()
     }
+
+
+def _accuracies(
+    claim: Claim, evidence: Evidence, *blocks: str
+) -> Iterator[tuple[Source, dict[str, dict[str, Estimate]]]]:
+    """Yield each run of the claim's first config with its estimates by data set.
+
+    Where the outer folds of a set were drawn several times (``nlsgd_repeats``, the claim's other
+    config), the estimates are over the folds of all repeats.
+    """
+    config, *others = claim.configs
+    repeated = [source for other in others for source in evidence.runs_that_count(other)]
+    for source in evidence.runs_that_count(config) or repeated:
+        table = _by_set(source, blocks, claim.metrics[0])
+        for again in repeated:
+            if again.profile == source.profile:
+                for name, solvers in _by_set(again, _REPEATED_BLOCKS, claim.metrics[0]).items():
+                    table[name] = table.get(name, {}) | solvers
+        yield source, table
 
 
 def _common(table: _EstimatesByDataset, names: Iterable[str], solvers: Sequence[str]) -> list[str]:
@@ -79,8 +100,7 @@ def _averaged(table: _EstimatesByDataset, sets: Sequence[str], first: str, secon
 @check("nlsgd-1", "points", datasets=_DATASETS)
 def competitive(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the average accuracy is within the limit of each rival's."""
-    for source in evidence.runs_that_count(claim.configs[0]):
-        table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
+    for source, table in _accuracies(claim, evidence, _PRINTED_BLOCK):
         for kind, names in _DATASETS_BY_KIND.items():
             for ours in OURS:
                 sets = _common(table, names, (ours, *RIVALS))
@@ -160,8 +180,7 @@ def averaging_and_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     Averaged outputs must beat the last output, five epochs must beat two on three sets, and one
     epoch must be enough on medium sets.
     """
-    for source in evidence.runs_that_count(claim.configs[0]):
-        table = _by_set(source, ("small", "both", "medium"), claim.metrics[0])
+    for source, table in _accuracies(claim, evidence, "small", "both", "medium"):
         for epochs in (1, 2, 5):
             for output in OUTPUTS[1:]:
                 pair = f"nl-sgd-{epochs}-{output}", f"nl-sgd-{epochs}-last"
@@ -227,8 +246,7 @@ _BETTER_WITH_TWO_EPOCHS = ("eukaryotic", "prokaryotic")
 @check("nlsgd-4", datasets=["prokaryotic", "eukaryotic"])
 def two_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether two epochs beat five on the two larger of the small sets."""
-    for source in evidence.runs_that_count(claim.configs[0]):
-        table = _by_set(source, ("small", "both"), claim.metrics[0])
+    for source, table in _accuracies(claim, evidence, "small", "both"):
         for output in OUTPUTS:
             yield from _better_epochs(source, table, _BETTER_WITH_TWO_EPOCHS, (2, 5), output)
 
@@ -236,8 +254,7 @@ def two_epochs(claim: Claim, evidence: Evidence) -> Iterator[Part]:
 @check("nlsgd-5", "points", datasets=_DATASETS)
 def competitive_everywhere(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the accuracy is within the limit of the better rival's on every set."""
-    for source in evidence.runs_that_count(claim.configs[0]):
-        table = _by_set(source, [_PRINTED_BLOCK], claim.metrics[0])
+    for source, table in _accuracies(claim, evidence, _PRINTED_BLOCK):
         for name in _common(table, (*_SMALL_DATASETS, *_MEDIUM_DATASETS), ("nl-sgd", *RIVALS)):
             best = max(RIVALS, key=lambda rival: table[name][rival].value)
             behind = _averaged(table, [name], best, "nl-sgd")
