@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from warm_python import WarmPython
 
 from svmbench.base import compiled
 from svmbench.base.paper_folders import papers
+from svmbench.baselines.catalogue import solvers
+from svmbench.experiment.protocols.declare import PROTOCOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -235,6 +238,30 @@ def test_the_container_for_development_sets_up_by_a_target_of_make() -> None:
     assert make == "make"
     assert re.search(rf"(?m)^{target}:", (ROOT / "Makefile").read_text("utf-8"))
     assert (ROOT / ".devcontainer" / told["build"]["dockerfile"]).is_file()
+
+
+def test_the_lists_of_solvers_and_protocols_are_whole() -> None:
+    listed = (DOCS / "solvers.md").read_text(encoding="utf-8")
+    assert [name for name in solvers() if f"`{name}`" not in listed] == []
+    table = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    names = {name.replace("-", "_") for name in PROTOCOLS}
+    assert [name for name in sorted(names) if f"`{name}`" not in table] == []
+
+
+def test_the_changes_between_runs_of_the_baseline_are_those_of_its_file() -> None:
+    baseline = json.loads((ROOT / "results" / "regress" / "baseline.json").read_text("utf-8"))
+    runs = [ratios for race in baseline["repeats"].values() for ratios in race.values()]
+    changes = [max(ratios) / min(ratios) for ratios in runs]
+    means = [statistics.geometric_mean(together) for together in zip(*runs, strict=True)]
+    told = " ".join((DOCS / "measuring.md").read_text(encoding="utf-8").split())
+    numbers = re.search(
+        r"any of the eleven ratios of times was a factor of ([\d.]+), and the largest change of "
+        r"their geometric mean was a factor of ([\d.]+)\.",
+        told,
+    )
+    assert numbers is not None
+    assert len(runs) == 11
+    assert numbers.groups() == (f"{max(changes):.2f}", f"{max(means) / min(means):.3f}")
 
 
 @pytest.mark.slow

@@ -286,6 +286,8 @@ def read_frame(
         if form.na_values:
             options["na_values"] = {c: [*form.na_values] for c in columns if c != key}
         frame = pd.read_csv(io.BytesIO(content), dtype={key: object}, **options)
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{name} is empty") from None
     except ValueError as error:
         if "Expected" in str(error) and " in line 2, " in str(error):
             raise _short_header(name) from error

@@ -81,6 +81,14 @@ def test_a_table_that_can_not_be_read_is_a_sentence(
         load(place, **options)
 
 
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_an_empty_table_is_a_sentence(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "none.csv"
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"none\.csv is empty"):
+        read_frame(path, "label")
+
+
 def test_options_of_tables_are_refused_of_registered_sets() -> None:
     with pytest.raises(DataError, match="are for tables"):
         load("breast-cancer", impute=True)

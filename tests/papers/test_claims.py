@@ -317,6 +317,8 @@ def test_reproduced_is_supported_at_full_scale_on_every_named_set(tmp_path):
     for scale in (Scale("reduced", ("x",), 1, 1), one_of_two, other_data):
         assert not replace(found, scale=scale).is_reproduced
     assert not replace(found, outcome=MIXED).is_reproduced
+    undecided = replace(found.parts[0], answer=None)
+    assert not replace(found, parts=(*found.parts, undecided)).is_reproduced
 
 
 def test_failures_stand_before_what_held():

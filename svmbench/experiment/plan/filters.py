@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from svmbench.base.errors import ConfigError, SvmbenchError
+from svmbench.base.errors import ConfigError
 
 if TYPE_CHECKING:
     from svmbench.experiment.config.models import Config
@@ -55,7 +55,7 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
 
     Raises
     ------
-    svmbench.base.errors.SvmbenchError
+    svmbench.base.errors.ConfigError
         If a filter's value matches nothing in the plan.
     """
     chosen = cells
@@ -66,10 +66,10 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
             matching = {candidate for candidate in known if _is(candidate, value)}
             if not matching:
                 if not known and (advice := _within_cells(chosen, name, value, config)):
-                    raise SvmbenchError(f"--only {name}={value}: {advice}")
+                    raise ConfigError(f"--only {name}={value}: {advice}")
                 options = ", ".join(map(str, sorted(known, key=_order)))
                 options = options or f"no {name!r} to choose cells by"
-                raise SvmbenchError(f"--only {name}={value}: the plan has {options}")
+                raise ConfigError(f"--only {name}={value}: the plan has {options}")
             wanted |= matching
         chosen = [c for c in chosen if _value(c, name) in wanted]
     return chosen

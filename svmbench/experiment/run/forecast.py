@@ -123,7 +123,7 @@ def forecast(
     here = due(cells, records, points, options.retry)
     todo = here + awaited
     lines = [
-        f"{plan.name} ({plan.profile}): {len(cells):,} cells, {len(todo):,} to run,"
+        f"{plan.name} ({plan.profile}): {amount_text(len(cells), 'cell')}, {len(todo):,} to run,"
         f" {sum(cell.key in done for cell in cells):,} with a record"
     ]
     if awaited:

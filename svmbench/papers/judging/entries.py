@@ -35,7 +35,8 @@ _KNOWN = ("paper", *_TEXTS, *_LISTS, "limits", "after_records", "quantifier")
 #: Number of hexadecimal digits of a rule's hash.
 _HASH_DIGITS = 16
 
-#: A limit that a rule names.
+#: The sentences in which a limit's name in braces stands for its value, and such a name.
+_WITH_LIMITS = ("rule", "uncertainty")
 _NAMED = re.compile(r"\{(\w{1,60})\}")
 
 
@@ -175,7 +176,7 @@ def read_claims(
             mistakes = _problems(given, whose, metrics)
             if isinstance(given, dict):
                 read = None if limits is None else limits[name]
-                mistakes += limit_problems(_limits(given), read) or _unknown_in_rule(given)
+                mistakes += limit_problems(_limits(given), read) or _unknown_in_braces(given)
         if not mistakes and name in shipped:
             mistakes = _unlike(given, shipped[name])
         problems += [f"{path}: {line(name, 60)}: {problem}" for problem in mistakes]
@@ -193,7 +194,8 @@ def _claim(name: str, paper: str, given: Mapping[str, Any]) -> Claim:
     texts = {key: " ".join(str(given.get(key, "")).split()) for key in _TEXTS}
     limits = {key: float(value) for key, value in _limits(given).items()}
     after_records = bool(given.get("after_records", True))
-    texts["rule"] = _NAMED.sub(lambda match: f"{limits[match[1]]:g}", texts["rule"])
+    for key in _WITH_LIMITS:
+        texts[key] = _NAMED.sub(lambda match: f"{limits[match[1]]:g}", texts[key])
     return Claim(
         id=name, paper=paper, limits=limits, after_records=after_records,
         quantifier=given.get("quantifier", VALUE),
@@ -242,12 +244,13 @@ def _limits(given: Mapping[str, Any]) -> Any:
     return {**shared, **limits} if isinstance(limits, dict) else limits
 
 
-def _unknown_in_rule(given: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each name in a rule's braces that is not a limit of the claim."""
+def _unknown_in_braces(given: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each name in braces that is not a limit of the claim."""
     known = list(_limits(given))
     return [
-        f"rule: unknown limit {line(name, 60)!r}{suggestion(name, known)}"
-        for name in _NAMED.findall(str(given.get("rule", "")))
+        f"{key}: unknown limit {line(name, 60)!r}{suggestion(name, known)}"
+        for key in _WITH_LIMITS
+        for name in _NAMED.findall(str(given.get(key, "")))
         if name not in known
     ]
 

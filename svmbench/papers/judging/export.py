@@ -72,13 +72,13 @@ def at_scales(verdicts: Sequence[Verdict]) -> str:
 
 
 def reproduced(verdicts: Sequence[Verdict]) -> str:
-    """Return which claims are supported at full scale on every data set that they name."""
+    """Return which claims are supported in every part, at full scale, on all sets they name."""
     names = [verdict.claim.id for verdict in verdicts if verdict.is_reproduced]
     word = "claim is" if len(names) == 1 else "claims are"
     listed = f": {', '.join(names)}" if names else ""
     return (
-        f"{len(names)} {word} reproduced, which means supported at full scale, with no data set "
-        f"that the claim names left out or replaced{listed}."
+        f"{len(names)} {word} reproduced, which means supported in every part, at full scale, with "
+        f"no data set that the claim names left out or replaced{listed}."
     )
 
 
@@ -172,7 +172,8 @@ def _details(verdict: Verdict) -> list[str]:
     if verdict.scale.missing:
         lines.append(f"nothing decided on: {', '.join(verdict.scale.missing)}")
     if verdict.datasets():
-        sizes = f" ({rows[0]:,} to {rows[1]:,} training rows)" if rows else ""
+        sizes = " to ".join(dict.fromkeys(f"{n:,}" for n in rows)) if rows else ""
+        sizes = f" ({sizes} training rows)" if rows else ""
         lines.append(f"data sets: {', '.join(verdict.datasets())}{sizes}")
     lines += [f"judged on: {cpu}" for cpu in verdict.cpus]
     lines += [verdict.on_machines] if verdict.machines else []

@@ -288,9 +288,10 @@ class Verdict:
 
     @property
     def is_reproduced(self) -> bool:
-        """True if supported at full scale on every data set that the claim names."""
+        """True if supported in every part, at full scale, on every data set that it names."""
         whole = self.scale.covered == self.scale.named and not self.scale.stand_ins
-        return self.outcome == SUPPORTED and self.scale.kind == FULL and whole
+        holds = self.outcome == SUPPORTED and all(part.holds for part in self.parts)
+        return holds and self.scale.kind == FULL and whole
 
     @property
     def cells(self) -> list[CellResult]:
