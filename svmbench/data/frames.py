@@ -264,7 +264,7 @@ def read_frame(
     content = form.text_of(content, name)
     reading = Reading(format="table", separator=separator, header=form.header)
     tables.refuse_many_columns(content, name, reading)
-    _refuse_comments(content, name, separator)
+    _refuse_no_table(content, name, separator)
     options: dict[str, Any] = {
         "sep": separator,
         "skipinitialspace": True,
@@ -286,8 +286,6 @@ def read_frame(
         if form.na_values:
             options["na_values"] = {c: [*form.na_values] for c in columns if c != key}
         frame = pd.read_csv(io.BytesIO(content), dtype={key: object}, **options)
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{name} is empty") from None
     except ValueError as error:
         if "Expected" in str(error) and " in line 2, " in str(error):
             raise _short_header(name) from error
@@ -368,8 +366,10 @@ def _refuse_drops(form: TableForm, columns: list[str], key: Any, name: str) -> N
             raise DataError(f"{name}: --drop {column!r} {complaint}")
 
 
-def _refuse_comments(content: bytes, name: str, separator: str) -> None:
-    """Raise an error for a line that begins with # and has fewer separators than other lines."""
+def _refuse_no_table(content: bytes, name: str, separator: str) -> None:
+    """Raise an error for an empty text, or a line with # first and fewer separators than others."""
+    if not content.strip():
+        raise DataError(f"{name} is empty")
     if not (content.startswith(b"#") or b"\n#" in content):
         return
     lines = [line for line in text_lines(content) if line.strip()]

@@ -115,25 +115,6 @@ def outer_splits(y: np.ndarray, n_folds: int, seed: int) -> list[tuple[Index, In
     return [(train, test) for train, test in splitter.split(np.zeros(len(y)), y)]
 
 
-def outer_split(
-    y: np.ndarray, n_folds: int, fold: int, seed_of: Callable[..., int]
-) -> tuple[Index, Index]:
-    """Return the training rows and the test rows of one outer fold.
-
-    Parameters
-    ----------
-    y : array of shape (n_samples,)
-    n_folds : int
-    fold : int
-        From `n_folds` on, folds are those of a repeat: each repeat draws folds of its own.
-    seed_of : callable
-        Takes words, and returns the seed that they have; see :func:`derive_seed`.
-    """
-    repeat, within = divmod(fold, n_folds)
-    seed = seed_of("outer", repeat) if repeat else seed_of("outer")
-    return outer_splits(y, n_folds, seed)[within]
-
-
 def holdout_split(y: np.ndarray, share: float, seed: int) -> tuple[Index, Index]:
     """Return sorted (kept rows, held-out rows) with every class in proportion."""
     splitter = StratifiedShuffleSplit(1, test_size=share, random_state=seed)

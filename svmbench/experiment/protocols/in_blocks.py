@@ -16,7 +16,7 @@ import numpy as np
 from svmbench.experiment.measuring import measure
 from svmbench.experiment.protocols import folds, outcomes
 from svmbench.experiment.protocols.declare import variant
-from svmbench.experiment.protocols.nested_cv import whole_cpu_time
+from svmbench.experiment.protocols.nested_cv import outer_split, whole_cpu_time
 from svmbench.experiment.protocols.path import follow_path
 from svmbench.experiment.protocols.row_blocks import BlockRows, open_rows
 from svmbench.experiment.protocols.search import GridScores, shares_grid
@@ -65,7 +65,7 @@ def nested_cv_in_blocks(task: Task) -> Outcome:
     """Search the grid by inner cross-validation on one outer fold's training rows, fit, test."""
     rows, _ = open_rows(task.spec)
     settings = task.protocol_settings
-    train, test = folds.outer_split(rows.y, settings["outer_folds"], settings["fold"], task.seed)
+    train, test = outer_split(rows.y, settings["outer_folds"], settings["fold"], task.seed)
     seed = task.seed("inner", task.spec["fold"])
     inner = folds.outer_splits(rows.y[train], settings["inner_folds"], seed)
     searched = rows.only(train, _group_of(inner, len(train)))

@@ -51,12 +51,31 @@ class NestedCV(TrainingBlock):
     precision: Literal["single", "double"] = "single"
 
 
+def outer_split(
+    y: np.ndarray, n_folds: int, fold: int, seed_of: Callable[..., int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training rows and the test rows of one outer fold.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    n_folds : int
+    fold : int
+        From `n_folds` on, folds are those of a repeat: each repeat draws folds of its own.
+    seed_of : callable
+        Takes words, and returns the seed that they have; see :func:`folds.derive_seed`.
+    """
+    repeat, within = divmod(fold, n_folds)
+    seed = seed_of("outer", repeat) if repeat else seed_of("outer")
+    return folds.outer_splits(y, n_folds, seed)[within]
+
+
 def _training_rows(spec: NodeSpec, y: np.ndarray) -> np.ndarray:
     # The split must be that of the protocol, whose seeds are those of ``Task.seed``. It is drawn
     # here again, before there is a task, for arrays that several cells share.
     seed_of = partial(folds.derive_seed, spec["seed"], spec["dataset"]["name"])
     n_folds, fold = protocol_settings(spec)["outer_folds"], protocol_settings(spec)["fold"]
-    return folds.outer_split(y, n_folds, fold, seed_of)[0]
+    return outer_split(y, n_folds, fold, seed_of)[0]
 
 
 @protocol(
@@ -90,7 +109,7 @@ def search_and_test(task: Task, kernel_search: KernelSearch | None = None) -> Ou
     """Run one cell of the protocol, with a search on kernel matrices if one is given."""
     spec, inputs = task.spec, inputs_of(task)
     settings = task.protocol_settings
-    train, test = folds.outer_split(inputs.y, settings["outer_folds"], settings["fold"], task.seed)
+    train, test = outer_split(inputs.y, settings["outer_folds"], settings["fold"], task.seed)
     y = inputs.y[train]
     scaler = spec["scaler"] if spec["scaling"] == "every-fold" else None
     inner = folds.outer_splits(y, settings["inner_folds"], task.seed("inner", spec["fold"]))

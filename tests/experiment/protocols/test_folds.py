@@ -61,22 +61,6 @@ def test_outer_splits_cover_every_row_once_in_proportion() -> None:
         assert np.sum(Y[test] == 1) == 6
 
 
-def test_outer_folds_of_repeats_are_drawn_anew_and_numbered_through() -> None:
-    seed_of = partial(folds.derive_seed, 3, "set")
-    first, *again = (
-        [folds.outer_split(Y, 5, 5 * repeat + fold, seed_of) for fold in range(5)]
-        for repeat in range(3)
-    )
-    plain = folds.outer_splits(Y, 5, folds.derive_seed(3, "set", "outer"))
-    for (train, test), (train_again, test_again) in zip(first, plain, strict=True):
-        assert np.array_equal(train, train_again)
-        assert np.array_equal(test, test_again)
-    for repeat in again:
-        assert np.array_equal(np.sort(np.concatenate([test for _, test in repeat])), np.arange(100))
-    tests = [{tuple(test) for _, test in repeat} for repeat in (first, *again)]
-    assert len(set.union(*tests)) == 15
-
-
 def test_most_frequent_features_dense_and_sparse() -> None:
     X = np.array([[1.0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1]])
     assert folds.subset_features(X, 2).tolist() == [0, 3]

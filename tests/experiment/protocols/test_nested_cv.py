@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,23 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from svmbench.experiment.protocols.folds import derive_seed, outer_splits
-from svmbench.experiment.protocols.nested_cv import whole_cpu_time
+from svmbench.experiment.protocols.nested_cv import outer_split, whole_cpu_time
+
+
+def test_outer_folds_of_repeats_are_drawn_anew_and_numbered_through() -> None:
+    y = np.repeat([-1, 1], [70, 30])
+    seed_of = partial(derive_seed, 3, "set")
+    first, *again = (
+        [outer_split(y, 5, 5 * repeat + fold, seed_of) for fold in range(5)] for repeat in range(3)
+    )
+    plain = outer_splits(y, 5, derive_seed(3, "set", "outer"))
+    for (train, test), (train_again, test_again) in zip(first, plain, strict=True):
+        assert np.array_equal(train, train_again)
+        assert np.array_equal(test, test_again)
+    for repeat in again:
+        assert np.array_equal(np.sort(np.concatenate([test for _, test in repeat])), np.arange(100))
+    tests = [{tuple(test) for _, test in repeat} for repeat in (first, *again)]
+    assert len(set.union(*tests)) == 15
 
 
 @pytest.mark.parametrize(
