@@ -100,7 +100,7 @@ def linear_in_rows(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             (claim.limits["linear_low"], claim.limits["linear_high"]),
         )  # fmt: skip
         yield from (
-            part
+            replace(part, what=f"{solver} on {part.what}")
             for solver in ("alsvm", "falsvm")
             for part in untested(claim, source, ["fig1"], solver)
         )
