@@ -618,7 +618,7 @@ def test_options_of_the_queue_need_it(workplace: Path, monkeypatch: pytest.Monke
     of_run = svmbench("run", "good.yaml", "--dry-run").out
     plan, in_all = shown.out.split("\n\n")
     assert plan == of_run.strip() != ""
-    n_cells = re.search(r"cells, (\d+) to run, ", of_run)[1]
+    n_cells = re.search(r"cells?, (\d+) to run, ", of_run)[1]
     assert re.match(rf"in all 1 config with {n_cells} cells? to run", in_all)
     assert sorted(workplace.rglob("*")) == before
     for words in (("--keep",), ("--order", "value", "--site", "pages")):
