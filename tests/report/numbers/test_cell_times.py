@@ -149,15 +149,15 @@ def timed():
 
 @pytest.mark.slow
 def test_forecasts_agree_with_kept_times_left_out(timed, capsys):
-    known = [one for cells in timed.values() for one in cells]
-    groups = {}
-    for one in known:
+    groups, of_solver = {}, {}
+    for one in (one for cells in timed.values() for one in cells):
         work = one.work
         groups.setdefault((work.config, work.dataset, work.solver, work.kernel), []).append(one)
+        of_solver.setdefault(work.solver, []).append(one)
     sums = []  # forecast and recorded seconds of all cells of a data set and a solver
     for place, own in groups.items():
         out = {id(one) for one in own}
-        others = [one for one in known if id(one) not in out and one.work.solver == place[2]]
+        others = [one for one in of_solver[place[2]] if id(one) not in out]
         forecaster = Forecaster(others)
         found = [(forecaster.seconds(one.work), one.seconds) for one in own]
         told = [(forecast, seconds) for forecast, seconds in found if forecast is not None]
