@@ -560,7 +560,7 @@ def test_a_system_that_float64_cannot_factorise_is_left_to_the_primal_steps(monk
 
 
 @FORMS
-@pytest.mark.parametrize("C", [1e-5, 1.0])
+@pytest.mark.parametrize("C", [pytest.param(1e-5, marks=needs_jit), 1.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_gram_matrix_of_many_rows_has_those_that_are_active_on_the_way(form, C, weighted):
     """At a small C all rows are, and are told so by the first part; the optimum is the same."""
@@ -613,6 +613,7 @@ def test_classes_share_the_factor_of_all_rows():
     assert model.counters_["factorisations"] == 1
 
 
+@needs_jit
 def test_few_sparse_rows_have_a_gram_matrix_and_more_take_long_steps(monkeypatch):
     rng = np.random.default_rng(0)
     for n in (200, 400):
