@@ -259,11 +259,10 @@ def values_a_row(paper: str, dataset: str | None) -> float:
     paper : str
     dataset : str or None
     """
-    name = str(dataset)
-    n_features = printed_facts(paper, name).get("n_features") or registered_number(
-        name, "n_features"
-    )
-    return float(n_features) * (registered_number(name, "density") or 1.0)
+    name = str(dataset).partition("+")[0]  # without its parts
+    printed = printed_facts(paper, dataset).get("n_features")
+    n_features = float(printed or registered_number(name, "n_features"))
+    return n_features * (registered_number(name, "density") or 1.0)
 
 
 def n_fits(n_values: Mapping[str, int], counts: Mapping[str, Any], rows: float) -> float:

@@ -63,6 +63,7 @@ def test_a_forecast_follows_swept_values_as_their_records_grow():
         ("cpsp", "a9a", 123 * 0.1128),  # from its entry alone
         ("cpsp", "reuters", 8315 * 0.0053),
         ("sgdlssvm", "mushrooms", 112 * 0.1875),  # printed features
+        ("nlsgd", "reuters+test", 8315 * 0.0053),
         ("cpsp", "no-such-set", 0.0),
     ],
 )
