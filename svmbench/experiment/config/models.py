@@ -64,7 +64,8 @@ class Profile(Model):
     sweep : dict of str to list
         Values of other swept dimensions, by dimension.
     datasets : list of str, dict of str to list of str, or None
-        The data sets to run, for all blocks or by block. Default: all.
+        The data sets to run, for all blocks or by block; an empty list leaves a block out. Default:
+        all.
     grid : dict of str to list
         Values of parameters in the grids of all solvers that have them.
     params : dict of str to dict

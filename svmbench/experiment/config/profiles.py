@@ -26,7 +26,7 @@ def apply_profile(config: Config, name: str) -> Config:
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If the config has no such profile.
+        If the config has no such profile, or the profile leaves out all of its blocks.
     """
     if name not in config.profiles:
         known = list(config.profiles)
@@ -57,9 +57,12 @@ def apply_profile(config: Config, name: str) -> Config:
             keep = keep.get(block)
         return [cut_dataset(s) for s in specs if keep is None or s.name in keep]
 
-    def chosen_of(block: Block) -> list[DatasetSpec]:
+    def own_datasets(block: Block) -> list[DatasetSpec]:
         is_named = isinstance(profile.datasets, dict) and block.name in profile.datasets
-        return chosen(config.datasets_of(block) if is_named else block.datasets, block.name)
+        return config.datasets_of(block) if is_named else block.datasets
+
+    def chosen_of(block: Block) -> list[DatasetSpec]:
+        return chosen(own_datasets(block), block.name)
 
     def cut_block(block: Block) -> Block:
         known = type(block).model_fields
@@ -78,8 +81,10 @@ def apply_profile(config: Config, name: str) -> Config:
         "datasets": chosen(config.datasets),
         "solvers": [cut_solver(s) for s in config.solvers],
         # A block is dropped if the profile leaves none of its data sets; its tables say "no cells".
-        "blocks": [cut_block(b) for b in config.blocks if not b.datasets or chosen_of(b)],
+        "blocks": [cut_block(b) for b in config.blocks if not own_datasets(b) or chosen_of(b)],
     }
+    if config.blocks and not update["blocks"]:
+        raise ConfigError(f"profile {name!r}: its data sets leave out every block")
     if profile.timeout_s is not None:
         update["timeout_s"] = profile.timeout_s
     return _without_absent(config.model_copy(update=update))

@@ -56,7 +56,7 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
     Raises
     ------
     svmbench.base.errors.ConfigError
-        If a filter's value matches nothing in the plan.
+        If a filter's value matches nothing in the plan, or no cell matches all filters.
     """
     chosen = cells
     for name, values in filters.items():
@@ -72,6 +72,9 @@ def only(cells: list[Cell], filters: Filters, config: Config | None = None) -> l
                 raise ConfigError(f"--only {name}={value}: the plan has {options}")
             wanted |= matching
         chosen = [c for c in chosen if _value(c, name) in wanted]
+    if cells and not chosen:
+        words = ",".join(f"{name}={value}" for name, values in filters.items() for value in values)
+        raise ConfigError(f"--only {words}: no cell of the plan matches all of these keys")
     return chosen
 
 

@@ -89,10 +89,10 @@ class ExponentRange(Model):
 _BY_FORM = Discriminator(lambda value: "mapping" if isinstance(value, dict | Model) else "list")
 
 
-#: Names of data sets for all blocks, or by the names of blocks.
+#: Names of data sets for all blocks, or by the names of blocks; none leaves a block out.
 ChosenDatasets = Annotated[
     Annotated[list[str], Field(min_length=1), Tag("list")]
-    | Annotated[dict[str, Annotated[list[str], Field(min_length=1)]], Tag("mapping")],
+    | Annotated[dict[str, list[str]], Tag("mapping")],
     _BY_FORM,
 ]
 

@@ -55,6 +55,10 @@ _OCR0 = "mnist-0-vs-rest"
 #: The solvers that minimise CPSP's objective over their own basis vectors.
 _SOLVERS_OF_SAME_OBJECTIVE = ("cpsp-tr", "nystrom", "icf")
 BASIS = "solver.n_basis"
+#: Blocks of Figure 1, of its exact machine, and of Table 1: in the second block of each, the
+#: methods search the grid on a sample of the rows.
+_FIGURE_1, _EXACT = ("fig1", "fig1-sampled"), ("exact", "exact-sampled")
+_TABLE_1 = ("table1", "table1-sampled")
 #: The paper's text data set, and the data set that stands in for it.
 _TEXT_DATASETS = ("ccat", "reuters")
 #: Smallest number of sizes from which a share of variance is computed, with one size left out in
@@ -71,7 +75,7 @@ def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     metric = claim.metrics[0]
     for source in evidence.runs_that_count(claim.configs[0]):
         leads: dict[str, list[_AccuracyLead]] = {name: [] for name in GREEDY}
-        for (dataset, _), solvers in estimates(source.finished_cells("table1"), metric).items():
+        for (dataset, _), solvers in estimates(source.finished_cells(*_TABLE_1), metric).items():
             if "cpsp" not in solvers:
                 continue
             cpsp, stand_in = solvers["cpsp"], dataset in claim.stand_ins
@@ -93,7 +97,7 @@ def accurate(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         yield from (
             _on_most(source, name, own_leads) for name, own_leads in leads.items() if own_leads
         )
-        yield from untested(claim, source, ["table1"], "cpsp")
+        yield from untested(claim, source, _TABLE_1, "cpsp")
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ def _beside_sampled(
         return []
     best = max(others, key=lambda name: others[name].value)
     ahead = difference(solvers["cpsp"], others[best], claim.metrics[0])
-    missing = first_missing_cells(source, ["table1"], dataset, SAMPLED)
+    missing = first_missing_cells(source, _TABLE_1, dataset, SAMPLED)
     answer, lacking = undecided_if_missing(answer_positive(ahead), missing)
     text = f"{_apart(ahead.value)} {best}"
     text += ", the better of the two" if len(others) == len(SAMPLED) else ""
@@ -143,10 +147,10 @@ def _on_most(source: Source, name: str, leads: list[_AccuracyLead]) -> Part:
 _TradeOffs = dict[str, dict[str, dict[float, Estimate]]]
 
 
-def _curves(source: Source, block: str, metric: str) -> _TradeOffs:
+def _curves(source: Source, metric: str, *blocks: str) -> _TradeOffs:
     """Return a metric by data set, solver and number of basis vectors."""
     curves: _TradeOffs = {}
-    for (dataset, swept), solvers in estimates(source.finished_cells(block), metric).items():
+    for (dataset, swept), solvers in estimates(source.finished_cells(*blocks), metric).items():
         k = dict(swept).get(BASIS)
         if isinstance(k, int | float):
             for name, estimate in solvers.items():
@@ -164,7 +168,7 @@ def dominates(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether CPSP's accuracy is below another method's at no number of basis vectors."""
     metric = claim.metrics[0]
     for source in _accuracies(evidence):
-        for dataset, solvers in _curves(source, "fig1", metric).items():
+        for dataset, solvers in _curves(source, metric, *_FIGURE_1).items():
             stand_in = dataset in claim.stand_ins
             for rival in (*RIVALS, "cpsp-tr"):
                 if "cpsp" not in solvers or rival not in solvers:
@@ -186,7 +190,7 @@ def dominates(claim: Claim, evidence: Evidence) -> Iterator[Part]:
                 what = part_label(source, f"{dataset}, beside {rival}")
                 cells = cells_of(*(estimate for pair in pairs for estimate in pair))
                 yield Part(what, answer, text, "", cells, stand_in=stand_in)
-        yield from untested(claim, source, ["fig1"], "cpsp", *RIVALS)
+        yield from untested(claim, source, _FIGURE_1, "cpsp", *RIVALS)
 
 
 def _widened(known: Interval, number: int) -> Interval:
@@ -220,7 +224,7 @@ def nearest_objective(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether CPSP's objective is the lowest at every k."""
     metric = claim.metrics[0]
     for source in evidence.runs_that_count(claim.configs[0]):
-        for dataset, solvers in _curves(source, "fig2", metric).items():
+        for dataset, solvers in _curves(source, metric, "fig2").items():
             cpsp = solvers.get("cpsp", {})
             others = {name: solvers[name] for name in _SOLVERS_OF_SAME_OBJECTIVE if name in solvers}
             sizes = [k for k in sorted(cpsp) if any(k in curve for curve in others.values())]
@@ -253,7 +257,7 @@ def _of_exact(source: Source, metric: str) -> dict[str, Estimate]:
     """Return a metric of the exact machine by data set."""
     return {
         dataset: solvers["exact"]
-        for (dataset, _), solvers in estimates(source.finished_cells("exact"), metric).items()
+        for (dataset, _), solvers in estimates(source.finished_cells(*_EXACT), metric).items()
         if "exact" in solvers
     }
 
@@ -264,9 +268,9 @@ def fewest_vectors(claim: Claim, evidence: Evidence) -> list[Part]:
     score, time = claim.metrics
     parts = []
     for source in _accuracies(evidence):
-        costs = _curves(source, "fig1", time)
+        costs = _curves(source, time, *_FIGURE_1)
         exact = _of_exact(source, score)
-        for dataset, solvers in _curves(source, "fig1", score).items():
+        for dataset, solvers in _curves(source, score, *_FIGURE_1).items():
             if dataset not in exact or "cpsp" not in solvers:
                 continue
             smallest = {
@@ -369,7 +373,7 @@ def growth_of_time(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         window = -math.inf, limits["linear_high"]
         grown = growth_parts(claim, source, "examples", ["cpsp"], window)
         yield from (_straight(claim, part) for part in grown)
-        for dataset, solvers in _curves(source, "basis", claim.metrics[0]).items():
+        for dataset, solvers in _curves(source, claim.metrics[0], "basis").items():
             points = sorted(solvers.get("cpsp", {}).items())
             if not points:
                 continue
@@ -443,10 +447,10 @@ def as_good_as_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             condition[0]: solvers[LINEAR_MACHINE]
             for other in evidence.all_runs(claim.configs[1])
             if other.profile == source.profile
-            for condition, solvers in estimates(other.finished_cells("table1"), metric).items()
+            for condition, solvers in estimates(other.finished_cells(*_TABLE_1), metric).items()
             if LINEAR_MACHINE in solvers
         }
-        for dataset, solvers in _curves(source, "fig1", metric).items():
+        for dataset, solvers in _curves(source, metric, *_FIGURE_1).items():
             curve = solvers.get("cpsp", {})
             sizes = sorted(k for k in curve if k >= claim.limits["few"])
             if not sizes or dataset not in linear:
@@ -468,7 +472,7 @@ def rbf_above_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether the exact machine with the RBF kernel is more accurate than the linear one."""
     metric = claim.metrics[0]
     for source in evidence.runs_that_count(claim.configs[0]):
-        for (dataset, _), solvers in estimates(source.finished_cells("table1"), metric).items():
+        for (dataset, _), solvers in estimates(source.finished_cells(*_TABLE_1), metric).items():
             if dataset == _ADULT or not {"exact", LINEAR_MACHINE} <= solvers.keys():
                 continue
             ahead = difference(solvers["exact"], solvers[LINEAR_MACHINE], metric)
@@ -479,7 +483,7 @@ def rbf_above_linear(claim: Claim, evidence: Evidence) -> Iterator[Part]:
             yield Part(what, answer_positive(ahead), text, "", cells, stand_in=stand_in)
         yield from (
             part
-            for part in untested(claim, source, ["table1"], "exact", LINEAR_MACHINE)
+            for part in untested(claim, source, _TABLE_1, "exact", LINEAR_MACHINE)
             if not part.what.startswith(_ADULT)
         )
 
@@ -489,9 +493,9 @@ def faster_on_text(claim: Claim, evidence: Evidence) -> Iterator[Part]:
     """Ask whether every other method takes many times CPSP's time to its accuracy on text."""
     score, time = claim.metrics
     for source in _accuracies(evidence):
-        costs = _curves(source, "fig1", time)
+        costs = _curves(source, time, *_FIGURE_1)
         exact = _of_exact(source, score)
-        for dataset, solvers in _curves(source, "fig1", score).items():
+        for dataset, solvers in _curves(source, score, *_FIGURE_1).items():
             if dataset not in _TEXT_DATASETS or dataset not in exact:
                 continue
             target = exact[dataset]
@@ -556,7 +560,7 @@ def largest_on_text(claim: Claim, evidence: Evidence) -> list[Part]:
     # Accuracies don't depend on the machine: the first run with a set gives its leads.
     largest: dict[str, tuple[Source, Interval, tuple[CellResult, ...]]] = {}
     for source in _accuracies(evidence):
-        for dataset, solvers in _curves(source, "fig1", metric).items():
+        for dataset, solvers in _curves(source, metric, *_FIGURE_1).items():
             cpsp, other = solvers.get("cpsp", {}), solvers.get("cpsp-tr", {})
             pairs = [
                 (cpsp[k], other[k])
@@ -602,7 +606,7 @@ def sparser_than_exact(claim: Claim, evidence: Evidence) -> Iterator[Part]:
         exact, vectors = (_of_exact(source, name) for name in claim.metrics)
         leads: dict[str, Interval] = {}
         used: list[Estimate] = []
-        for dataset, solvers in _curves(source, "fig1", score).items():
+        for dataset, solvers in _curves(source, score, *_FIGURE_1).items():
             if dataset not in exact or dataset not in vectors or "cpsp" not in solvers:
                 continue
             k = _smallest_k(solvers["cpsp"], exact[dataset], claim.limits["points"], score)

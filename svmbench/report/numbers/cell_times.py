@@ -266,7 +266,7 @@ def values_a_row(paper: str, dataset: str | None) -> float:
 
 
 def n_fits(n_values: Mapping[str, int], counts: Mapping[str, Any], rows: float) -> float:
-    """Return how many models a cell trains: values of its solvers' grids times folds.
+    """Return how many models a cell trains on all rows: values of its solvers' grids times folds.
 
     Where a sample of the values is drawn, each solver trains the drawn ones and those before them.
 
@@ -287,9 +287,13 @@ def n_fits(n_values: Mapping[str, int], counts: Mapping[str, Any], rows: float) 
     most = 2 * n_pairs or math.inf
     # Where a fast solver searches the grid, the cell's own solver is trained at one point alone.
     chosen = counts.get("choose_with") or ()
-    values = sum(1 if name in chosen else min(n, most) for name, n in n_values.items())
+    values = float(sum(1 if name in chosen else min(n, most) for name, n in n_values.items()))
+    # A search on a sample of the rows costs that share of it, beside the fit at the best point.
+    n_sampled = counts.get("choose_rows") or rows
+    if not chosen and n_sampled < rows:
+        values = values * n_sampled / rows + len(n_values)
     folds = counts.get("inner_folds") or counts.get("folds") or 1
-    return float(values * folds * (counts.get("gammas") or 1))
+    return values * folds * (counts.get("gammas") or 1)
 
 
 def _at_rows(numbers: Mapping[Any, int], rows: float) -> int:

@@ -57,15 +57,15 @@ def _choice(block: Mapping[str, Any]) -> list[Sentence]:
     chosen: dict[str, list[str]] = {}
     for solver, chooser in block.get("choose_with", {}).items():
         chosen.setdefault(chooser, []).append(solver)
+    n_rows = block.get("choose_rows")
     if not chosen:
-        return []
+        return [(f"Each solver searches its grid on at most {n_rows:,} rows.",)] if n_rows else []
     words: list[str | Code] = []
     for chooser, solvers in chosen.items():
         whose = "its own C and gamma" if solvers == [chooser] else "C and gamma for "
         names = "" if solvers == [chooser] else ", ".join(solvers)
         words += ["; " if words else "", Code(chooser), f" chooses {whose}{names}"]
     who = "It searches" if len(chosen) == 1 else "Each of these searches"
-    n_rows = block.get("choose_rows")
     limit = f", on at most {n_rows:,} rows" if n_rows else ""
     return [(*words, "."), (f"{who} the grid on the same folds{limit}.",)]
 

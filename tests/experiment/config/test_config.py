@@ -122,6 +122,14 @@ def test_a_profile_chooses_data_sets_of_all_blocks_or_of_one(tmp_path: Path) -> 
     block = load_config(write(tmp_path, text)).blocks[0].name
     assert names_of("datasets: [iris]") == [["iris"], ["iris"]]
     assert names_of(f"datasets: {{{block}: [iris]}}") == [["iris"], both]
+    assert names_of(f"datasets: {{{block}: []}}") == [both]  # the block is left out
+    cut = (
+        "datasets: {"
+        + ", ".join(f"{b.name}: []" for b in load_config(write(tmp_path, text)).blocks)
+        + "}"
+    )
+    with pytest.raises(ConfigError, match="profile 'quick': its data sets leave out every block"):
+        names_of(cut)
 
 
 def test_every_error_at_once_with_place_and_suggestion(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from runs import cells_of, svmbench, write_config
 
 from svmbench import data
+from svmbench.base.errors import ConfigError
 from svmbench.experiment.config.loader import apply_profile, load_config, shipped_configs
 from svmbench.experiment.plan.filters import filters_of
 from svmbench.experiment.plan.filters import only as choose
@@ -301,6 +302,13 @@ def test_only_of_what_is_not_swept_is_a_sentence(tmp_path: Path, only: str, said
     assert ended.code in {1, 2}
     assert said in ended.err
     assert not (tmp_path / "out").exists()
+
+
+def test_only_of_keys_that_no_cell_matches_together_is_a_sentence() -> None:
+    cells = prepare_plan("cpsp_fig1", "quick", prepare=False).cells
+    message = "--only block=exact,solver=cpsp: no cell of the plan matches all of these keys"
+    with pytest.raises(ConfigError, match=message):
+        choose(cells, filters_of(["block=exact", "solver=cpsp"]))
 
 
 def reasons_of(config: Path) -> list[str]:

@@ -138,6 +138,7 @@ SEEN: dict[tuple[str, str], Any] = {
     ("chosen-cv", "outer-fold"): outer,
     ("chosen-cv", "every-fold"): outer,
     ("holdout", "outer-fold"): kept,
+    ("sampled-holdout", "outer-fold"): kept,
     ("path", "outer-fold"): kept,
     ("fit", "outer-fold"): everything,
     ("race", "outer-fold"): everything,

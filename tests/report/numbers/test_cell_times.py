@@ -121,6 +121,11 @@ def test_work_of_neighbours_has_the_fits_of_their_pairs(name):
     assert n_fits(n_values, counts, 2500.0) == (100 + 12) * 12
 
 
+@pytest.mark.parametrize(("rows", "fits"), [(60_000.0, 24 / 12 + 1), (5_000.0, 24), (0.0, 24)])
+def test_work_of_a_search_on_a_sample_is_its_share_of_the_rows_and_one_fit(rows, fits):
+    assert n_fits({"cpsp": 24}, {"validation": 0.2, "choose_rows": 5_000}, rows) == fits
+
+
 def test_work_of_a_solver_for_which_another_chooses_is_a_fit_a_fold():
     counts = {"folds": 5, "choose_with": ["libsvm"],
               "grids": {name: {"C": 11, "gamma": 11} for name in ("libsvm", "csvc")}}  # fmt: skip
