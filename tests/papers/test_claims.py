@@ -504,6 +504,22 @@ def test_a_time_of_an_uncertain_number_of_vectors_decides_nothing(tmp_path):
     assert verdict("cpsp-9", scene("cpsp-9", tmp_path / "near", near)).outcome == UNDECIDED
 
 
+@pytest.mark.parametrize(
+    "claim", ["cpsp-1", "cpsp-2", "cpsp-4", "cpsp-8", "cpsp-9", "cpsp-10", "cpsp-11"]
+)
+def test_a_search_on_a_sample_of_the_rows_counts_like_one_on_all(claim, tmp_path):
+    def sampled(cell):
+        if cell["block"] in {"fig1", "exact", "table1"}:
+            cell["block"] += "-sampled"
+
+    whole = verdict(claim, scene(claim, tmp_path / "whole"))
+    found = verdict(claim, scene(claim, tmp_path / "sampled", sampled))
+    assert found.outcome == whole.outcome == SUPPORTED
+    assert [(part.what, part.measured) for part in found.parts] == [
+        (part.what, part.measured) for part in whole.parts
+    ]
+
+
 def test_runs_of_one_config_are_not_pooled(tmp_path):
     scene("smo-1", tmp_path / "full")
 

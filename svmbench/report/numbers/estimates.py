@@ -22,8 +22,8 @@ from svmbench.report.reading.wording import is_timing
 NORMAL_95 = 1.96
 
 #: Relative margin of a time that was measured once. ``scripts/single_times.py`` measures it: for 95
-#: % of `N_REPEATED_TIMES` kept times with repeats, twice the spread is at most this share of the
-#: time.
+#: % of `N_REPEATED_TIMES` kept times with repeats, where each run counts alike, twice the spread is
+#: at most this share of the time.
 SINGLE_TIME_MARGIN = 0.17
 N_REPEATED_TIMES = 2140
 #: Seconds. Shorter times vary more: measured once, they have no margin, and decide no claim.
