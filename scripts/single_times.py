@@ -34,14 +34,14 @@ def relative_spreads(results: Path) -> list[list[float]]:
     seen = set()
     by_run: dict[Path, list[float]] = {}
     for sources in gather_evidence([results], only_kept=True).sources.values():
-        for source, cell in ((source, cell) for source in sources for cell in source.cells):
+        for run, cell in ((source.run, cell) for source in sources for cell in source.cells):
             found = estimate([cell], METRIC)
             name = cell.key, cell.solver
             if found is None or found.spread is None or found.n > 1 or name in seen:
                 continue
             seen.add(name)
             if found.value >= SHORTEST_SINGLE_S:
-                by_run.setdefault(source.run.path, []).append(2.0 * found.spread / found.value)
+                by_run.setdefault(run.path, []).append(2.0 * found.spread / found.value)
     return list(by_run.values())
 
 

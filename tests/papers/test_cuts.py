@@ -107,12 +107,9 @@ def test_no_kept_part_with_fewer_folds_or_values_counts_as_whole():
         for one in source.run.cells
     }
     verdicts = judging.judge(judging.read_all_claims(), kept)
-    n_cut = 0
     for part in (part for verdict in verdicts for part in verdict.parts if part.cells):
         less = [said for one in part.cells for said in fewer_settings(runs[one.key], [one])]
-        n_cut += bool(less)
         assert not less or part.cut or part.smoke_test, (part.what, less)
-    assert n_cut > 10
 
 
 def test_an_open_verdict_says_which_cells_are_missing_and_how_long_they_take():

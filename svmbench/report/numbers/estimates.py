@@ -24,8 +24,8 @@ NORMAL_95 = 1.96
 #: Relative margin of a time that was measured once. ``scripts/single_times.py`` measures it: for 95
 #: % of `N_REPEATED_TIMES` kept times with repeats, where each run counts alike, twice the spread is
 #: at most this share of the time.
-SINGLE_TIME_MARGIN = 0.17
-N_REPEATED_TIMES = 2140
+SINGLE_TIME_MARGIN = 0.23
+N_REPEATED_TIMES = 2092
 #: Seconds. Shorter times vary more: measured once, they have no margin, and decide no claim.
 SHORTEST_SINGLE_S = 0.01
 
