@@ -5,9 +5,9 @@
 Claims take a single time to lie within this share of what repeats would give
 (``svmbench.report.numbers.estimates``). It is the 95 % quantile, over all kept fits with repeats,
 of twice the kept spread over the time: the interquartile range of the repeats, relative to their
-median. Each run counts alike, however many fits it has: the machine was quiet or busy during a
-whole run. Shorter fits vary more, so that times below ``SHORTEST_SINGLE_S`` count neither here nor
-there. ``--check`` fails where kept records say something else than the code's constants.
+median. Each run counts alike, however many fits it has. Shorter fits vary more, so that times
+below ``SHORTEST_SINGLE_S`` count neither here nor there. ``--check`` fails where kept records say
+something else than the code's constants.
 """
 
 from __future__ import annotations

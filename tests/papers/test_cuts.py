@@ -98,8 +98,11 @@ def test_a_smaller_grid_decides_at_a_reduced_scale(edit, tmp_path):
     assert not found.is_reproduced
 
 
-def test_no_kept_part_with_fewer_folds_or_values_counts_as_whole():
-    kept = judging.gather_evidence([ROOT / "results"], only_kept=True)
+def test_no_part_with_fewer_folds_or_values_counts_as_whole(tmp_path):
+    """The kept parts, and parts of a smaller profile beside them."""
+    SCENES["cpsp-2"].build(small := Kept())
+    small.edit(lambda cell: cell.update(profile="small"))
+    kept = judging.gather_evidence([ROOT / "results", small.write(tmp_path)])
     runs = {
         one.key: source.run
         for found in kept.sources.values()
@@ -107,9 +110,12 @@ def test_no_kept_part_with_fewer_folds_or_values_counts_as_whole():
         for one in source.run.cells
     }
     verdicts = judging.judge(judging.read_all_claims(), kept)
+    n_cut = 0
     for part in (part for verdict in verdicts for part in verdict.parts if part.cells):
         less = [said for one in part.cells for said in fewer_settings(runs[one.key], [one])]
+        n_cut += bool(less)
         assert not less or part.cut or part.smoke_test, (part.what, less)
+    assert n_cut > 10
 
 
 def test_an_open_verdict_says_which_cells_are_missing_and_how_long_they_take():

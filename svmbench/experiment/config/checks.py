@@ -529,6 +529,9 @@ def _check_choosers(
     if block.choose_with and block.select_by != by_default:
         message = f"points are chosen by {by_default} here, not by {shown(block.select_by)}"
         findings.add((*place, "select_by"), message, (*place, "select_by"))
+    if block.choose_rows and not block.choose_with:
+        message = "no solver chooses for another one here, so every search has all rows"
+        findings.add((*place, "choose_rows"), message, (*place, "choose_rows"))
     for chooser, params in block.choose_params.items():
         where = (*place, "choose_params", chooser)
         if chooser not in block.choose_with.values():

@@ -156,6 +156,7 @@ def test_the_key_covers_the_choosing_solver() -> None:
             "points are chosen by accuracy here, not by 'auc'",
         ),
         ({"choose_params": {"lssvm": {}}}, "choose_params.lssvm", "chooses for no solver"),
+        ({"choose_rows": 100}, "choose_rows", "so every search has all rows"),
         (
             {"choose_with": {"nystrom": "csvc"}, "choose_params": {"csvc": {"gapp": 1.0}}},
             "choose_params.csvc.gapp",
